@@ -13,8 +13,8 @@ NATIVE = Path("native")
 class OptionalBuildExt(build_ext):
     """Leave the extension out when it cannot be built.
 
-    pip shows what a build prints only with ``-v``, so what the person who installs sees is the line that the package writes
-    when it is imported without its extension.
+    pip shows what a build prints only with ``-v``, so what the person who installs sees is the line that the package
+    writes when it is imported without its extension.
     """
 
     def build_extension(self, ext: Extension) -> None:
@@ -25,14 +25,16 @@ class OptionalBuildExt(build_ext):
         ext.include_dirs = [numpy.get_include(), str(NATIVE)]
         # Safe optimisations only: -ffast-math would break NaN and infinity, and flush subnormals in the whole process.
         optimise = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
-        ext.extra_compile_args = [*optimise, "-std=gnu11", "-g0", "-fvisibility=hidden", "-pthread"] if unix else ["/O2", "/std:c11"]
+        ext.extra_compile_args = (
+            [*optimise, "-std=gnu11", "-g0", "-fvisibility=hidden", "-pthread"] if unix else ["/O2", "/std:c11"])
         ext.extra_link_args = ["-pthread"] if unix and platform.system() == "Linux" else []
         try:
             super().build_extension(ext)
         except Exception as error:
             missing = "No such file" in str(error) or "not found" in str(error) or "Unable to find" in str(error)
             reason = "no C compiler found" if missing else "the C compiler failed"
-            print(f"wengert: {reason}; installing without native kernels (pure NumPy, slower)", file=sys.stderr, flush=True)
+            print(f"wengert: {reason}; installing without native kernels (pure NumPy, slower)", file=sys.stderr,
+                flush=True)
 
 
 setup(

@@ -49,7 +49,8 @@ def adam(lr: float = 1e-3, decay: float = 0.0, eps: float = 1e-8) -> tuple[Calla
         first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradients)
         second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, second, gradients)
         size, scale = lr / (1 - 0.9**count), jnp.sqrt(1 - 0.999**count)
-        new = jax.tree.map(lambda p, m, v: p * (1 - lr * decay) - size * m / (jnp.sqrt(v) / scale + eps), parameters, first, second)
+        new = jax.tree.map(lambda p, m, v: p * (1 - lr * decay) - size * m / (jnp.sqrt(v) / scale + eps), parameters,
+            first, second)
         return new, (first, second, count)
 
     return start, update
@@ -113,8 +114,10 @@ def gpt_forward(parameters: dict[str, Any], tokens: Any, layers: int, heads: int
     x = p["tokens.weight"][tokens] + p["places.weight"][: tokens.shape[1]]
     batch, length, width = x.shape
     for i in range(layers):
-        w = {key: (p[f"blocks.{i}.{key}.weight"], p[f"blocks.{i}.{key}.bias"]) for key in ("norm1", "norm2", "qkv", "out", "up", "down")}
-        q, k, v = (t.reshape(batch, length, heads, -1) for t in jnp.split(linear(norm(x, *w["norm1"]), *w["qkv"]), 3, axis=2))
+        w = {key: (p[f"blocks.{i}.{key}.weight"], p[f"blocks.{i}.{key}.bias"])
+            for key in ("norm1", "norm2", "qkv", "out", "up", "down")}
+        q, k, v = (t.reshape(batch, length, heads, -1)
+            for t in jnp.split(linear(norm(x, *w["norm1"]), *w["qkv"]), 3, axis=2))
         x = x + linear(attend(q, k, v).reshape(batch, length, width), *w["out"])
         x = x + linear(jax.nn.gelu(linear(norm(x, *w["norm2"]), *w["up"]), approximate=False), *w["down"])
     return norm(x, p["norm.weight"], p["norm.bias"]) @ p["head.weight"].T

@@ -1,4 +1,5 @@
-"""What the figures depend on besides the code: the processor, and the instructions that the libraries of both sides use.
+"""What the figures depend on besides the code: the processor, and the instructions that the libraries of both sides
+use.
 
 ``python -m benchmarks.machine`` prints it in one line.
 """
@@ -21,7 +22,9 @@ BLAS = ("unrestricted", "avx2")
 
 
 def environment(threads: int, blas: str) -> dict[str, str]:
-    """The environment of a measurement: so many threads, and BLAS unrestricted, whatever this one says, or held to AVX2."""
+    """The environment of a measurement: so many threads, and BLAS unrestricted, whatever this one says, or held to
+    AVX2.
+    """
     kept = {k: v for k, v in os.environ.items() if k not in HELD and k not in OTHERS}
     return {**kept, **dict.fromkeys(THREADS, str(threads)), **(HELD if blas == "avx2" else {})}
 
@@ -66,13 +69,15 @@ def _architecture() -> str:
         import threadpoolctl
     except ImportError:
         return ""
-    return "".join(f", {pool['architecture']}" for pool in threadpoolctl.threadpool_info() if pool.get("internal_api") == "openblas")
+    return "".join(f", {pool['architecture']}" for pool in threadpoolctl.threadpool_info()
+        if pool.get("internal_api") == "openblas")
 
 
 def as_measured(threads: int, blas: str) -> str:
     """The same, as the process of a measurement finds it."""
     command = [sys.executable, "-m", "benchmarks.machine"]
-    return subprocess.run(command, env=environment(threads, blas), capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(command, env=environment(threads, blas), capture_output=True, text=True,
+        check=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -31,71 +31,82 @@ LIBRARIES = ("wengert", "torch")
 #: Expressions of: x, y, z matrices (n, n); p one with entries in (0, 1); r a row, k a column; c a mask, i places along a
 #: dimension, t classes, rows some rows; image (N, C, H, W), volume (N, C, D, H, W), wide and half in bfloat16 and float16.
 POINTWISE = {
-    "add": "x + y", "add number": "x + 2.5", "add row": "x + r", "subtract": "x - y", "multiply": "x * y", "multiply column": "x * k",
-    "divide": "x / y", "divide number": "x / 3.0", "negative": "-x", "reciprocal": "p.reciprocal()", "abs": "x.abs()", "sign": "x.sign()",
-    "square": "x.square()", "cube": "x ** 3", "pow 1.5": "p ** 1.5", "pow tensor": "p ** y", "sqrt": "p.sqrt()", "rsqrt": "p.rsqrt()",
-    "exp": "x.exp()", "exp2": "x.exp2()", "expm1": "x.expm1()", "log": "p.log()", "log1p": "p.log1p()", "log2": "p.log2()",
-    "sin": "x.sin()", "cos": "x.cos()", "tan": "x.tan()", "asin": "p.asin()", "atan": "x.atan()", "atan2": "torch.atan2(x, y)",
-    "sinh": "x.sinh()", "tanh": "x.tanh()", "sigmoid": "x.sigmoid()", "logit": "p.logit()", "erf": "x.erf()", "erfc": "x.erfc()",
-    "erfinv": "p.erfinv()", "lgamma": "p.lgamma()", "digamma": "p.digamma()", "floor": "x.floor()", "round": "x.round()",
-    "remainder": "x.remainder(y)", "fmod": "x.fmod(y)", "floor divide": "x.detach() // y.detach()", "hypot": "torch.hypot(x, y)",
-    "logaddexp": "torch.logaddexp(x, y)", "maximum": "torch.maximum(x, y)", "minimum": "torch.minimum(x, y)", "clamp": "x.clamp(-1, 1)",
-    "lerp": "torch.lerp(x, y, 0.3)", "addcmul": "torch.addcmul(x, y, z)", "where": "torch.where(c, x, y)",
-    "where number": "torch.where(c, x, 0.0)", "masked_fill": "x.masked_fill(c, 0.0)", "less": "x < y", "isnan": "x.isnan()",
-    "xlogy": "torch.xlogy(x, p)", "nan_to_num": "x.nan_to_num()", "fill": "x.detach().fill_(1.0)", "clone": "x.clone()",
-    "to double": "x.double()", "to bfloat16": "x.bfloat16()", "to half": "x.half()", "in-place add": "x.detach().add_(y.detach())",
+    "add": "x + y", "add number": "x + 2.5", "add row": "x + r", "subtract": "x - y", "multiply": "x * y",
+    "multiply column": "x * k", "divide": "x / y", "divide number": "x / 3.0", "negative": "-x",
+    "reciprocal": "p.reciprocal()", "abs": "x.abs()", "sign": "x.sign()", "square": "x.square()", "cube": "x ** 3",
+    "pow 1.5": "p ** 1.5", "pow tensor": "p ** y", "sqrt": "p.sqrt()", "rsqrt": "p.rsqrt()", "exp": "x.exp()",
+    "exp2": "x.exp2()", "expm1": "x.expm1()", "log": "p.log()", "log1p": "p.log1p()", "log2": "p.log2()",
+    "sin": "x.sin()", "cos": "x.cos()", "tan": "x.tan()", "asin": "p.asin()", "atan": "x.atan()",
+    "atan2": "torch.atan2(x, y)", "sinh": "x.sinh()", "tanh": "x.tanh()", "sigmoid": "x.sigmoid()",
+    "logit": "p.logit()", "erf": "x.erf()", "erfc": "x.erfc()", "erfinv": "p.erfinv()", "lgamma": "p.lgamma()",
+    "digamma": "p.digamma()", "floor": "x.floor()", "round": "x.round()", "remainder": "x.remainder(y)",
+    "fmod": "x.fmod(y)", "floor divide": "x.detach() // y.detach()", "hypot": "torch.hypot(x, y)",
+    "logaddexp": "torch.logaddexp(x, y)", "maximum": "torch.maximum(x, y)", "minimum": "torch.minimum(x, y)",
+    "clamp": "x.clamp(-1, 1)", "lerp": "torch.lerp(x, y, 0.3)", "addcmul": "torch.addcmul(x, y, z)",
+    "where": "torch.where(c, x, y)", "where number": "torch.where(c, x, 0.0)", "masked_fill": "x.masked_fill(c, 0.0)",
+    "less": "x < y", "isnan": "x.isnan()", "xlogy": "torch.xlogy(x, p)", "nan_to_num": "x.nan_to_num()",
+    "fill": "x.detach().fill_(1.0)", "clone": "x.clone()", "to double": "x.double()", "to bfloat16": "x.bfloat16()",
+    "to half": "x.half()", "in-place add": "x.detach().add_(y.detach())",
 }  # fmt: skip
 ACTIVATIONS = {
-    "relu": "F.relu(x)", "gelu": "F.gelu(x)", "gelu tanh": "F.gelu(x, approximate='tanh')", "silu": "F.silu(x)", "elu": "F.elu(x)",
-    "leaky_relu": "F.leaky_relu(x)", "softplus": "F.softplus(x)", "hardswish": "F.hardswish(x)", "mish": "F.mish(x)",
-    "logsigmoid": "F.logsigmoid(x)", "softsign": "F.softsign(x)", "prelu": "F.prelu(x, r[:1])", "glu": "F.glu(x)",
-    "dropout": "F.dropout(x, 0.3)", "softmax": "x.softmax(-1)", "softmax of columns": "x.softmax(0)", "log_softmax": "x.log_softmax(-1)",
-    "layer_norm": "F.layer_norm(x, (n,), r, r)", "rms_norm": "F.rms_norm(x, (n,), r)",
-    "batch_norm": "F.batch_norm(image, None, None, training=True)", "normalize": "F.normalize(x, dim=-1)",
+    "relu": "F.relu(x)", "gelu": "F.gelu(x)", "gelu tanh": "F.gelu(x, approximate='tanh')", "silu": "F.silu(x)",
+    "elu": "F.elu(x)", "leaky_relu": "F.leaky_relu(x)", "softplus": "F.softplus(x)", "hardswish": "F.hardswish(x)",
+    "mish": "F.mish(x)", "logsigmoid": "F.logsigmoid(x)", "softsign": "F.softsign(x)", "prelu": "F.prelu(x, r[:1])",
+    "glu": "F.glu(x)", "dropout": "F.dropout(x, 0.3)", "softmax": "x.softmax(-1)", "softmax of columns": "x.softmax(0)",
+    "log_softmax": "x.log_softmax(-1)", "layer_norm": "F.layer_norm(x, (n,), r, r)",
+    "rms_norm": "F.rms_norm(x, (n,), r)", "batch_norm": "F.batch_norm(image, None, None, training=True)",
+    "normalize": "F.normalize(x, dim=-1)",
 }  # fmt: skip
 REDUCTIONS = {
-    "sum": "x.sum()", "sum of rows": "x.sum(1)", "sum of columns": "x.sum(0)", "mean": "x.mean()", "mean of rows": "x.mean(1)",
-    "var of rows": "x.var(1)", "std": "x.std()", "norm": "x.norm()", "norm of rows": "x.norm(dim=1)", "prod of rows": "p.prod(1)",
-    "max": "x.max()", "max of rows": "x.max(1)[0]", "max of columns": "x.max(0)[0]", "amax of rows": "x.amax(1)", "argmax": "x.argmax(1)",
-    "min of rows": "x.min(1)[0]", "any": "c.any()", "all of rows": "c.all(1)", "logsumexp": "x.logsumexp(1)", "cumsum": "x.cumsum(1)",
+    "sum": "x.sum()", "sum of rows": "x.sum(1)", "sum of columns": "x.sum(0)", "mean": "x.mean()",
+    "mean of rows": "x.mean(1)", "var of rows": "x.var(1)", "std": "x.std()", "norm": "x.norm()",
+    "norm of rows": "x.norm(dim=1)", "prod of rows": "p.prod(1)", "max": "x.max()", "max of rows": "x.max(1)[0]",
+    "max of columns": "x.max(0)[0]", "amax of rows": "x.amax(1)", "argmax": "x.argmax(1)", "min of rows": "x.min(1)[0]",
+    "any": "c.any()", "all of rows": "c.all(1)", "logsumexp": "x.logsumexp(1)", "cumsum": "x.cumsum(1)",
     "cumsum of columns": "x.cumsum(0)", "cumprod": "p.cumprod(1)", "cummax": "x.cummax(1)[0]", "sort": "x.sort(1)[0]",
     "topk": "x.topk(5, 1)[0]", "median": "x.median(1)[0]", "count_nonzero": "c.count_nonzero()",
     "cross_entropy": "F.cross_entropy(x, t)", "nll_loss": "F.nll_loss(x, t)", "mse_loss": "F.mse_loss(x, y)",
-    "l1_loss": "F.l1_loss(x, y)", "smooth_l1_loss": "F.smooth_l1_loss(x, y)", "kl_div": "F.kl_div(x, p, reduction='batchmean')",
-    "bce with logits": "F.binary_cross_entropy_with_logits(x, p)", "bce": "F.binary_cross_entropy(p, p.detach())",
+    "l1_loss": "F.l1_loss(x, y)", "smooth_l1_loss": "F.smooth_l1_loss(x, y)",
+    "kl_div": "F.kl_div(x, p, reduction='batchmean')", "bce with logits": "F.binary_cross_entropy_with_logits(x, p)",
+    "bce": "F.binary_cross_entropy(p, p.detach())",
 }  # fmt: skip
 SHAPES = {
-    "transpose, copied": "x.t().contiguous()", "reshape": "x.reshape(-1)", "expand": "k.expand(n, n).clone()", "cat": "torch.cat((x, y))",
-    "cat of rows": "torch.cat((x, y), 1)", "stack": "torch.stack((x, y))", "split": "x.split(4, 1)[0]", "chunk, added": "sum(x.chunk(2, 1))",
-    "slice": "x[1:, ::2]", "select": "x[3]", "x[rows]": "x[rows]", "x[rows, rows]": "x[rows, rows]", "x[mask]": "x[c]",
-    "index_select": "x.index_select(0, rows)", "gather": "x.gather(1, i)", "scatter_add": "x.scatter_add(1, i, y)", "scatter": "x.scatter(1, i, y)",
-    "index_add": "x.index_add(0, rows, y)", "take_along_dim": "x.take_along_dim(i, 1)", "embedding": "F.embedding(i, x[:, :8])",
-    "tril": "x.tril()", "flip": "x.flip(1)", "roll": "x.roll(1, 1)", "pad": "F.pad(x, (1, 1, 1, 1))", "repeat": "x.repeat(2, 1)",
-    "repeat_interleave": "r.repeat_interleave(n)", "diagonal": "x.diagonal()", "one_hot": "F.one_hot(t, n)", "unfold": "F.unfold(image, 3)",
+    "transpose, copied": "x.t().contiguous()", "reshape": "x.reshape(-1)", "expand": "k.expand(n, n).clone()",
+    "cat": "torch.cat((x, y))", "cat of rows": "torch.cat((x, y), 1)", "stack": "torch.stack((x, y))",
+    "split": "x.split(4, 1)[0]", "chunk, added": "sum(x.chunk(2, 1))", "slice": "x[1:, ::2]", "select": "x[3]",
+    "x[rows]": "x[rows]", "x[rows, rows]": "x[rows, rows]", "x[mask]": "x[c]",
+    "index_select": "x.index_select(0, rows)", "gather": "x.gather(1, i)", "scatter_add": "x.scatter_add(1, i, y)",
+    "scatter": "x.scatter(1, i, y)", "index_add": "x.index_add(0, rows, y)", "take_along_dim": "x.take_along_dim(i, 1)",
+    "embedding": "F.embedding(i, x[:, :8])", "tril": "x.tril()", "flip": "x.flip(1)", "roll": "x.roll(1, 1)",
+    "pad": "F.pad(x, (1, 1, 1, 1))", "repeat": "x.repeat(2, 1)", "repeat_interleave": "r.repeat_interleave(n)",
+    "diagonal": "x.diagonal()", "one_hot": "F.one_hot(t, n)", "unfold": "F.unfold(image, 3)",
     "masked_select": "x.masked_select(c)", "nonzero": "c.nonzero()",
 }  # fmt: skip
 PRODUCTS = {
-    "matmul": "x @ y", "linear": "F.linear(x, y, r)", "matrix times vector": "x @ r", "bmm": "image.flatten(0, 1) @ image.flatten(0, 1).mT",
-    "addmm": "torch.addmm(x, y, z)", "einsum": "torch.einsum('ij,ij->i', x, y)", "dot": "r.dot(r)", "outer": "torch.outer(r, r)",
+    "matmul": "x @ y", "linear": "F.linear(x, y, r)", "matrix times vector": "x @ r",
+    "bmm": "image.flatten(0, 1) @ image.flatten(0, 1).mT", "addmm": "torch.addmm(x, y, z)",
+    "einsum": "torch.einsum('ij,ij->i', x, y)", "dot": "r.dot(r)", "outer": "torch.outer(r, r)",
 }  # fmt: skip
 IMAGES = {
     "max_pool2d": "F.max_pool2d(image, 2)", "max_pool2d 3, stride 2": "F.max_pool2d(image, 3, 2, 1)",
-    "avg_pool2d": "F.avg_pool2d(image, 2)", "avg_pool2d 3, stride 2": "F.avg_pool2d(image, 3, 2, 1)", "max_pool1d": "F.max_pool1d(x, 2)",
-    "avg_pool1d": "F.avg_pool1d(x, 2)", "max_pool3d": "F.max_pool3d(volume, 2)", "avg_pool3d": "F.avg_pool3d(volume, 2)",
-    "adaptive_avg_pool2d": "F.adaptive_avg_pool2d(image, 1)", "interpolate nearest": "F.interpolate(image, scale_factor=2)",
+    "avg_pool2d": "F.avg_pool2d(image, 2)", "avg_pool2d 3, stride 2": "F.avg_pool2d(image, 3, 2, 1)",
+    "max_pool1d": "F.max_pool1d(x, 2)", "avg_pool1d": "F.avg_pool1d(x, 2)", "max_pool3d": "F.max_pool3d(volume, 2)",
+    "avg_pool3d": "F.avg_pool3d(volume, 2)", "adaptive_avg_pool2d": "F.adaptive_avg_pool2d(image, 1)",
+    "interpolate nearest": "F.interpolate(image, scale_factor=2)",
     "interpolate bilinear": "F.interpolate(image, scale_factor=2, mode='bilinear')",
 }  # fmt: skip
 RANDOM = {
-    "randn": "torch.randn(n, n)", "rand": "torch.rand(n, n)", "randint": "torch.randint(10, (n, n))", "randperm": "torch.randperm(n * n)",
-    "bernoulli": "torch.bernoulli(p.detach())", "normal_": "x.detach().normal_()", "zeros": "torch.zeros(n, n)", "arange": "torch.arange(n * n)",
+    "randn": "torch.randn(n, n)", "rand": "torch.rand(n, n)", "randint": "torch.randint(10, (n, n))",
+    "randperm": "torch.randperm(n * n)", "bernoulli": "torch.bernoulli(p.detach())", "normal_": "x.detach().normal_()",
+    "zeros": "torch.zeros(n, n)", "arange": "torch.arange(n * n)",
 }  # fmt: skip
 HALVES = {
     f"{kind} {name}": re.sub(r"\bx\b", short, expression)
     for kind, short in (("bfloat16", "wide"), ("float16", "half"))
     for name, expression in {
-        "add": "x + x", "multiply": "x * x", "exp": "x.exp()", "relu": "F.relu(x)", "gelu": "F.gelu(x)", "softmax": "x.softmax(-1)",
-        "layer_norm": "F.layer_norm(x, (n,))", "sum": "x.sum()", "sum of rows": "x.sum(1)", "mean of columns": "x.mean(0)",
-        "max of rows": "x.amax(1)", "matmul": "x @ x", "to float": "x.float()",
+        "add": "x + x", "multiply": "x * x", "exp": "x.exp()", "relu": "F.relu(x)", "gelu": "F.gelu(x)",
+        "softmax": "x.softmax(-1)", "layer_norm": "F.layer_norm(x, (n,))", "sum": "x.sum()", "sum of rows": "x.sum(1)",
+        "mean of columns": "x.mean(0)", "max of rows": "x.amax(1)", "matmul": "x @ x", "to float": "x.float()",
     }.items()
 }  # fmt: skip
 OPERATORS = {**POINTWISE, **ACTIVATIONS, **REDUCTIONS, **SHAPES, **PRODUCTS, **IMAGES, **RANDOM, **HALVES}
@@ -114,7 +125,8 @@ def arguments(torch: Any, n: int) -> dict[str, Any]:
     named |= {"wide": named["x"].bfloat16(), "half": named["x"].half()}
     for tensor in named.values():
         tensor.requires_grad_()
-    named |= {"c": torch.rand(n, n) > 0.5, "i": torch.randint(n, (n, n)), "t": torch.randint(n, (n,)), "rows": torch.randint(n, (n,))}
+    named |= {"c": torch.rand(n, n) > 0.5, "i": torch.randint(n, (n, n)), "t": torch.randint(n, (n,)),
+        "rows": torch.randint(n, (n,))}
     return {**named, "n": n, "torch": torch, "F": torch.nn.functional}
 
 
@@ -212,7 +224,8 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of operators")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--blas", choices=BLAS, default=BLAS[0], help="which instructions the BLAS of both libraries may use")
+    parser.add_argument("--blas", choices=BLAS, default=BLAS[0],
+        help="which instructions the BLAS of both libraries may use")
     parser.add_argument("--above", type=float, help="print only what is above this ratio, the worst first")
     parser.add_argument("--table", help="put the table between the marks of this page")
     args = parser.parse_args(argv)
@@ -225,7 +238,8 @@ def main(argv: list[str]) -> None:
     else:
         for case, ratio in sorted(found.items(), key=lambda item: -item[1]):
             if ratio > args.above:
-                print(f"{ratio:7.2f}  {case:40s} {best[LIBRARIES[0]][case] * 1e6:12.2f} µs, torch {best[LIBRARIES[1]][case] * 1e6:12.2f} µs")
+                print(f"{ratio:7.2f}  {case:40s} {best[LIBRARIES[0]][case] * 1e6:12.2f} µs, torch "
+                    f"{best[LIBRARIES[1]][case] * 1e6:12.2f} µs")
     if args.table:
         path = Path(args.table)
         before, _, rest = path.read_text().partition("<!-- operators -->\n")

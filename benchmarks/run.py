@@ -100,7 +100,8 @@ def table_row(workload: Workload, result: dict[str, Any], libraries: list[str]) 
         f"{ratio:.2f}",
         f"{workload.limit:.2f}" + ("" if ratio <= workload.limit else " ✗"),
         f"{ours['losses'][-1]:.6g} ({difference:.0e})" if difference is not None else "",
-        f"{ours['peak'] / 1e6:.0f} / {theirs['peak'] / 1e6:.0f} = {ours['peak'] / theirs['peak']:.2f}" if theirs["peak"] else "",
+        f"{ours['peak'] / 1e6:.0f} / {theirs['peak'] / 1e6:.0f} = {ours['peak'] / theirs['peak']:.2f}" if theirs["peak"]
+        else "",
     ]
     return "| " + " | ".join(cells) + " |"
 
@@ -138,7 +139,8 @@ def gate(ratios: dict[str, float], args: argparse.Namespace) -> int:
             found.append(float("inf") if again is None else again)
         if min(found) > allowed:
             failed = 1
-            print(f"regression: {workload.name}: ratio {', '.join(f'{r:.2f}' for r in found)}, recorded {recorded[workload.name]:.2f}")
+            print(f"regression: {workload.name}: ratio {', '.join(f'{r:.2f}' for r in found)}, recorded "
+                f"{recorded[workload.name]:.2f}")
     return failed
 
 
@@ -148,11 +150,13 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     names = ", ".join(w.name for w in WORKLOADS)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of workloads: " + names)
-    parser.add_argument("--libraries", nargs="+", default=["wengert", "torch"], help="two with PyTorch's interface, and jax")
+    parser.add_argument("--libraries", nargs="+", default=["wengert", "torch"],
+        help="two with PyTorch's interface, and jax")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0, help="time for one measurement")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--blas", choices=BLAS, default=BLAS[0], help="which instructions the BLAS of both libraries may use")
+    parser.add_argument("--blas", choices=BLAS, default=BLAS[0],
+        help="which instructions the BLAS of both libraries may use")
     parser.add_argument("--json", help="write all figures to this file")
     parser.add_argument("--plot", help="draw the ratios to this file (.svg or .png)")
     parser.add_argument("--save-ratios", help="record the ratios for --gate")
@@ -176,7 +180,8 @@ def main() -> None:
         if (ratio := ratio_of(results[workload.name], libraries)) is not None:
             ratios[workload.name] = ratio
     if args.json:
-        Path(args.json).write_text(json.dumps({"machine": machine, "blas": args.blas, "results": results, "ratios": ratios}, indent=1))
+        Path(args.json).write_text(
+            json.dumps({"machine": machine, "blas": args.blas, "results": results, "ratios": ratios}, indent=1))
     if args.save_ratios:
         Path(args.save_ratios).write_text(json.dumps({k: round(v, 3) for k, v in ratios.items()}, indent=1) + "\n")
     if args.plot:

@@ -1,4 +1,6 @@
-"""What all tests share: hypothesis profiles, the libraries that a test runs on, and the rule for tests that need torch."""
+"""What all tests share: hypothesis profiles, the libraries that a test runs on, and the rule for
+tests that need torch.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background: tests that press Ctrl-C would hang
+    # as in a job in the background: tests that press Ctrl-C would hang
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if REQUIRED and not HAS_TORCH:
         raise pytest.UsageError("WENGERT_REQUIRE_PARITY=1, but torch is not installed: pip install torch==2.13.0")
@@ -76,9 +79,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def refuse(report: Any, skipped: bool) -> Any:
-    """Fail what a test skips by itself for want of torch: the mark says that a test needs it, and chooses where it runs."""
+    """Fail what a test skips by itself for want of torch: the mark says that a test needs it, and chooses where it
+    runs.
+    """
     if skipped and "could not import 'torch" in str(report.longrepr):
-        report.outcome, report.longrepr = "failed", f"mark it with pytest.mark.parity in place of a skip: {report.longrepr}"
+        report.outcome, report.longrepr = ("failed",
+            f"mark it with pytest.mark.parity in place of a skip: {report.longrepr}")
     return report
 
 

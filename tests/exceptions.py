@@ -1,7 +1,7 @@
 """Lists of exceptions to what tests assert. An entry that is no longer needed fails the suite.
 
-Every list says why its entries are there, and what an entry excuses is tried all the same: ``excused`` around a check demands
-that it fails, ``all_needed`` after a loop that each entry was of use.
+Every list says why its entries are there, and what an entry excuses is tried all the same: ``excused`` around a check
+demands that it fails, ``all_needed`` after a loop that each entry was of use.
 """
 
 from __future__ import annotations

@@ -12,9 +12,11 @@ def test_products_are_cast_and_the_rest_is_not(torch):
     with torch.autocast("cpu"):
         low = a @ a
         assert low.dtype == torch.bfloat16
-        for y in (torch.mm(a, a), f.linear(a, a), torch.einsum("ij,jk->ik", a, a), f.conv1d(a[None], torch.ones(2, 2, 1)), low.exp()):
+        for y in (torch.mm(a, a), f.linear(a, a), torch.einsum("ij,jk->ik", a, a),
+                f.conv1d(a[None], torch.ones(2, 2, 1)), low.exp()):
             assert y.dtype == torch.bfloat16
-        for y in (a + a, low + a, low.prod(), f.mse_loss(low, a), f.cross_entropy(low, torch.tensor([0, 1])), torch.cat([low, a])):
+        for y in (a + a, low + a, low.prod(), f.mse_loss(low, a), f.cross_entropy(low, torch.tensor([0, 1])),
+                torch.cat([low, a])):
             assert y.dtype == torch.float32
         assert f.binary_cross_entropy_with_logits(low, a).dtype == torch.float32
         assert torch.linalg.inv(low + torch.eye(2).bfloat16()).dtype == torch.float32
@@ -193,7 +195,8 @@ def test_unscaling_twice_is_refused(torch):
 def test_state_dict(torch):
     _, _, scaler = setup(torch, init_scale=16.0, growth_interval=7)
     state = scaler.state_dict()
-    assert state == {"scale": 16.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 7, "_growth_tracker": 0}
+    assert (state == {"scale": 16.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 7,
+        "_growth_tracker": 0})
     other = torch.amp.GradScaler("cpu")
     other.load_state_dict({**state, "scale": 4.0, "_growth_tracker": 3})
     assert other.get_scale() == 4.0 and other.state_dict()["_growth_tracker"] == 3
@@ -204,7 +207,8 @@ def test_state_dict(torch):
 def test_disabled_scalers_do_nothing(torch):
     w, optimizer, scaler = setup(torch, enabled=False)
     loss = w.sum()
-    assert scaler.scale(loss) is loss and scaler.get_scale() == 1.0 and scaler.state_dict() == {} and not scaler.is_enabled()
+    assert (scaler.scale(loss) is loss and scaler.get_scale() == 1.0 and scaler.state_dict() == {}
+        and not scaler.is_enabled())
     loss.backward()
     scaler.unscale_(optimizer)
     scaler.step(optimizer)
@@ -282,7 +286,8 @@ class TestSettings:
         assert torch.amp.is_autocast_available("cpu") and torch.amp.is_autocast_available("cuda")
         assert not torch.amp.is_autocast_available("meta")
         torch.set_autocast_enabled("cuda", True)
-        assert torch.is_autocast_enabled() and torch.is_autocast_enabled("cuda") and not torch.is_autocast_enabled("cpu")
+        assert (torch.is_autocast_enabled() and torch.is_autocast_enabled("cuda")
+            and not torch.is_autocast_enabled("cpu"))
         torch.set_autocast_enabled(False)
         assert not torch.is_autocast_enabled()
         with pytest.raises(RuntimeError, match="unknown device type for autocast"):
@@ -315,4 +320,5 @@ def test_recurrent_layers(torch):
     with torch.autocast("cpu"):
         types = {name: getattr(torch.nn, name)(2, 2)(x)[0].dtype for name in ("RNN", "LSTM", "GRU")}
         assert torch.nn.GRUCell(2, 2)(x[0]).dtype is torch.float32
-    assert types == {"RNN": torch.bfloat16, "LSTM": torch.bfloat16, "GRU": torch.float32}  # PyTorch's GRU is one of several operators
+    # PyTorch's GRU is one of several operators
+    assert types == {"RNN": torch.bfloat16, "LSTM": torch.bfloat16, "GRU": torch.float32}

@@ -25,7 +25,9 @@ class Module:
 
 
 def asserts(node: ast.AST, path: Path, module: Module, helpers: set[tuple[Path, str]]) -> bool:
-    """Whether something in ``node`` can fail a test: a statement, a call of pytest, NumPy or a helper, a child that must succeed."""
+    """Whether something in ``node`` can fail a test: a statement, a call of pytest, NumPy or a helper, a child that
+    must succeed.
+    """
     for part in ast.walk(node):
         if isinstance(part, ast.Assert):
             return True
@@ -47,7 +49,8 @@ def silent(sources: dict[Path, Module]) -> list[str]:
     while grown:  # helpers call helpers
         found = {(p, n) for p, m in sources.items() for n, f in m.functions.items() if asserts(f, p, m, helpers)}
         grown, helpers = found != helpers, found
-    return [f"{p.name}: {n}" for p, m in sources.items() for n in m.functions if n.startswith("test_") and (p, n) not in helpers]
+    return [f"{p.name}: {n}" for p, m in sources.items() for n in m.functions
+        if n.startswith("test_") and (p, n) not in helpers]
 
 
 def test_every_test_asserts():
@@ -57,6 +60,7 @@ def test_every_test_asserts():
 
 def test_what_asserts_nothing_is_found(tmp_path):
     (tmp_path / "test_a.py").write_text(
-        "def helper(x):\n    assert x\ndef idle(x):\n    return x\ndef test_good():\n    helper(1)\ndef test_idle():\n    idle(1)\n"
+        "def helper(x):\n    assert x\ndef idle(x):\n    return x\ndef test_good():\n    helper(1)\ndef test_idle():\n "
+        "   idle(1)\n"
     )
     assert silent({path: Module(path) for path in tmp_path.glob("*.py")}) == ["test_a.py: test_idle"]

@@ -119,7 +119,8 @@ except OSError as error:
 def test_a_file_that_may_not_grow(tmp_path, zipped):
     path = tmp_path / "x.pt"
     write(OLD, path, zipped)
-    done = subprocess.run([sys.executable, "-c", LIMITED, str(path), str(zipped)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(path), str(zipped)], capture_output=True, text=True,
+        check=True)
     assert done.stdout.split() == [str(errno.EFBIG), str(path)], done.stderr
     assert epoch(path) == 1 and only(tmp_path, "x.pt")
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 2000 and signal.SIGXFSZ

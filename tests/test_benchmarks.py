@@ -19,7 +19,8 @@ LIBRARIES = ["wengert", "torch"]
 
 
 def result(ours: float, theirs: float) -> dict[str, Any]:
-    return {name: {"seconds": s, "peak": s * 1e6, "losses": [1.0], "rounds": [s]} for name, s in zip(LIBRARIES, (ours, theirs), strict=True)}
+    return {name: {"seconds": s, "peak": s * 1e6, "losses": [1.0], "rounds": [s]}
+        for name, s in zip(LIBRARIES, (ours, theirs), strict=True)}
 
 
 def arguments(path: Path, slack: float = 1.25) -> argparse.Namespace:
@@ -43,7 +44,8 @@ def test_gate_passes_within_the_slack(recorded: Path) -> None:
     assert run.gate({"multiply": 0.89}, arguments(recorded, slack=1.5)) == 0
 
 
-def test_gate_measures_again_before_it_fails(recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gate_measures_again_before_it_fails(recorded: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(run, "measure", lambda *a: result(0.7, 1.0))
     assert run.gate({"multiply": 0.9}, arguments(recorded)) == 0
     monkeypatch.setattr(run, "measure", lambda *a: result(0.8, 1.0))
@@ -56,7 +58,8 @@ def test_blas_is_held_or_not_whatever_the_environment_says(monkeypatch: pytest.M
         monkeypatch.setenv(name, "given")
     free, held = (machine.environment(2, blas) for blas in machine.BLAS)
     assert not {*machine.HELD, *machine.OTHERS} & {*free} and {*held} - {*free} == {*machine.HELD}
-    assert {held[name] for name in machine.HELD} == {"Haswell", "AVX2"} and {free[name] for name in machine.THREADS} == {"2"}
+    assert ({held[name] for name in machine.HELD} == {"Haswell", "AVX2"}
+        and {free[name] for name in machine.THREADS} == {"2"})
     found = machine.as_measured(1, "avx2")
     assert "NumPy" in found and "wengert" in found and machine.processor() in found
 

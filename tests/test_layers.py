@@ -62,7 +62,8 @@ def imports(path):
                     yield tuple(alias.name.split(".")[1:])
 
 
-FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.relative_to(PACKAGE).parts[0] not in ("__init__.py", "__main__.py", "cli", "compat"))
+FILES = sorted(p for p in PACKAGE.rglob("*.py")
+    if p.relative_to(PACKAGE).parts[0] not in ("__init__.py", "__main__.py", "cli", "compat"))
 
 
 def upward(path):
@@ -83,5 +84,6 @@ def test_no_optional_library_is_imported():
     import subprocess
 
     code = "import sys, wengert; print(*sorted(m.partition('.')[0] for m in sys.modules))"
-    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
     assert not loaded & {"torch", "scipy", "sklearn", "matplotlib", "ml_dtypes", "cupy", "tqdm", "pytest"}

@@ -9,7 +9,8 @@ import wengert as torch
 
 def test_elements_and_flat_tensors():
     utils = torch._utils
-    assert [utils._element_size(d) for d in (torch.float32, torch.bfloat16, torch.complex128, torch.bool)] == [4, 2, 16, 1]
+    assert ([utils._element_size(d) for d in (torch.float32, torch.bfloat16, torch.complex128, torch.bool)] == [4, 2,
+        16, 1])
     with pytest.raises(RuntimeError, match=r"expected torch\.dtype, but got <class 'str'>"):
         utils._element_size("float32")
     tensors = [torch.ones(2), torch.arange(6.0).view(2, 3).t()]

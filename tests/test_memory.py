@@ -19,13 +19,15 @@ counted = pytest.mark.skipif(not memory.available, reason="needs the native exte
 
 
 def run(code: str, **environment: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment})
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+        env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @counted
-@pytest.mark.parametrize("size", [1, 7, 100, 1 << 12, (1 << 14) - 1, 1 << 14, (1 << 14) + 1, 100_003, 1 << 20, (1 << 22) + 5])
+@pytest.mark.parametrize("size",
+    [1, 7, 100, 1 << 12, (1 << 14) - 1, 1 << 14, (1 << 14) + 1, 100_003, 1 << 20, (1 << 22) + 5])
 def test_every_byte_is_counted(size):
     before = torch.cpu.memory_allocated()
     a = np.empty(size, np.uint8)
@@ -254,7 +256,8 @@ def test_counters_in_traces(tmp_path):
     assert [e for e in trace if e["ph"] == "C" and e["args"]["bytes"] >= 4000]
 
 
-@pytest.mark.parametrize("name", ["memory_allocated", "max_memory_allocated", "memory_stats", "memory_reserved", "empty_cache"])
+@pytest.mark.parametrize("name",
+    ["memory_allocated", "max_memory_allocated", "memory_stats", "memory_reserved", "empty_cache"])
 def test_there_is_no_accelerator(name):
     with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
         getattr(torch.accelerator, name)()

@@ -1,4 +1,6 @@
-"""NumPy's arrays, numbers and types in files, and what ``add_safe_globals`` makes of them and of the standard library's values."""
+"""NumPy's arrays, numbers and types in files, and what ``add_safe_globals`` makes of them and of the standard library's
+values.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ try:
     import torch as pytorch
 except ImportError:
     pytorch = None
-WRITERS = [pytest.param(save, id="ours")] + ([pytest.param(pytorch.save, id="torch's")] if pytorch is not None and pytorch is not torch else [])
+WRITERS = (
+    [pytest.param(save, id="ours")] + (
+        [pytest.param(pytorch.save, id="torch's")] if pytorch is not None and pytorch is not torch else []))
 
 
 class Colour(enum.Enum):
@@ -49,22 +53,24 @@ Pair = collections.namedtuple("Pair", "a b")
 
 ARRAYS = {
     **{f"array of {code}": np.arange(6).reshape(2, 3).astype(code) for code in "?bBhHiIlLqQefdgFDG"},
-    "other byte order": np.arange(3, dtype=">f4"), "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "view": np.arange(10)[::-2],
-    "three dimensions": np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1), "zero dimensions": np.array(3.5), "empty": np.zeros((0, 3)),
-    "text": np.array(["a", "bcd", ""]), "bytes": np.array([b"a", b"bc"]), "void": np.array([b"abcd"], "V4"),
-    "dates": np.array(["2020-01-01", "NaT"], "M8[D]"), "durations": np.array([1, 2], ">m8[3s]"), "no unit": np.array([1], "m8"),
-    "structured": np.array([(1, 2.5, "x")], [("a", "i4"), ("b", ">f8"), ("c", "U3")]),
+    "other byte order": np.arange(3, dtype=">f4"), "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "view": np.arange(10)[::-2], "three dimensions": np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1),
+    "zero dimensions": np.array(3.5), "empty": np.zeros((0, 3)), "text": np.array(["a", "bcd", ""]),
+    "bytes": np.array([b"a", b"bc"]), "void": np.array([b"abcd"], "V4"),
+    "dates": np.array(["2020-01-01", "NaT"], "M8[D]"), "durations": np.array([1, 2], ">m8[3s]"),
+    "no unit": np.array([1], "m8"), "structured": np.array([(1, 2.5, "x")], [("a", "i4"), ("b", ">f8"), ("c", "U3")]),
     "nested": np.zeros(2, [("p", [("x", "f4"), ("y", "f4", (2, 2))])]),
-    "aligned": np.zeros(2, np.dtype([("a", "i1"), ("b", "f8")], align=True)), "titles": np.zeros(1, [(("title", "a"), "i4")]),
+    "aligned": np.zeros(2, np.dtype([("a", "i1"), ("b", "f8")], align=True)),
+    "titles": np.zeros(1, [(("title", "a"), "i4")]),
     "gaps": np.zeros(1, np.dtype({"names": ["a"], "formats": ["i4"], "offsets": [4], "itemsize": 12})),
     "records": np.rec.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]),
     "objects": np.array([1, "a", None, (2, [3])], object), "arrays of objects": np.array([np.ones(2), None], object),
     "objects in fields": np.array([(1, [2])], [("a", "i4"), ("b", "O")]), "matrix": np.asmatrix(np.ones((1, 2))),
-    "float64": np.float64(1.5), "bool": np.bool_(True), "complex64": np.complex64(1j), "date": np.datetime64("2020-01-01"),
-    "str": np.str_("a"),
-    "bytes_": np.bytes_(b"a"), "record": np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0],
-    "record of objects": np.array([([1],)], [("a", "O")])[0],
-    "dtype": np.dtype("f4"), "structured dtype": np.dtype([("a", "i4"), ("b", "f4", (2,))]), "sub-array dtype": np.dtype(("i4", (2,))),
+    "float64": np.float64(1.5), "bool": np.bool_(True), "complex64": np.complex64(1j),
+    "date": np.datetime64("2020-01-01"), "str": np.str_("a"), "bytes_": np.bytes_(b"a"),
+    "record": np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0],
+    "record of objects": np.array([([1],)], [("a", "O")])[0], "dtype": np.dtype("f4"),
+    "structured dtype": np.dtype([("a", "i4"), ("b", "f4", (2,))]), "sub-array dtype": np.dtype(("i4", (2,))),
     "metadata": np.dtype("f4", metadata={"unit": "m"}), "class of numbers": np.float32,
     "repeated": [np.ones(2), np.ones(3)] * 2,
 }  # fmt: skip
@@ -72,16 +78,16 @@ if hasattr(np.dtypes, "StringDType"):
     ARRAYS["strings"] = np.array(["a", "long " * 20], np.dtypes.StringDType())
     ARRAYS["missing strings"] = np.array(["a", None], np.dtypes.StringDType(na_object=None))
 VALUES = {
-    "OrderedDict": collections.OrderedDict(a=1), "Counter": collections.Counter("aab"), "deque": collections.deque([1, 2], 3),
-    "defaultdict": collections.defaultdict(list, a=[1]), "date": datetime.date(2020, 1, 2),
+    "OrderedDict": collections.OrderedDict(a=1), "Counter": collections.Counter("aab"),
+    "deque": collections.deque([1, 2], 3), "defaultdict": collections.defaultdict(list, a=[1]),
+    "date": datetime.date(2020, 1, 2),
     "datetime": datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1), "x")),
-    "timedelta": datetime.timedelta(3), "time": datetime.time(3),
-    "Decimal": decimal.Decimal("1.5"), "Fraction": fractions.Fraction(-1, 3), "Path": pathlib.Path("a/b"),
-    "PurePosixPath": pathlib.PurePosixPath("a/b"),
-    "PureWindowsPath": pathlib.PureWindowsPath("a/b"), "UUID": uuid.UUID(int=5), "Enum": Colour.RED, "IntFlag": Flags.A | Flags.B,
-    "dataclass": Point(3),
-    "a key": {Point(1): 2}, "namedtuple": Pair(1, 2), "SimpleNamespace": types.SimpleNamespace(a=1), "Namespace": argparse.Namespace(a=1),
-    "frozenset": frozenset([1]), "complex": 2j, "bytearray": bytearray(b"a"),
+    "timedelta": datetime.timedelta(3), "time": datetime.time(3), "Decimal": decimal.Decimal("1.5"),
+    "Fraction": fractions.Fraction(-1, 3), "Path": pathlib.Path("a/b"), "PurePosixPath": pathlib.PurePosixPath("a/b"),
+    "PureWindowsPath": pathlib.PureWindowsPath("a/b"), "UUID": uuid.UUID(int=5), "Enum": Colour.RED,
+    "IntFlag": Flags.A | Flags.B, "dataclass": Point(3),
+    "a key": {Point(1): 2}, "namedtuple": Pair(1, 2), "SimpleNamespace": types.SimpleNamespace(a=1),
+    "Namespace": argparse.Namespace(a=1), "frozenset": frozenset([1]), "complex": 2j, "bytearray": bytearray(b"a"),
 }  # fmt: skip
 ALLOWED = {
     "range": range(3),
@@ -153,7 +159,8 @@ def renamed(data, old, new):
 @pytest.mark.parametrize("write", WRITERS)
 def test_arrays_and_values_make_no_calls(write, protocol, zipped):
     for name, obj in (ARRAYS | VALUES).items():
-        data = file_of(write, [obj, torch.ones(2) if write is save else 0], pickle_protocol=protocol, _use_new_zipfile_serialization=zipped)
+        data = file_of(write, [obj, torch.ones(2) if write is save else 0], pickle_protocol=protocol,
+            _use_new_zipfile_serialization=zipped)
         found = load(io.BytesIO(data), weights_only=False)[0]
         assert described(found) == described(pickled(obj, protocol)), name
         if isinstance(found, np.ndarray) and found.dtype.kind in "iuf":
@@ -189,7 +196,8 @@ def test_names_of_other_versions(old, new):
     data = renamed(file_of(save, objs), old, new)
     assert described(load(io.BytesIO(data), weights_only=False)) == described(objs)
     core = np._core if hasattr(np, "_core") else np.core
-    with safe_globals([np.ndarray, np.dtype, core.multiarray._reconstruct, core.multiarray.scalar, pathlib.PurePosixPath]):
+    with safe_globals(
+            [np.ndarray, np.dtype, core.multiarray._reconstruct, core.multiarray.scalar, pathlib.PurePosixPath]):
         assert described(load(io.BytesIO(data), weights_only=True)) == described(objs)
 
 
@@ -204,8 +212,10 @@ def test_what_is_refused_can_be_allowed(write, protocol):
         if names:
             with pytest.raises(LoadError) as error:
                 load(io.BytesIO(data))
-            assert any(f"GLOBAL {n.removeprefix('builtins.')} was not an allowed global" in str(error.value) for n in names), name
-        with safe_globals([resolved(n) for n in names] + ([type(obj)] if names and type(obj).__module__ != "builtins" else [])):
+            assert any(f"GLOBAL {n.removeprefix('builtins.')} was not an allowed global" in str(error.value)
+                for n in names), name
+        with safe_globals(
+                [resolved(n) for n in names] + ([type(obj)] if names and type(obj).__module__ != "builtins" else [])):
             found = load(io.BytesIO(data), weights_only=True)
         assert described(found) == described(pickled(obj, protocol)) or repr(found) == repr(obj), name
 
@@ -264,8 +274,10 @@ OBJECT = 63  # the flags of NumPy's type of objects
 WRONG = {
     "a field beyond its element": array(dtype("V8", 3, "|", None, ("a",), {"a": (F8, 1000)}, 8, 1, 0), (1,), bytes(8)),
     "a field before its element": array(dtype("V8", 3, "|", None, ("a",), {"a": (F8, -8)}, 8, 1, 0), (1,), bytes(8)),
-    "objects under other flags": array(dtype("V8", 3, "|", None, ("a",), {"a": (np.dtype("O"), 0)}, 8, 1, 0), (1,), b"\x01" * 8),
-    "objects and numbers in one place": array(dtype("V8", 3, "|", None, ("a", "b"), {"a": (np.dtype("O"), 0), "b": (F8, 0)}, 8, 1,
+    "objects under other flags": array(dtype("V8", 3, "|", None, ("a",), {"a": (np.dtype("O"), 0)}, 8, 1, 0), (1,),
+        b"\x01" * 8),
+    "objects and numbers in one place": array(
+        dtype("V8", 3, "|", None, ("a", "b"), {"a": (np.dtype("O"), 0), "b": (F8, 0)}, 8, 1,
     OBJECT), (1,), [(None, 1.0)]),
     "objects as bytes": array(np.dtype("O"), (1,), b"\x01" * 8),
     "numbers as objects": array(F8, (1,), [1.0]),
@@ -306,7 +318,8 @@ def test_arrays_are_checked_before_they_are_made(name, allowed):
 
 def test_numpys_own_types_stay_as_they_are():
     big = dtype("f8", 3, ">", None, None, None, -1, -1, 0)
-    big.parts = (np.dtype, ("f8", False, False), big.parts[2])  # without a copy it would be the one that all arrays share
+    # without a copy it would be the one that all arrays share
+    big.parts = (np.dtype, ("f8", False, False), big.parts[2])
     assert load(io.BytesIO(file_of(save, big)), weights_only=False).byteorder == ">"
     assert np.dtype("f8").isnative and np.ones(1).dtype.isnative
 

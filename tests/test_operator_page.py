@@ -19,7 +19,8 @@ def generator(name="operator_page"):
 def test_pages_are_up_to_date():
     wanted, docs = generator().pages(), ROOT / "docs"
     written = {"operators.md", *(f"operators/{p.name}" for p in (docs / "operators").glob("*.md"))}
-    stale = sorted(p for p in {*wanted, *written} if p not in written or (docs / p).read_text(encoding="utf-8") != wanted.get(p))
+    stale = sorted(p for p in {*wanted, *written}
+        if p not in written or (docs / p).read_text(encoding="utf-8") != wanted.get(p))
     assert not stale, "run tools/operator_page.py"
 
 
@@ -32,7 +33,9 @@ def test_edges_are_shown():
 
 
 def test_an_operator_is_short():
-    """Fifteen lines on average, everything in the package counted; five, none of them wide, for each plain one but one."""
+    """Fifteen lines on average, everything in the package counted; five, none of them wide, for
+    each plain one but one.
+    """
     tool = generator("operator_cost")
     each, files = tool.costs()
     assert sum(files.values()) < 15 * len(each)
@@ -54,7 +57,9 @@ def test_rules_are_read_from_the_source():
     from wengert.ops.operator import TABLE, Operator
 
     tool = generator()
-    lost = [n for n, op in TABLE.items() if isinstance(op, Operator) for f, _ in op.rules if f is not None and tool.node_of(f) is None]
-    lost += [n for n, op in TABLE.items() if isinstance(op, Operator) and op.joint and tool.node_of(op.joint[0]) is None]
+    lost = [n for n, op in TABLE.items() if isinstance(op, Operator) for f, _ in op.rules
+        if f is not None and tool.node_of(f) is None]
+    lost += [n for n, op in TABLE.items()
+        if isinstance(op, Operator) and op.joint and tool.node_of(op.joint[0]) is None]
     assert not lost
     assert tool.rule(TABLE["exp"].rules[0][0]) == "`F.mul(g, result)`"

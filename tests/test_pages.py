@@ -12,7 +12,8 @@ from tests.exceptions import all_needed
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-ROOMS = ("", "src", "src/wengert", "native")  # what a path is relative to; for short, pages leave out where the package lies
+# what a path is relative to; for short, pages leave out where the package lies
+ROOMS = ("", "src", "src/wengert", "native")
 # Words between slashes, or a name that ends as files here do; ``*`` and ``<family>`` stand for anything. Hidden folders
 # (.venv, .ci) are the reader's, or not in the source distribution.
 PATH = re.compile(r"(?![.<])(?:[\w.<>*-]+/)+[\w.<>*-]*|[\w*-][\w.*-]*\.(?:py|pyi|c|h|md|toml|json|svg|in)")
@@ -37,7 +38,8 @@ def exists(path: str) -> bool:
 
 
 def test_paths_are_found():
-    text = "`tensor/call.py`, `tests/`, `python -m benchmarks`, `ops.aten`, `gone.md`, `g / 2`, `x.py y`\n```\na/b.py `c`\n```\n"
+    text = ("`tensor/call.py`, `tests/`, `python -m benchmarks`, `ops.aten`, `gone.md`, `g / 2`, `x.py y`\n```\na/b.py "
+        "`c`\n```\n")
     assert paths(text) == ["tensor/call.py", "tests/", "gone.md", "x.py", "a/b.py"]
     assert exists("tensor/call.py") and exists("tests/ops/samples/<family>.py") and not exists("docs/gone.md")
 
@@ -56,7 +58,8 @@ def test_others_are_named():
 
 
 def test_modules():
-    named = {name for page in PAGES for span in code(page.read_text(encoding="utf-8")) for name in re.findall(r"\bwengert(?:\.[a-z_]+)+", span)}
+    named = {name for page in PAGES for span in code(page.read_text(encoding="utf-8"))
+        for name in re.findall(r"\bwengert(?:\.[a-z_]+)+", span)}
     assert len(named) > 3
     for name in named:
         resolve_name(name)
@@ -64,7 +67,9 @@ def test_modules():
 
 def test_variables_of_the_environment():
     named = {name for page in PAGES for name in re.findall(r"\bWENGERT_[A-Z_]+", page.read_text(encoding="utf-8"))}
-    sources = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")] + [*(ROOT / "native").glob("*.c")]
+    sources = (
+        [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")] + [
+            *(ROOT / "native").glob("*.c")])
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     assert len(named) > 3 and not [name for name in named if f'"{name}"' not in text]
 

@@ -13,7 +13,8 @@ from wengert.names.homes import MOVED, their_module
 
 BELOW = {f"_dynamo.{n}": f"compat._dynamo.{n}" for n in ("config", "eval_frame", "exc")}
 BELOW |= {
-    f"_higher_order_ops.{n}": f"func.control_flow.{n}" for n in ("associative_scan", "cond", "map", "scan", "while_loop")
+    f"_higher_order_ops.{n}": f"func.control_flow.{n}"
+    for n in ("associative_scan", "cond", "map", "scan", "while_loop")
 }
 
 

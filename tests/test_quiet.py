@@ -1,4 +1,6 @@
-"""NumPy's warnings of infinities and NaN do not come out of the package, whatever the program does with warnings; its own NumPy keeps them."""
+"""NumPy's warnings of infinities and NaN do not come out of the package, whatever the program does with warnings; its
+own NumPy keeps them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ AT_EDGES = [0.0, -1.0, float("nan"), float("inf"), 1e300]
 
 @pytest.mark.parametrize(
     "name",
-    ["sqrt", "log", "rsqrt", "reciprocal", "exp", "lgamma", "acos", "atanh", "log1p", "tan", "erfinv", "sinc", "sum", "mean", "std", "norm", "logit"],
+    ["sqrt", "log", "rsqrt", "reciprocal", "exp", "lgamma", "acos", "atanh", "log1p", "tan", "erfinv", "sinc", "sum",
+        "mean", "std", "norm", "logit"],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_functions_and_their_gradients(name, dtype):
@@ -28,7 +31,8 @@ def test_functions_and_their_gradients(name, dtype):
     assert not said and (x.grad is not None) == g.requires_grad
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "xlogy", "remainder", "fmod", "atan2", "floor_divide"])
+@pytest.mark.parametrize("name",
+    ["add", "sub", "mul", "div", "pow", "xlogy", "remainder", "fmod", "atan2", "floor_divide"])
 def test_pairs(name):
     x, zero = torch.tensor(AT_EDGES), torch.zeros(5)
     with warnings.catch_warnings(record=True) as said:

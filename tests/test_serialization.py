@@ -433,7 +433,8 @@ def test_damaged_beginnings():
     legacy = written(torch.ones(100), _use_new_zipfile_serialization=False).getvalue()
     with pytest.raises(RuntimeError, match="unexpected EOF, expected 30 more bytes. The file might be corrupted"):
         load(io.BytesIO(legacy[:-30]))
-    with pytest.raises(RuntimeError, match="PytorchStreamReader failed reading zip archive: failed finding central directory"):
+    with pytest.raises(RuntimeError,
+            match="PytorchStreamReader failed reading zip archive: failed finding central directory"):
         load(io.BytesIO(written(torch.ones(100)).getvalue()[:300]))
 
 

@@ -73,7 +73,8 @@ ASKS = {
     "a set of a doubled tuple": called("__builtin__ set", b"](" + DOUBLED + b"e"),
     "a dictionary of a doubled tuple": called("collections OrderedDict", b"](](" + DOUBLED + b"K\x01ee"),
     "a doubled layout": called("torch.serialization _get_layout", DOUBLED),
-    "a doubled list as a size": called("torch._utils _rebuild_tensor_v2", storage(b"K\x00"), b"K\x00", DOUBLED_LIST, b"K\x01\x85",
+    "a doubled list as a size": called("torch._utils _rebuild_tensor_v2", storage(b"K\x00"), b"K\x00", DOUBLED_LIST,
+        b"K\x01\x85",
     b"\x89}"),
     "a doubled list as an identifier": b"\x80\x02(" + text("storage") + DOUBLED_LIST + b"tQ.",
     "a doubled list as a function": b"\x80\x02" + DOUBLED_LIST + b")R.",
@@ -109,7 +110,8 @@ ASKS = {
     "complex keys of one hash": b"\x80\x02}(" + b"".join(PLANAR) + b"u.",
     "a fraction of long numbers": called("fractions Fraction", number(3**100_000), number(7**100_000)),
     "copies of one text": b"\x80\x02" + text("a" * 10**6) + b"q\x000](" + COPY * 10**4 + b"e.",
-    "sets of one list": b"\x80\x02](" + b"K\x01" * 10**5 + b"eq\x000](" + b"c__builtin__\nset\nh\x00\x85R" * 10**4 + b"e.",
+    "sets of one list": b"\x80\x02](" + b"K\x01" * 10**5 + b"eq\x000](" + b"c__builtin__\nset\nh\x00\x85R" * 10**4
+    + b"e.",
 }  # fmt: skip
 
 
@@ -171,7 +173,8 @@ def test_compressed_records_grow_within_bounds(frugal):
     pickled, data = z.read("archive/data.pkl"), z.read("archive/data/0")
     assert load(io.BytesIO(archive(pickled, {"0": data}, compression=zipfile.ZIP_DEFLATED))).shape == (1000, 1000)
     bomb = archive(
-        pickled.replace(struct.pack("<i", 10**6), struct.pack("<i", 3 * 10**7)), {"0": bytes(12 * 10**7)}, compression=zipfile.ZIP_DEFLATED
+        pickled.replace(struct.pack("<i", 10**6), struct.pack("<i", 3 * 10**7)), {"0": bytes(12 * 10**7)},
+        compression=zipfile.ZIP_DEFLATED
     )
     with pytest.raises(LoadError, match="unpacked it is larger than the .* bytes that are read from a file of"):
         load(io.BytesIO(bomb))
@@ -212,7 +215,8 @@ def test_records_that_lie_in_each_other(frugal):
 
 
 def example():
-    return {"a": torch.arange(6.0).view(2, 3), "b": [torch.ones(2, dtype=torch.int64), ("text", 2.5)], "p": torch.nn.Parameter(torch.ones(2))}
+    return {"a": torch.arange(6.0).view(2, 3), "b": [torch.ones(2, dtype=torch.int64), ("text", 2.5)],
+        "p": torch.nn.Parameter(torch.ones(2))}
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -285,7 +289,8 @@ def test_sparse_tensors_are_looked_at():
     indices, values = torch.tensor([[0, 7], [1, 1]]), torch.ones(2)
     for zipped in (True, False):
         coo = torch.sparse_coo_tensor(indices, values, (2, 3), check_invariants=False)
-        rows = torch.sparse_csr_tensor(torch.tensor([0, 1, 2]), torch.tensor([0, 9]), values, (2, 3), check_invariants=False)
+        rows = torch.sparse_csr_tensor(torch.tensor([0, 1, 2]), torch.tensor([0, 9]), values, (2, 3),
+            check_invariants=False)
         for tensor in (coo, rows):
             file = io.BytesIO()
             save(tensor, file, _use_new_zipfile_serialization=zipped)
@@ -317,14 +322,16 @@ TENSOR = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
 
 def test_safetensors(tmp_path):
     path = tmp_path / "x.safetensors"
-    header = {"__metadata__": {"format": "pt"}, "half": {"dtype": "BF16", "shape": [1], "data_offsets": [16, 18]}, "w": TENSOR,
+    header = {"__metadata__": {"format": "pt"}, "half": {"dtype": "BF16", "shape": [1], "data_offsets": [16, 18]},
+        "w": TENSOR,
               "none": {"dtype": "I64", "shape": [0, 3], "data_offsets": [18, 18]},
               "flag": {"dtype": "BOOL", "shape": [], "data_offsets": [18, 19]}}  # fmt: skip
     data = np.arange(4, dtype="<f4").tobytes() + b"\x80\x3f" + b"\x01"
     path.write_bytes(safetensors(header, data))
     found = load(path)
     assert list(found) == ["half", "w", "none", "flag"]
-    assert found["w"].tolist() == [[0, 1], [2, 3]] and found["half"].tolist() == [1] and found["half"].dtype is torch.bfloat16
+    assert (found["w"].tolist() == [[0, 1], [2, 3]] and found["half"].tolist() == [1]
+        and found["half"].dtype is torch.bfloat16)
     assert found["none"].shape == (0, 3) and found["flag"].item() is True
     assert load(str(path), map_location="cpu")["w"].device.type == "cpu"
     for wrong in ({"cpu": "cpu"}, lambda storage, at: storage):
@@ -366,7 +373,8 @@ def test_damaged_safetensors(name, tmp_path, frugal):
 
 def test_loads_of_allowed_things_are_checked_too():
     bomb = archive(called("fractions Fraction", text("1e999999999")))
-    with safe_globals([__import__("fractions").Fraction]), pytest.raises(LoadError, match="Fraction is not called with"):
+    with safe_globals([__import__("fractions").Fraction]), pytest.raises(LoadError,
+            match="Fraction is not called with"):
         load(io.BytesIO(bomb))
 
 

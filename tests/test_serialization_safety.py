@@ -319,13 +319,17 @@ def of_the_program(x):
 def test_objects_of_the_program():
     Runs.ran = False
     made = Runs()
-    made.layer, made.function, made.inner, made.method = torch.nn.Linear(1, 1), of_the_program, Runs.helper, torch.nn.Linear(1, 1).forward
-    made.values = [Fraction(1, 3), Path("a"), Colour.RED, np.ones(2), np.float64(2.0), Table(a=1), torch.max(torch.ones(1, 1), 0)]
+    made.layer, made.function, made.inner, made.method = (torch.nn.Linear(1, 1), of_the_program, Runs.helper,
+        torch.nn.Linear(1, 1).forward)
+    made.values = [Fraction(1, 3), Path("a"), Colour.RED, np.ones(2), np.float64(2.0), Table(a=1),
+        torch.max(torch.ones(1, 1), 0)]
     Runs.ran = False
     found = again(made, weights_only=False)
     assert type(found) is Runs and not Runs.ran  # its state, without a call
-    assert found.function is of_the_program and found.inner is Runs.helper and found.method(torch.ones(1, 1)).shape == (1, 1)
-    assert found.values[:3] == made.values[:3] and found.values[3].tolist() == [1, 1] and found.values[4] == 2 and found.values[5] == {"a": 1}
+    assert (found.function is of_the_program and found.inner is Runs.helper
+        and found.method(torch.ones(1, 1)).shape == (1, 1))
+    assert (found.values[:3] == made.values[:3] and found.values[3].tolist() == [1, 1] and found.values[4] == 2
+        and found.values[5] == {"a": 1})
     with pytest.raises(pickle.UnpicklingError, match="was not an allowed global"):
         again(made)
 
@@ -341,9 +345,10 @@ def calling(thing, *args):
 @pytest.mark.parametrize(
     "obj",
     [
-        calling(Runs, "something"), calling(of_the_program, 1), calling(torch.nn.functional.relu, 1), calling(torch.save, {}, "path"),
-        calling(getattr, subprocess, "run"), calling(getattr, torch.ones, "__globals__"), calling(eval, "1"), calling(torch.load, "path"),
-        subprocess.run, subprocess.Popen, torch.save, torch.load, calling(map, of_the_program, [1]),
+        calling(Runs, "something"), calling(of_the_program, 1), calling(torch.nn.functional.relu, 1),
+        calling(torch.save, {}, "path"), calling(getattr, subprocess, "run"),
+        calling(getattr, torch.ones, "__globals__"), calling(eval, "1"), calling(torch.load, "path"), subprocess.run,
+        subprocess.Popen, torch.save, torch.load, calling(map, of_the_program, [1]),
     ],
     ids=lambda obj: None,
 )  # fmt: skip

@@ -2,8 +2,9 @@
 
     python tools/joe_kuo.py
 
-The file holds, for dimensions 2 to 21201, first how far each primitive polynomial lies above the one before (a byte: half of the
-distance, from 1 on), then for each dimension of degree s its initial numbers m_2 … m_s, odd and below 2^i, in i - 1 bits each.
+The file holds, for dimensions 2 to 21201, first how far each primitive polynomial lies above the one before (a byte:
+half of the distance, from 1 on), then for each dimension of degree s its initial numbers m_2 … m_s, odd and below 2^i,
+in i - 1 bits each.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ TARGET = Path(__file__).parent.parent / "src" / "wengert" / "arrays" / "joe_kuo.
 
 
 def packed(polynomials: np.ndarray, initial: np.ndarray) -> bytes:
-    """The bytes of the file, from polynomials ``(n,)`` and initial numbers ``(n, 18)``, the first dimension included."""
+    """The bytes of the file, from polynomials ``(n,)`` and initial numbers ``(n, 18)``, the first
+    dimension included.
+    """
     steps = (np.diff(polynomials) // 2).astype(np.uint8)
     bits: list[np.ndarray] = []
     for polynomial, row in zip(polynomials[1:].tolist(), initial[1:].tolist()):

@@ -1,10 +1,10 @@
 """What an operator costs: lines of code in ``wengert/ops``, for each operator and on average.
 
-``python tools/operator_cost.py`` prints a table by family, then the totals. A line of code is one that holds part of a statement:
-blank lines, comments and docstrings are not counted, decorators and signatures are. An operator's own lines are its declaration, with
-the rules written there; helpers and checks that operators share count in the average, which divides *all* lines of the package by the
-number of operators. *Plain* operators are pointwise ones of a single tensor, or of two and nothing else, whose gradient is a rule
-for each tensor.
+``python tools/operator_cost.py`` prints a table by family, then the totals. A line of code is one that holds part of a
+statement: blank lines, comments and docstrings are not counted, decorators and signatures are. An operator's own lines
+are its declaration, with the rules written there; helpers and checks that operators share count in the average, which
+divides *all* lines of the package by the number of operators. *Plain* operators are pointwise ones of a single tensor,
+or of two and nothing else, whose gradient is a rule for each tensor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ import wengert.ops.sparse
 from wengert.ops.operator import TABLE, Composite, Operator
 
 OPS = Path(wengert.ops.operator.__file__).parent
-_EMPTY = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING)
+_EMPTY = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
+    tokenize.ENCODING)
 
 
 class Cost(NamedTuple):
@@ -47,7 +48,8 @@ def code_lines(path: Path) -> set[int]:
         if token.type not in _EMPTY:
             found.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node, clean=False) is not None:
+        if (isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+                and ast.get_docstring(node, clean=False) is not None):
             found.difference_update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     return found
 
@@ -68,7 +70,8 @@ def costs() -> tuple[list[Cost], dict[str, int]]:
         f = op.forward if isinstance(op, Operator) else op.define
         family = str(f.__module__).rsplit(".", 1)[-1]
         own = spans.get((family, f.__name__)) or [""]  # one line: made in a loop over a table
-        plain = isinstance(op, Operator) and op.pointwise and op.joint is None and (len(op.tensors) == 1 or len(op.params) == 2)
+        plain = (isinstance(op, Operator) and op.pointwise and op.joint is None
+            and (len(op.tensors) == 1 or len(op.params) == 2))
         found.append(Cost(op.name, family, len(own), max(map(len, own)), plain))
     return found, {name: len(rows) for name, rows in lines.items()}
 
@@ -83,8 +86,10 @@ def main() -> int:
     total = sum(files.values())
     plain = [c.lines for c in each if c.plain]
     derived = sum(isinstance(op, Composite) for op in TABLE.values())
-    print(f"\n{len(each)} operators ({derived} by others), {total} lines: {total / len(each):.1f} on average, everything counted")
-    print(f"an operator's own declaration: {sum(c.lines for c in each) / len(each):.1f} on average, median {median(c.lines for c in each):.0f}")
+    print(f"\n{len(each)} operators ({derived} by others), {total} lines: {total / len(each):.1f} on average, "
+        "everything counted")
+    print(f"an operator's own declaration: {sum(c.lines for c in each) / len(each):.1f} on average, median "
+        f"{median(c.lines for c in each):.0f}")
     print(f"{len(plain)} plain operators: median {median(plain):.0f}, at most {max(plain)}")
     if "-v" in sys.argv:
         print("longest:", *(f"{c.name} ({c.lines})" for c in sorted(each, key=lambda c: -c.lines)[:12]))

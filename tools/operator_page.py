@@ -1,7 +1,9 @@
-"""Write ``docs/operators/``: a page per family, with every operator's signature, gradient rules, edge behaviour and source.
+"""Write ``docs/operators/``: a page per family, with every operator's signature, gradient rules, edge behaviour and
+source.
 
-``python tools/operator_page.py`` writes the pages and ``docs/operators.md``, their index; ``--check`` only says whether they are up
-to date. Rules are shown as they stand in the source; edge behaviour is what ``docs/subgradients.md`` says of the operator.
+``python tools/operator_page.py`` writes the pages and ``docs/operators.md``, their index; ``--check`` only says whether
+they are up to date. Rules are shown as they stand in the source; edge behaviour is what ``docs/subgradients.md`` says
+of the operator.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ is written: `wengert/ops/operator.py`; what one costs: `python tools/operator_co
 | family | | operators |
 | --- | --- | --- |
 """
-LATER = ("compressed", "masked", "nested", "pathwise", "recurrent", "sparse")  # families that are loaded at their first use
+# families that are loaded at their first use
+LATER = ("compressed", "masked", "nested", "pathwise", "recurrent", "sparse")
 SPELLED = {"torch": "torch.{}", "Tensor": "Tensor.{}", "functional": "nn.functional.{}"}
 
 
@@ -54,12 +57,14 @@ def node_of(f: Any) -> ast.AST | None:
     """The lambda or function in the source that ``f`` was made from."""
     code = f.__code__
     arguments = list(code.co_varnames[: code.co_argcount])
-    inside = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None][1:]
+    inside = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None][
+        1:]
     best = None
     for node in ast.walk(tree(code.co_filename)[1]):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name and node.lineno == code.co_firstlineno:
             return node
-        if isinstance(node, ast.Lambda) and [a.arg for a in node.args.args] == arguments and node.lineno <= code.co_firstlineno:
+        if (isinstance(node, ast.Lambda) and [a.arg for a in node.args.args] == arguments
+                and node.lineno <= code.co_firstlineno):
             body = node.body
             first, last = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
             if inside and all(first <= at <= last for at in inside[:1]):
@@ -74,7 +79,9 @@ def rule(f: Any) -> str:
         return f"`{ast.unparse(node.body)}`"
     if isinstance(node, ast.FunctionDef):
         text = ast.get_source_segment(tree(f.__code__.co_filename)[0], node, padded=True) or ""
-        return "\n\n  ```python\n" + "\n".join("  " + line if line else "" for line in dedent(text).splitlines()) + "\n  ```"
+        return (
+            "\n\n  ```python\n" + "\n".join(
+                "  " + line if line else "" for line in dedent(text).splitlines()) + "\n  ```")
     return f"`{f.__name__}`"
 
 
@@ -93,7 +100,8 @@ def signature(op: Operator | Composite) -> str:
             parts.append(star + p.name if p.default is p.empty else f"{p.name}={spelled(p.default)}")
         return ", ".join(parts)
     split = len(op.params) - op.kwonly
-    parts = [f"*{p}" if p == op.variadic else f"{p}={spelled(op.defaults[p])}" if p in op.defaults else p for p in op.params]
+    parts = [f"*{p}" if p == op.variadic else f"{p}={spelled(op.defaults[p])}" if p in op.defaults else p
+        for p in op.params]
     if op.kwonly and not op.variadic:
         parts.insert(split, "*")
     return ", ".join(parts)
@@ -102,7 +110,8 @@ def signature(op: Operator | Composite) -> str:
 def addresses(op: Operator | Composite) -> list[str]:
     """Where users find the operator."""
     found = []
-    extra = [p for p in ("torch", "functional") if op.name in PLACES[p] and p not in op.places]  # with a flag or an overload more
+    # with a flag or an overload more
+    extra = [p for p in ("torch", "functional") if op.name in PLACES[p] and p not in op.places]
     for place in (*op.places, *extra):
         for name in (op.name, *op.aliases):
             found.append(SPELLED.get(place, place + ".{}").format(name.removeprefix(place + "_")))
@@ -123,7 +132,8 @@ def rules(op: Operator | Composite) -> list[str]:
 
 def helpers(ops: list[Operator | Composite]) -> list[str]:
     """The source of the module's own functions that the rules of ``ops`` call."""
-    waiting = [f for op in ops if isinstance(op, Operator) for f in ([op.joint[0]] if op.joint else [f for f, _ in op.rules]) if f is not None]
+    waiting = [f for op in ops if isinstance(op, Operator)
+        for f in ([op.joint[0]] if op.joint else [f for f, _ in op.rules]) if f is not None]
     shown = {id(f) for f in waiting}
     found = {}
     while waiting:
@@ -152,14 +162,16 @@ def edges() -> list[tuple[str, list[str]]]:
 
 def edge_lines(op: Operator | Composite) -> list[str]:
     """What the page of subgradients says of the operator."""
-    named = {a.rsplit(".", 1)[-1].removesuffix("_") for a in addresses(op)} - {"view", "sum"}  # these only serve the example there
+    # these only serve the example there
+    named = {a.rsplit(".", 1)[-1].removesuffix("_") for a in addresses(op)} - {"view", "sum"}
     signs = " ** " if op.name == "pow" else None
     lines = []
     for section, (expression, at, gradient, *why) in edges():
         if (signs and signs in expression) or any(re.search(rf"\.{re.escape(name)}\(", expression) for name in named):
             anchor = re.sub(r"[^a-z0-9 -]", "", section.lower()).replace(" ", "-")
             reason = f", {why[0]}" if why and why[0] else ""
-            lines.append(f"- at the edges: {expression} at {at} has gradient {gradient}{reason} ([more](../subgradients.md#{anchor}))")
+            lines.append(f"- at the edges: {expression} at {at} has gradient {gradient}{reason} "
+                f"([more](../subgradients.md#{anchor}))")
     return lines
 
 
@@ -169,7 +181,8 @@ def entry(op: Operator | Composite) -> str:
     f = op.forward if isinstance(op, Operator) else op.define
     source = f"; `{f.__name__}` in [the source](../../src/wengert/ops/{family_of(op)}.py)"
     first = " ".join(inspect.cleandoc(op.doc).split("\n\n")[0].split()) if op.doc else ""
-    lines = [f"## `{op.name}({signature(op)})`", "", where + node + source + ".", *([first] if first else []), "", *rules(op), *edge_lines(op)]
+    lines = [f"## `{op.name}({signature(op)})`", "", where + node + source + ".", *([first] if first else []), "",
+        *rules(op), *edge_lines(op)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -203,7 +216,8 @@ def pages() -> dict[str, str]:
 def main() -> int:
     wanted = pages()
     extra = [p for p in (DOCS / "operators").glob("*.md") if f"operators/{p.name}" not in wanted]
-    stale = [p for p, text in wanted.items() if not (DOCS / p).exists() or (DOCS / p).read_text(encoding="utf-8") != text]
+    stale = [p for p, text in wanted.items()
+        if not (DOCS / p).exists() or (DOCS / p).read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
         if stale or extra:
             print("out of date, run tools/operator_page.py:", *stale, *extra)

@@ -33,5 +33,6 @@ def parallel_info() -> str:
 
     return (
         f"ATen/Parallel:\n\tat::get_num_threads() : {get_num_threads()}\n"
-        f"\tat::get_num_interop_threads() : {get_num_interop_threads()}\nstd::thread::hardware_concurrency() : {os.cpu_count()}\n"
+        f"\tat::get_num_interop_threads() : {get_num_interop_threads()}\nstd::thread::hardware_concurrency() : "
+        f"{os.cpu_count()}\n"
     )

@@ -12,15 +12,17 @@ False
 from __future__ import annotations
 
 __all__ = [
-    "get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion", "set_overwrite_module_params_on_conversion",
-    "set_swap_module_params_on_conversion",
+    "get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion",
+    "set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion",
 ]  # fmt: skip
 
 _overwrite = _swap = False
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Whether ``module.to(...)`` and its kin give a module new parameters instead of giving the old ones new content."""
+    """Whether ``module.to(...)`` and its kin give a module new parameters instead of giving the old
+    ones new content.
+    """
     global _overwrite
     _overwrite = value
 
@@ -31,9 +33,11 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Whether modules are converted, and loaded from state dictionaries, by ``torch.utils.swap_tensors``: also to tensors of other classes.
+    """Whether modules are converted, and loaded from state dictionaries, by ``torch.utils.swap_tensors``: also to
+    tensors of other classes.
 
-    Comes before ``set_overwrite_module_params_on_conversion``. What is loaded into a parameter is what its ``module_load`` makes of it.
+    Comes before ``set_overwrite_module_params_on_conversion``. What is loaded into a parameter is what its
+    ``module_load`` makes of it.
     """
     global _swap
     _swap = value

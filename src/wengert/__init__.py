@@ -94,24 +94,25 @@ newaxis = None
 
 _SUBMODULES = frozenset((
     "__config__", "__future__", "accelerator", "amp", "autograd", "backends",
-    "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps",
-    "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",
-    "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types",
-    "utils", "version", "xpu",
+    "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library",
+    "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
+    "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
+    "torch_version", "types", "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
-    "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "crow_indices_copy", "get_deterministic_debug_mode", "has_lapack",
-    "has_mkl", "has_openmp", "has_spectral", "indices_copy", "row_indices_copy", "set_anomaly_enabled",
-    "set_deterministic_debug_mode", "set_flush_denormal", "thread_safe_generator", "values_copy",
-    "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
-    "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
-    "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag",
-    "embedding_renorm_", "empty_permuted", "feature_alpha_dropout_", "feature_dropout_", "frobenius_norm", "get_device",
-    "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "gru", "gru_cell", "hinge_embedding_loss", "index_put_", "is_distributed",
-    "kl_div", "lstm", "lstm_cell", "lstsq", "margin_ranking_loss", "matrix_rank", "max_pool1d_with_indices", "narrow_copy",
-    "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm", "nonzero_static", "norm_except_dim",
-    "nuclear_norm", "poisson_nll_loss", "put", "range", "resize_as_", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
-    "solve", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig",
+    "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "crow_indices_copy",
+    "get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp", "has_spectral", "indices_copy",
+    "row_indices_copy", "set_anomaly_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
+    "thread_safe_generator", "values_copy", "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2",
+    "adaptive_max_pool1d", "addmv_", "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
+    "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding",
+    "embedding_bag", "embedding_renorm_", "empty_permuted", "feature_alpha_dropout_", "feature_dropout_",
+    "frobenius_norm", "get_device", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "gru", "gru_cell",
+    "hinge_embedding_loss", "index_put_", "is_distributed", "kl_div", "lstm", "lstm_cell", "lstsq",
+    "margin_ranking_loss", "matrix_rank", "max_pool1d_with_indices", "narrow_copy", "native_batch_norm",
+    "native_dropout", "native_group_norm", "native_layer_norm", "nonzero_static", "norm_except_dim", "nuclear_norm",
+    "poisson_nll_loss", "put", "range", "resize_as_", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "solve",
+    "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig",
     "triplet_margin_loss", "unique_dim", "view_as_complex_copy", "view_as_real_copy",
 )  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
@@ -121,10 +122,10 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "set_printoptions": ("functions.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
     "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
     **{n: ("amp.autocast_settings", n) for n in (
-        "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype",
-        "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-        "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype",
-        "set_autocast_enabled", "set_autocast_gpu_dtype")},
+        "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
+        "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
+        "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+        "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype")},
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
     **{f"_check{n}": ("functions.checks", f"_check{n}") for n in (
@@ -134,10 +135,11 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "get_device_module": ("accelerator", "get_device_module"),
     "compile": ("compiler", "compile"), **{n: ("func.control_flow", n) for n in ("cond", "while_loop")},
     **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")}, "Future": ("futures", "Future"),
-    "UntypedStorage": ("functions.storage", "UntypedStorage"), "TypedStorage": ("functions.typed_storage", "TypedStorage"),
-    "Storage": ("functions.typed_storage", "FloatStorage"),
+    "UntypedStorage": ("functions.storage", "UntypedStorage"),
+    "TypedStorage": ("functions.typed_storage", "TypedStorage"), "Storage": ("functions.typed_storage", "FloatStorage"),
     **{f"{n}Storage": ("functions.typed_storage", f"{n}Storage") for n in (
-        "Float", "Double", "Half", "BFloat16", "ComplexFloat", "ComplexDouble", "Long", "Int", "Short", "Char", "Byte", "Bool")},
+        "Float", "Double", "Half", "BFloat16", "ComplexFloat", "ComplexDouble", "Long", "Int", "Short", "Char", "Byte",
+        "Bool")},
     **{n: ("compat.lowlevel", n) for n in _LOWLEVEL},
 }  # fmt: skip
 

@@ -55,4 +55,5 @@ def get_device_module(device: Any = None) -> Any:
     try:
         return import_module(f".{kind}", __package__)
     except ModuleNotFoundError:
-        raise RuntimeError(f"Device '{device}' does not have a corresponding module registered as 'torch.{kind}'.") from None
+        raise RuntimeError(f"Device '{device}' does not have a corresponding module registered as "
+            f"'torch.{kind}'.") from None

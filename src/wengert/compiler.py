@@ -1,4 +1,5 @@
-"""``torch.compile`` for programs that use it: a compiled function runs eagerly, with the results that compiling promises.
+"""``torch.compile`` for programs that use it: a compiled function runs eagerly, with the results that compiling
+promises.
 
 >>> import wengert as torch
 >>> @torch.compile
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "OptimizedModule", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
-    "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance",
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+    "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance",
 ]  # fmt: skip
 
 
@@ -76,12 +77,12 @@ def compile(
 ) -> Any:
     """A module or function that computes what ``model`` does. Nothing is compiled: settings have no effect.
 
-    A warning, once in a process, names the settings that were given. There is none for ``compile(model)`` alone, nor for
-    the backend ``"eager"``, which is what runs.
+    A warning, once in a process, names the settings that were given. There is none for ``compile(model)`` alone, nor
+    for the backend ``"eager"``, which is what runs.
 
     Args:
-        model: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped; without
-            it a decorator is returned.
+        model: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped;
+            without it a decorator is returned.
         fullgraph, dynamic, backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: for
             PyTorch's compiler. A backend that is a function is not called.
         disable: return ``model`` itself.
@@ -94,7 +95,8 @@ def compile(
     """
     check_settings(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
+            options=options, disable=disable)
     if disable:
         return model
     say_what_is_ignored(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
@@ -151,7 +153,8 @@ class set_stance:
     """Choose how compiled functions run, as a call or as a context: here always eagerly."""
 
     def __init__(self, stance: str = "default", **named: Any) -> None:
-        allowed = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile", "fail_on_recompile")
+        allowed = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",
+            "fail_on_recompile")
         if stance not in allowed:
             raise RuntimeError(f"expected stance to be one of {list(allowed)}, but got {stance}")
         self.stance = stance

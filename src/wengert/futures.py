@@ -64,7 +64,8 @@ class Future(Generic[T]):
         with self._done:
             if self._completed:
                 raise RuntimeError(
-                    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once."
+                    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked "
+                    "completed once."
                 )
             self._value, self._error, self._completed = value, error, True
             callbacks, self._callbacks = self._callbacks, []
@@ -88,7 +89,8 @@ class Future(Generic[T]):
             try:
                 value = callback(future)
             except Exception as error:
-                failure = RuntimeError(f"Got the following error when running the callback: {type(error).__name__}: {error}")
+                failure = RuntimeError(f"Got the following error when running the callback: {type(error).__name__}: "
+                    f"{error}")
                 failure.__cause__ = error
                 after.set_exception(failure)
             else:

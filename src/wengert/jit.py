@@ -1,4 +1,5 @@
-"""``jit`` for programs that use it: there is no compiler here, so a scripted or traced function runs as the Python that it is.
+"""``jit`` for programs that use it: there is no compiler here, so a scripted or traced function runs as the Python that
+it is.
 
 A scripted or traced module is the module itself, with its parameters and its state. What only a compiled program has (a
 graph, TorchScript code, ``save``) is refused, with what there is instead.
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "Attribute", "Final", "Future", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance",
-    "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "trace_module", "unused", "wait", "ScriptFunction",
-    "ScriptModule", "TracerWarning", "script_method",
+    "Attribute", "Final", "Future", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing",
+    "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "trace_module",
+    "unused", "wait", "ScriptFunction", "ScriptModule", "TracerWarning", "script_method",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -114,7 +115,8 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
     return _scripted(obj)
 
 
-def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: dict[str, Any] | None = None, **kwargs: Any) -> Any:
+def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: dict[str, Any] | None = None,
+        **kwargs: Any) -> Any:
     """A module itself, a function as a :class:`ScriptFunction`, called once with the examples, as tracing does.
 
     Unlike a trace it keeps its control flow, and sees later changes of what it refers to.
@@ -148,12 +150,14 @@ def script_if_tracing(fn: T) -> T:
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """Refuses: there is no compiled program to save."""
-    raise TypeError("torch.jit.save: a scripted module is a plain one here; save its state_dict with torch.save, and build it anew from its class")
+    raise TypeError("torch.jit.save: a scripted module is a plain one here; save its state_dict with torch.save, and "
+        "build it anew from its class")
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
     """Refuses: a compiled program is code, and nothing that is loaded from a file runs code here."""
-    raise RuntimeError("torch.jit.load: wengert runs no code from files; build the module from its class, and load its state_dict with torch.load")
+    raise RuntimeError("torch.jit.load: wengert runs no code from files; build the module from its class, and load its "
+        "state_dict with torch.load")
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:

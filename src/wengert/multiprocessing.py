@@ -1,7 +1,7 @@
 """``multiprocessing``: Python's own module, and ``spawn``, which starts a function in several processes.
 
-Tensors that have been through ``share_memory_()`` (``Module.share_memory()`` for a whole model) are seen by all processes
-that they are given to: what one writes in place, the others read. Other tensors travel by value.
+Tensors that have been through ``share_memory_()`` (``Module.share_memory()`` for a whole model) are seen by all
+processes that they are given to: what one writes in place, the others read. Other tensors travel by value.
 """
 
 from __future__ import annotations
@@ -186,7 +186,9 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
-    """What :func:`set_sharing_strategy` was last told, ``"file_descriptor"`` at first, which is how shared tensors always pass."""
+    """What :func:`set_sharing_strategy` was last told, ``"file_descriptor"`` at first, which is how shared tensors
+    always pass.
+    """
     return _strategy
 
 
@@ -198,7 +200,8 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """
     global _strategy
     if new_strategy not in get_all_sharing_strategies():
-        raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {get_all_sharing_strategies()}")
+        raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of "
+            f"{get_all_sharing_strategies()}")
     _strategy = new_strategy
 
 

@@ -16,7 +16,13 @@ from .dispatch.function_modes import (  # noqa: F401  the private names are used
     _is_torch_function_mode_enabled,
 )
 from .dispatch.torch_dispatch import enable_reentrant_dispatch
-from .dispatch.torch_function import DisableTorchFunctionSubclass, handle_torch_function, has_torch_function, is_tensor_like, redispatch_function
+from .dispatch.torch_function import (
+    DisableTorchFunctionSubclass,
+    handle_torch_function,
+    has_torch_function,
+    is_tensor_like,
+    redispatch_function,
+)
 from .ops.operator import TABLE, Composite
 from .tensor import Tensor
 from .tensor.functions import FUNCTIONS, METHODS
@@ -53,7 +59,8 @@ _IGNORED: dict[str, str] = {
         new_ones new_tensor new_zeros reinforce solve stride symeig to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
         unflatten""",
 }
-_HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "_wg_opaque"))  # found among public names, but none of PyTorch's
+# found among public names, but none of PyTorch's
+_HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "_wg_opaque"))
 
 
 def has_torch_function_unary(x: Any) -> bool:
@@ -81,7 +88,8 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[[Callable[..
         @functools.wraps(func)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             relevant = dispatcher(*args, **kwargs)
-            return handle_torch_function(wrapped, relevant, *args, **kwargs) if has_torch_function(relevant) else func(*args, **kwargs)
+            return (handle_torch_function(wrapped, relevant, *args, **kwargs) if has_torch_function(relevant)
+                else func(*args, **kwargs))
 
         return wrapped
 
@@ -92,7 +100,8 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[[Callable[..
 def get_ignored_functions() -> set[Any]:
     """The public functions that cannot be overridden by ``__torch_function__``."""
     torch = import_module(__name__.rpartition(".")[0])
-    return {getattr(attrgetter(place)(torch) if place else torch, name) for place, names in _IGNORED.items() for name in names.split()}
+    return {getattr(attrgetter(place)(torch) if place else torch, name) for place, names in _IGNORED.items()
+        for name in names.split()}
 
 
 @functools.cache
@@ -101,7 +110,8 @@ def _addresses() -> dict[Any, str]:
     found: dict[Any, str] = {}
     places = get_overridable_functions()
     torch = next(iter(places))
-    for place in sorted(places, key=lambda p: (p is torch, p is Tensor)):  # PyTorch names what it has in Python by where that is
+    # PyTorch names what it has in Python by where that is
+    for place in sorted(places, key=lambda p: (p is torch, p is Tensor)):
         prefix = "torch.Tensor" if place is Tensor else "torch" + place.__name__.partition("wengert")[2]
         for name, f in (members() if place is Tensor else vars(place)).items():
             if not inspect.isfunction(f) or (place is not Tensor and name.startswith("_")):
@@ -122,13 +132,16 @@ def _of_property(f: Any) -> bool:
 
 @functools.cache
 def get_overridable_functions() -> dict[Any, list[Any]]:
-    """The functions that can be overridden by ``__torch_function__``, by the module (or class) that they are found in."""
+    """The functions that can be overridden by ``__torch_function__``, by the module (or class) that
+    they are found in.
+    """
     torch = import_module(__name__.rpartition(".")[0])
     ignored = get_ignored_functions()
     found: dict[Any, list[Any]] = {}
     aside = _HELPERS | {*torch._ELSEWHERE}  # which is loaded when somebody asks for it
     for place in (torch, torch.functional, torch.nn.functional, torch.linalg, torch.fft, torch.special):
-        public = {n: f for n, f in vars(place).items() if n[0] != "_" and n[-1] != "_" and inspect.isfunction(f) and n not in aside}
+        public = {n: f for n, f in vars(place).items()
+            if n[0] != "_" and n[-1] != "_" and inspect.isfunction(f) and n not in aside}
         found[place] = [f for f in dict.fromkeys(public.values()) if f not in ignored]
     methods: list[Any] = []
     for name, value in members().items():
@@ -157,7 +170,9 @@ def get_testing_overrides() -> dict[Any, Callable[..., Any]]:
 
 
 def signature_of(f: Any) -> inspect.Signature:
-    """How ``f``, a function or method that can be overridden, is called: declared operators have it from their declaration."""
+    """How ``f``, a function or method that can be overridden, is called: declared operators have it from their
+    declaration.
+    """
     if _of_property(f):
         return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
     is_method = is_tensor_method_or_property(f)
@@ -169,8 +184,10 @@ def signature_of(f: Any) -> inspect.Signature:
         row = list(inspect.signature(whole.define).parameters.values())[1:]  # without the vocabulary
     else:
         row = []
-        for i, name in enumerate(op.params[: len(op.tensors) if kind in ("dunder", "reflected", "augmented") else None]):
-            rank = inspect.Parameter.KEYWORD_ONLY if i >= len(op.params) - op.kwonly else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        for i, name in enumerate(
+                op.params[: len(op.tensors) if kind in ("dunder", "reflected", "augmented") else None]):
+            rank = (inspect.Parameter.KEYWORD_ONLY if i >= len(op.params) - op.kwonly
+                else inspect.Parameter.POSITIONAL_OR_KEYWORD)
             row.append(inspect.Parameter(name, rank, default=op.defaults.get(name, inspect.Parameter.empty)))
     if is_method and row:
         row[0] = row[0].replace(name="self")

@@ -55,7 +55,9 @@ class SobolEngine:
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next ``n`` points, ``(n, dimension)``, of type ``dtype`` (float32, float64; the default type if left out)."""
+        """The next ``n`` points, ``(n, dimension)``, of type ``dtype`` (float32, float64; the default type if left
+        out).
+        """
         d = get_default_dtype() if dtype is None else dtype
         if d.np not in (F32, F64):
             raise NotImplementedError(f"\"_sobol_engine_draw\" not implemented for '{scalar_name(d.np)}'")
@@ -73,14 +75,16 @@ class SobolEngine:
         return result if out is None else out.resize_as_(result).copy_(result)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next ``2**m`` points; the number of all points drawn must stay a power of two, which their balance asks for."""
+        """The next ``2**m`` points; the number of all points drawn must stay a power of two, which their balance asks
+        for.
+        """
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):
             raise ValueError(
-                f"The balance properties of Sobol' points require n to be a power of 2. {self.num_generated} points have been previously "
-                f"generated, then: n={self.num_generated}+2**{m}={total}. If you still want to do this, please use "
-                "'SobolEngine.draw()' instead."
+                f"The balance properties of Sobol' points require n to be a power of 2. {self.num_generated} points "
+                f"have been previously generated, then: n={self.num_generated}+2**{m}={total}. If you still want to do "
+                "this, please use 'SobolEngine.draw()' instead."
             )
         return self.draw(n=n, out=out, dtype=dtype)
 

@@ -6,8 +6,11 @@ from .functions.random import default_generator, fork_rng, get_rng_state, initia
 
 
 def thread_safe_generator() -> None:
-    """The generator of a worker that is a thread, for the ``generator`` argument; workers here are processes, so always None."""
+    """The generator of a worker that is a thread, for the ``generator`` argument; workers here are processes, so always
+    None.
+    """
     return
 
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state", "thread_safe_generator"]
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "thread_safe_generator"]

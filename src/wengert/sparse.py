@@ -29,8 +29,9 @@ where = function("where")
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Any:
     """The matrix product; gradients flow to the dense operand and to the stored values.
 
-    With ``reduce`` (``"sum"``, ``"mean"``, ``"amax"`` or ``"amin"``), ``mat1`` is a CSR matrix, and each element of the result that
-    reduction of the products of the stored values in its row; of several largest or smallest the first has the gradient.
+    With ``reduce`` (``"sum"``, ``"mean"``, ``"amax"`` or ``"amin"``), ``mat1`` is a CSR matrix, and each element of the
+    result that reduction of the products of the stored values in its row; of several largest or smallest the first has
+    the gradient.
 
     >>> import wengert as torch
     >>> torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 1))
@@ -49,7 +50,8 @@ def _mm_reduce(mat1: Any, mat2: Tensor, reduce: str) -> Tensor:
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if mat1.layout is not sparse_csr:
-        raise NotImplementedError(f"sparse.mm with a reduction takes a first matrix of layout sparse_csr, not {mat1.layout}")
+        raise NotImplementedError(
+            f"sparse.mm with a reduction takes a first matrix of layout sparse_csr, not {mat1.layout}")
     lengths = mat1.crow_indices().diff()
     rows = arange(mat1.shape[0]).repeat_interleave(lengths)
     terms = mat1.values().unsqueeze(1) * mat2[mat1.col_indices()]
@@ -61,7 +63,8 @@ def _mm_reduce(mat1: Any, mat2: Tensor, reduce: str) -> Tensor:
 def _only_extremes(terms: Tensor, rows: Tensor, count: int, reduce: str) -> Tensor:
     """``terms``, zero but for the first that is its row's largest (or smallest) in its column."""
     values, index = terms.detach(), rows.unsqueeze(1).expand_as(terms)
-    extremes = values.new_zeros(count, values.shape[1]).scatter_reduce(0, index, values, reduce, include_self=False)[rows]
+    extremes = values.new_zeros(count, values.shape[1]).scatter_reduce(0, index, values, reduce,
+        include_self=False)[rows]
     place = arange(len(rows)).unsqueeze(1).expand_as(values)
     at = where((values == extremes) | (values.isnan() & extremes.isnan()), place, len(rows))
     first = at.new_full((count, values.shape[1]), len(rows)).scatter_reduce(0, index, at, "amin")[rows]
@@ -104,11 +107,13 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
 
 def _over_stored(name: str, input: Any, dim: int, dtype: Any) -> Any:
     if not isinstance(input, SparseTensor):
-        raise NotImplementedError(f"Could not run 'aten::_sparse_{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
+        raise NotImplementedError(
+            f"Could not run 'aten::_sparse_{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
     s = input.coalesce()
     s = s if dtype is None else s.to(dtype)
     at = wrap(s._wg_data.indices)
-    there = made(full(s._wg_data.values.shape[:1], True), s._wg_data.indices, s.shape[: s.sparse_dim()], True).to_dense()
+    there = made(full(s._wg_data.values.shape[:1], True), s._wg_data.indices, s.shape[: s.sparse_dim()],
+        True).to_dense()
     there = there.reshape(*there.shape, *(1,) * s.dense_dim())
     raised = function("where")(there, s.to_dense(), -float("inf"))
     return like(s, sparse_taken(function(name)(raised, dim), at))
@@ -116,7 +121,8 @@ def _over_stored(name: str, input: Any, dim: int, dtype: Any) -> Any:
 
 @reporting
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: Any = None) -> Any:
-    """A sparse matrix with the rows of ``diagonals`` at the diagonals ``offsets``: column ``j`` has element ``j`` of the row.
+    """A sparse matrix with the rows of ``diagonals`` at the diagonals ``offsets``: column ``j`` has element ``j`` of
+    the row.
 
     >>> import wengert as torch
     >>> torch.sparse.spdiags(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([1]), (3, 3)).to_dense()
@@ -133,7 +139,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
     if len(shape) != 2:
         raise RuntimeError("Output shape must be 2d")
     if len(steps) != diagonals.shape[0]:
-        raise RuntimeError(f"Number of diagonals ({diagonals.shape[0]}) does not match the number of offsets ({len(steps)})")
+        raise RuntimeError(f"Number of diagonals ({diagonals.shape[0]}) does not match the number of offsets "
+            f"({len(steps)})")
     if len(set(steps)) != len(steps):
         raise RuntimeError("Offset tensor contains duplicate values")
     rows, columns = shape
@@ -146,7 +153,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
 
 @reporting
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)``, of which only the elements that ``input``, a CSR matrix, stores are computed."""
+    """``beta * input + alpha * (mat1 @ mat2)``, of which only the elements that ``input``, a CSR matrix, stores are
+    computed.
+    """
     from .layouts.compressed import compressed_made, elements
 
     if not input.is_sparse_csr:
@@ -156,7 +165,7 @@ def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, 
     return compressed_made(elements(input) * beta + dots * alpha, input._wg_data)
 
 
-# -- products under their older names -------------------------------------------------------------------------------------
+# -- products under their older names ----------------------------------------------------------------------------------
 
 
 def _rows_of(product: Tensor, s: Any) -> tuple[Any, Tensor]:
@@ -198,11 +207,12 @@ def spmm(input: Any, mat2: Any) -> Any:
 dsmm = hsmm = spmm
 
 
-# -- checks ---------------------------------------------------------------------------------------------------------------
+# -- checks ------------------------------------------------------------------------------------------------------------
 
 
 class check_sparse_tensor_invariants:
-    """Whether the parts of new sparse tensors are checked: in a ``with`` block, for a decorated function, or from now on.
+    """Whether the parts of new sparse tensors are checked: in a ``with`` block, for a decorated function, or from now
+    on.
 
     >>> import wengert as torch
     >>> with torch.sparse.check_sparse_tensor_invariants():
@@ -230,7 +240,8 @@ class check_sparse_tensor_invariants:
 
     def __enter__(self) -> None:
         if self.saved_state is not None:
-            raise RuntimeError("This context manager instance is already activated. Use a different context manager instance for context nesting.")
+            raise RuntimeError("This context manager instance is already activated. Use a different context manager "
+                "instance for context nesting.")
         self.saved_state, CHECKS[0] = CHECKS[0], self.state  # type: ignore[assignment]
 
     def __exit__(self, *exc: object) -> None:
@@ -255,7 +266,8 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
         def dense(*args: Any) -> Any:
             found = func(*args)
             rows = found if isinstance(found, (list, tuple)) else [found]
-            rows = [t.to_dense(masked_grad=masked) if hasattr(t, "to_dense") and t.layout.name != "strided" else t for t in rows]
+            rows = [t.to_dense(masked_grad=masked) if hasattr(t, "to_dense") and t.layout.name != "strided" else t
+                for t in rows]
             return tuple(rows) if isinstance(found, (list, tuple)) else rows[0]
 
         return gradcheck(dense, inputs, **options)

@@ -81,5 +81,6 @@ def version_key(text: str) -> tuple[Any, ...] | None:
     before = (_STAGES[stage], int(stage_number or 0)) if stage else (0, 0)
     development = (0, int(dev_number or 0)) if dev is not None else (1, 0)
     # A local version comes after the same version without one; its numbers come after its words.
-    parts = () if local is None else tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"[-_.]", local))
+    parts = (() if local is None
+        else tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"[-_.]", local)))
     return (int(epoch or 0), numbers, before, post, development, local is not None, parts)

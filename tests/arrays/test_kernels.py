@@ -260,7 +260,8 @@ def test_casts_equal_numpys():
         for half in halves():
             wide = K.cast(bits.view(half), np.dtype(np.float32))
             np.testing.assert_array_equal(wide, bits.view(half).astype(np.float32))
-            for x in (singles, ties, halfway, ODD_VALUES, wide, wide[:5], wide[:0], wide[::3], wide[:60].reshape(3, 20).T, wide[7]):
+            for x in (singles, ties, halfway, ODD_VALUES, wide, wide[:5], wide[:0], wide[::3],
+                    wide[:60].reshape(3, 20).T, wide[7]):
                 x = np.asarray(x, np.float32)
                 got, want = K.cast(x, np.dtype(half)), x.astype(half)
                 assert got.shape == want.shape and got.dtype == want.dtype
@@ -275,7 +276,8 @@ def test_casts_equal_numpys():
 
 @native
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", ["add", "multiply", "true_divide", "maximum", "less", "exp", "negative", "isnan", "power", "nextafter"])
+@pytest.mark.parametrize("name",
+    ["add", "multiply", "true_divide", "maximum", "less", "exp", "negative", "isnan", "power", "nextafter"])
 def test_half_precision_arithmetic_is_single_precision_rounded(name):
     rng = np.random.default_rng(3)
     kernel = getattr(K, name)
@@ -423,10 +425,14 @@ def test_the_plain_definitions_can_be_chosen():
 
 @pytest.mark.parametrize(("wish", "lines"), [("1", 1), ("0", 0)])
 def test_a_missing_extension_is_said_in_one_line(wish, lines):
-    program = "import sys; sys.modules['wengert.arrays._kernels'] = None; import wengert; print(wengert.ones(2).sum().item())"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={**os.environ, "WENGERT_NATIVE": wish})
+    program = ("import sys; sys.modules['wengert.arrays._kernels'] = None; import wengert; "
+        "print(wengert.ones(2).sum().item())")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "WENGERT_NATIVE": wish})
     assert done.stdout == "2.0\n" and done.stderr.count("\n") == lines
-    assert lines == 0 or done.stderr.startswith("wengert: there are no native kernels; NumPy does their work, slower (WENGERT_NATIVE=0")
+    assert (
+        lines == 0 or done.stderr.startswith(
+            "wengert: there are no native kernels; NumPy does their work, slower (WENGERT_NATIVE=0"))
 
 
 def test_unknown_names_are_refused():
@@ -442,7 +448,8 @@ def test_unknown_names_are_refused():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize("shape", [(4, 5), (3, 17, 40), (2, 3, 4, 5), (1, 1), (6,), (0, 3), (3, 0), (2, 1, 70), (7, 1100), (2, 9, 530)])
+@pytest.mark.parametrize("shape",
+    [(4, 5), (3, 17, 40), (2, 3, 4, 5), (1, 1), (6,), (0, 3), (3, 0), (2, 1, 70), (7, 1100), (2, 9, 530)])
 def test_softmax_family(dtype, shape):
     rng = np.random.default_rng(3)
     x, g = ((rng.standard_normal(shape) * 4).astype(dtype) for _ in range(2))
@@ -467,7 +474,8 @@ def test_softmax_of_odd_rows():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize(("shape", "groups"), [((3, 6, 5, 4), 3), ((2, 4), 2), ((5, 8, 20), 1), ((1, 4, 9), 4), ((0, 4, 3), 2)])
+@pytest.mark.parametrize(("shape", "groups"),
+    [((3, 6, 5, 4), 3), ((2, 4), 2), ((5, 8, 20), 1), ((1, 4, 9), 4), ((0, 4, 3), 2)])
 @pytest.mark.parametrize("affine", [True, False])
 def test_group_norm(dtype, shape, groups, affine):
     """Against layer normalisation of the groups, scaled and shifted by channels."""
@@ -490,14 +498,16 @@ def test_group_norm(dtype, shape, groups, affine):
     axes = (0, *range(2, len(shape)))
     wants = (grad, (g * normal.reshape(shape)).sum(axis=axes), g.astype(np.float64).sum(axis=axes))
     for needed in [(True, True, True), (False, True, False), (True, False, False)]:
-        for got, value, there in zip(K.group_norm_grad(g, x, m, r, given[0], groups, needed), wants, needed, strict=True):
+        for got, value, there in zip(K.group_norm_grad(g, x, m, r, given[0], groups, needed), wants, needed,
+                strict=True):
             assert (got is not None) == there
             if there:
                 close(got, value.astype(dtype), scale=60, ulps=30)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize(("shape", "dims"), [((6, 40), 1), ((3, 4, 5), 2), ((2, 3, 4), 3), ((300, 130), 1), ((0, 5), 1)])
+@pytest.mark.parametrize(("shape", "dims"),
+    [((6, 40), 1), ((3, 4, 5), 2), ((2, 3, 4), 3), ((300, 130), 1), ((0, 5), 1)])
 @pytest.mark.parametrize("affine", [(True, True), (True, False), (False, True), (False, False)])
 def test_layer_norm(dtype, shape, dims, affine):
     rng = np.random.default_rng(4)
@@ -651,7 +661,8 @@ def test_lines(shape, dtype):
             got, want = getattr(K, name)(arrays, axis, *extra), K.plain(name)(arrays, axis, *extra)
             np.testing.assert_array_equal(got, want)
             turned = np.asfortranarray(arrays)
-            np.testing.assert_array_equal(getattr(K, name)(turned, axis, *extra), getattr(K, name)(arrays, axis, *extra))
+            np.testing.assert_array_equal(getattr(K, name)(turned, axis, *extra),
+                getattr(K, name)(arrays, axis, *extra))
         if not shape[axis]:
             continue
         longer = list(shape)
@@ -686,9 +697,11 @@ def test_lines_of_odd_values():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.bool_, np.complex128])
 def test_copies_of_views(dtype):
     x = (np.random.default_rng(14).standard_normal((6, 40, 30)) * 4).astype(dtype)
-    views = [x, x[::-1], x[:, ::-1], x[..., ::-1], x[..., ::2], x.T, x.swapaxes(1, 2), x.transpose(1, 0, 2), x[:, 3:, 5:], x[..., :1],
+    views = [x, x[::-1], x[:, ::-1], x[..., ::-1], x[..., ::2], x.T, x.swapaxes(1, 2), x.transpose(1, 0, 2),
+        x[:, 3:, 5:], x[..., :1],
              np.broadcast_to(x[:, :1], x.shape),
-             np.broadcast_to(x[..., :1], x.shape), np.broadcast_to(x[0, 0, 0], (50, 60)), x[0, :, 0], x[:0]]  # fmt: skip
+             np.broadcast_to(x[..., :1], x.shape), np.broadcast_to(x[0, 0, 0], (50, 60)), x[0, :, 0],
+             x[:0]]  # fmt: skip
     for view in views:
         got = K.in_order(view)
         np.testing.assert_array_equal(got, view)
@@ -705,7 +718,8 @@ def test_pairs(dtype):
         odd = np.array(ODD_VALUES).astype(dtype)
     x = np.concatenate([odd, rng.standard_normal(2000).astype(dtype)])
     y = np.concatenate([odd[::-1], rng.standard_normal(2000).astype(dtype)])
-    calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)), *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
+    calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)),
+        *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
              *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0))]  # fmt: skip
     for name, args in calls:
         got, want = getattr(K, name)(*args), K.plain(name)(*args)
@@ -727,8 +741,10 @@ def test_sums_of_halves():
                     want = getattr(exact, name)(axis=axes)
                     assert got.dtype == half
                     slack = 1e-5 * np.abs(exact).sum(axis=axes)
-                    assert (np.abs(got.astype(np.float64) - want) <= np.abs(want) * float(ml_eps(half)) / 2 * 1.001 + slack).all()
-        np.testing.assert_array_equal(K.sum(np.ones(100_000, half) / half(2), None, False).astype(np.float64), half(5e4).astype(np.float64))
+                    assert (np.abs(got.astype(np.float64) - want)
+                        <= np.abs(want) * float(ml_eps(half)) / 2 * 1.001 + slack).all()
+        np.testing.assert_array_equal(K.sum(np.ones(100_000, half) / half(2), None, False).astype(np.float64),
+            half(5e4).astype(np.float64))
 
 
 def ml_eps(half):
@@ -933,7 +949,8 @@ def test_every_arithmetic_function(name):
             got = function(*args)
         assert got.dtype == want.dtype
         if dtype == np.float32:  # some are our own, and nearer to the exact result (test_ulp.py)
-            np.testing.assert_array_max_ulp(got, want, 4) if got.dtype == dtype else np.testing.assert_array_equal(got, want)
+            (np.testing.assert_array_max_ulp(got, want, 4) if got.dtype == dtype
+                else np.testing.assert_array_equal(got, want))
         else:
             np.testing.assert_array_equal(got, want)
 
@@ -979,7 +996,8 @@ def test_arithmetic_in_place():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32, np.bool_])
-@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4, 5), (70, 130), (1, 3, 1), (100_001,), (40, 3, 500), (0, 3)])
+@pytest.mark.parametrize("shape",
+    [(), (5,), (3, 4), (2, 3, 4, 5), (70, 130), (1, 3, 1), (100_001,), (40, 3, 500), (0, 3)])
 def test_sum_and_mean(dtype, shape):
     rng = np.random.default_rng(11)
     x = (rng.standard_normal(shape) * 3).astype(dtype)
@@ -1097,7 +1115,8 @@ def test_copies_in_order(dtype, shape):
     x = (np.random.default_rng(16).standard_normal(shape) * 50).astype(dtype)
     for axes in itertools.permutations(range(len(shape))):
         view = x.transpose(axes)
-        for v in (view, view[::-1] if x.ndim else view, view[..., 1:] if x.ndim else view, np.broadcast_to(view, (2, *view.shape))):
+        for v in (view, view[::-1] if x.ndim else view, view[..., 1:] if x.ndim else view,
+                np.broadcast_to(view, (2, *view.shape))):
             got = K.in_order(v)
             assert got.flags.c_contiguous and got.flags.owndata and got.dtype == v.dtype
             np.testing.assert_array_equal(got, v)
@@ -1185,7 +1204,8 @@ def test_optimizer_updates_change_nothing_they_cannot_finish():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
-    "shape", [(70, 70, 64, 64), (17, 33, 5, 7), (33, 17, 40, 48), (1, 1, 1, 1), (200, 90, 36, 33)], ids=lambda s: "x".join(map(str, s))
+    "shape", [(70, 70, 64, 64), (17, 33, 5, 7), (33, 17, 40, 48), (1, 1, 1, 1), (200, 90, 36, 33)],
+    ids=lambda s: "x".join(map(str, s))
 )
 def test_attention_is_that_of_numpy(shape, causal, dtype):
     rng = np.random.default_rng(17)
@@ -1198,10 +1218,12 @@ def test_attention_is_that_of_numpy(shape, causal, dtype):
     for mask in (None, nowhere, rng.standard_normal((3, 1, keys)).astype(dtype)):
         got = K.attention(q, k, v, mask, causal, 0.3)
         tolerance = 2e-5 if dtype == np.float32 else 1e-13
-        np.testing.assert_allclose(got, K.plain("attention")(q, k, v, mask, causal, 0.3), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(got, K.plain("attention")(q, k, v, mask, causal, 0.3), rtol=tolerance,
+            atol=tolerance)
         for needs in ([True, True, True, False], [False, True, False, False], [True, False, False, True]):
             found = K.attention_grad(g, q, k, v, mask, causal, 0.3, needs)
-            for a, b, need in zip(found, K.plain("attention_grad")(g, q, k, v, mask, causal, 0.3, needs), needs, strict=True):
+            for a, b, need in zip(found, K.plain("attention_grad")(g, q, k, v, mask, causal, 0.3, needs), needs,
+                    strict=True):
                 assert (a is not None) is need
                 if need:
                     np.testing.assert_allclose(a, b, rtol=10 * tolerance, atol=10 * tolerance)
@@ -1214,7 +1236,8 @@ def test_attention_keeps_nan_and_infinities():
     out = K.attention(q, k, v, None, True, 1.0)
     assert np.isfinite(out[0, :2]).all() and np.isnan(out[0, 2:]).all()
     k[0, 2, 0] = np.inf
-    assert np.isnan(K.attention(q, k, v, None, False, 1.0)).all() == np.isnan(K.plain("attention")(q, k, v, None, False, 1.0)).all()
+    assert (np.isnan(K.attention(q, k, v, None, False, 1.0)).all()
+        == np.isnan(K.plain("attention")(q, k, v, None, False, 1.0)).all())
 
 
 @native
@@ -1257,7 +1280,8 @@ def test_convolutions_are_those_of_numpy(case, dtype):
     tolerance = 1e-4 if dtype == np.float32 else 1e-11
     want = K.plain("conv")(x, w, bias, *rest)
     np.testing.assert_allclose(K.conv(x, w, bias, *rest), want, rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(K.conv(x[..., ::-1], w, None, *rest), K.plain("conv")(x[..., ::-1], w, None, *rest), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(K.conv(x[..., ::-1], w, None, *rest), K.plain("conv")(x[..., ::-1], w, None, *rest),
+        rtol=tolerance, atol=tolerance)
     g = rng.standard_normal(want.shape).astype(dtype)
     for name, arguments in (("conv_weight", (x, g, w.shape)), ("conv_input", (g, w, x.shape))):
         want = K.plain(name)(*arguments, *rest)
@@ -1349,13 +1373,17 @@ def test_an_extension_older_than_its_sources_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize("name", ["remainder", "fmod", "floor_divide", "hypot", "logaddexp", "sign", "reciprocal", "exp2", "sin", "cos"])
+@pytest.mark.parametrize("name",
+    ["remainder", "fmod", "floor_divide", "hypot", "logaddexp", "sign", "reciprocal", "exp2", "sin", "cos"])
 def test_arithmetic_of_our_own(name, dtype):
-    """Quotients and their rests bit for bit as NumPy's, signs of zeros too (but for ``remainder``); the others to rounding."""
+    """Quotients and their rests bit for bit as NumPy's, signs of zeros too (but for ``remainder``); the others to
+    rounding.
+    """
     rng, ufunc = np.random.default_rng(3), getattr(np, name)
     with np.errstate(all="ignore"):
         odd = np.array(ODD_VALUES + [0.5, -0.5, 7.0, 2.5, 1e9, -1e5 - 1, 1e300, 1e-300]).astype(dtype)
-        a = np.concatenate([np.repeat(odd, odd.size), (rng.standard_normal(3000) * 10 ** rng.uniform(-3, 4, 3000)).astype(dtype)])
+        a = np.concatenate(
+            [np.repeat(odd, odd.size), (rng.standard_normal(3000) * 10 ** rng.uniform(-3, 4, 3000)).astype(dtype)])
         b = np.concatenate([np.tile(odd, odd.size), rng.standard_normal(3000).astype(dtype)])
         a[-500:] = np.round(a[-500:]) * b[-500:]  # quotients that are whole, or nearly
         for x, y in ((a, b), (np.repeat(a, 2)[::2], np.repeat(b, 3)[::3]), (a[:5], b[:5])):
@@ -1364,7 +1392,8 @@ def test_arithmetic_of_our_own(name, dtype):
             want = ufunc(*[v.astype(np.float32) for v in args]).astype(dtype) if dtype is np.float16 else ufunc(*args)
             if name in ("remainder", "fmod", "floor_divide"):
                 np.testing.assert_array_equal(got, want)
-                signs = x if name == "remainder" else want  # a zero that remains has, in PyTorch, the sign of what was divided
+                # a zero that remains has, in PyTorch, the sign of what was divided
+                signs = x if name == "remainder" else want
                 np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(signs)[want == 0])
             else:
                 info = np.finfo(dtype)
@@ -1395,7 +1424,9 @@ def test_has_nan():
 
 
 def test_other_steps_in_the_same_memory():
-    """Views with given steps are views: of the memory's owner, writable as they were, and they begin where their array does."""
+    """Views with given steps are views: of the memory's owner, writable as they were, and they begin where their array
+    does.
+    """
     from wengert.arrays.plain.layout import restrided
 
     x = np.arange(12.0).reshape(3, 4)

@@ -39,7 +39,8 @@ def test_windows_are_refused(n: int, at: int) -> None:
         assert kernels().conv_weight(image, image, (1, 1, 3, 3), how[1], how[2], how[3], 1) is NotImplemented
 
 
-@pytest.mark.parametrize("how", [((3, 3), (0, 1), (0, 0), (1, 1)), ((0, 3), (1, 1), (0, 0), (1, 1)), ((3, 3), (1, 1), (0, 0), (1, 0))])
+@pytest.mark.parametrize("how",
+    [((3, 3), (0, 1), (0, 0), (1, 1)), ((0, 3), (1, 1), (0, 0), (1, 1)), ((3, 3), (1, 1), (0, 0), (1, 0))])
 def test_zero_is_refused(how: Any) -> None:
     assert kernels().im2col(image, *how) is NotImplemented
     assert kernels().col2im(columns, (5, 5), *how) is NotImplemented
@@ -48,7 +49,8 @@ def test_zero_is_refused(how: Any) -> None:
 def test_counts_are_refused() -> None:
     assert kernels().max_pool(image, (2**31 - 1,) * 2, (3, 3), (1, 1), (0, 0), (1, 1)) is NotImplemented
     assert kernels().max_pool_grad(image, np.zeros(image.shape, np.int64), (2**31 - 1,) * 2) is NotImplemented
-    assert kernels().conv(image, np.ones((1, 1, 3, 3), np.float32), None, (1, 1), (2**31 - 1,) * 2, (1, 1), 1) is NotImplemented
+    assert (kernels().conv(image, np.ones((1, 1, 3, 3), np.float32), None, (1, 1), (2**31 - 1,) * 2, (1, 1),
+        1) is NotImplemented)
     with pytest.raises(ValueError, match="a stride is too large"):
         kernels().restrided(image, (2,), (2**62,))
 

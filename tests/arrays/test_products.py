@@ -14,7 +14,8 @@ from wengert.arrays import kernels as K
 native = pytest.importorskip("wengert.arrays._kernels")
 
 SHAPES = [
-    (1, 1, 1), (1, 5, 33), (8, 1, 32), (8, 16, 32), (9, 17, 31), (24, 16, 24), (65, 300, 33), (130, 257, 70), (129, 256, 513), (300, 513, 40),
+    (1, 1, 1), (1, 5, 33), (8, 1, 32), (8, 16, 32), (9, 17, 31), (24, 16, 24), (65, 300, 33), (130, 257, 70),
+    (129, 256, 513), (300, 513, 40),
 ]  # fmt: skip
 
 
@@ -25,7 +26,8 @@ def layouts(a):
     around[2 : 2 + rows, 1 : 1 + columns] = a
     spread = np.full((2 * rows, 3 * columns), np.nan, a.dtype)
     spread[::2, ::3] = a
-    return [a, np.asfortranarray(a), around[2 : 2 + rows, 1 : 1 + columns], spread[::2, ::3], a[::-1, ::-1].copy()[::-1, ::-1]]
+    return [a, np.asfortranarray(a), around[2 : 2 + rows, 1 : 1 + columns], spread[::2, ::3],
+        a[::-1, ::-1].copy()[::-1, ::-1]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -90,8 +92,8 @@ def test_other_arguments():
 @pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
 def test_every_instruction_set(level):
     program = (
-        "import itertools; import numpy as np; from wengert.arrays import _kernels as k, kernels as K; rng = np.random.default_rng(0)\n"
-        "k.set_num_threads(2)\n"
+        "import itertools; import numpy as np; from wengert.arrays import _kernels as k, kernels as K; rng = "
+        "np.random.default_rng(0)\nk.set_num_threads(2)\n"
         "for t, (m, n) in itertools.product((np.float32, np.float64), ((61, 77), (300, 150), (129, 513), (300, 40))):\n"
         "    a, b = rng.standard_normal((m, 300)).astype(t), rng.standard_normal((300, n)).astype(t)\n"
         "    for product in (k.tiled_product, K.dot):\n"

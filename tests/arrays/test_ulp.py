@@ -1,9 +1,9 @@
 """How far results lie from the exact ones, in units of the last place.
 
 Double precision is held against mpmath, single precision against the plain definition in double precision, which is
-cheap enough for many arguments. Natively, single precision is within 2 units throughout, and within 1 where it is computed
-in double precision (native/wide.h). In double precision elementary functions of NumPy keep NumPy's promise (4 units); our own
-are closer, apart from the special functions, and from compositions that say so.
+cheap enough for many arguments. Natively, single precision is within 2 units throughout, and within 1 where it is
+computed in double precision (native/wide.h). In double precision elementary functions of NumPy keep NumPy's promise (4
+units); our own are closer, apart from the special functions, and from compositions that say so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ NUMPYS = ("exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", 
           "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "cbrt")  # fmt: skip
 BOUNDS = {
     **dict.fromkeys(NUMPYS, (2.0, 4.0, 4.0)),
-    **dict.fromkeys(("exp", "expm1", "log", "log2", "log10", "tan", "cosh", "arcsin", "arccos", "arctan"), (1.0, 4.0, 4.0)),
+    **dict.fromkeys(("exp", "expm1", "log", "log2", "log10", "tan", "cosh", "arcsin", "arccos", "arctan"),
+        (1.0, 4.0, 4.0)),
     "exp2": (1.0, 2.0, 4.0),
     "sqrt": (0.5, 0.5, 0.5),
     "reciprocal": (0.5, 0.5, 0.5),
@@ -83,14 +84,16 @@ def points(name, dtype, count):
 def exact(m):
     """The functions in mpmath, where they go by other names or definitions."""
     own = {
-        "exp2": lambda x: m.mpf(2) ** x, "log2": lambda x: m.log(x) / m.log(2), "cbrt": lambda x: m.sign(x) * m.cbrt(abs(x)),
-        "reciprocal": lambda x: 1 / x, "sigmoid": lambda x: 1 / (1 + m.exp(-x)), "silu": lambda x: x / (1 + m.exp(-x)),
+        "exp2": lambda x: m.mpf(2) ** x, "log2": lambda x: m.log(x) / m.log(2),
+        "cbrt": lambda x: m.sign(x) * m.cbrt(abs(x)), "reciprocal": lambda x: 1 / x,
+        "sigmoid": lambda x: 1 / (1 + m.exp(-x)), "silu": lambda x: x / (1 + m.exp(-x)),
         "log_sigmoid": lambda x: -m.log1p(m.exp(-x)), "softplus": lambda x: x if x > 20 else m.log1p(m.exp(x)),
         "elu": lambda x: x if x > 0 else m.expm1(x), "mish": lambda x: x * m.tanh(m.log1p(m.exp(x))),
         "gelu": lambda x: x * m.ncdf(x), "ndtr": m.ncdf, "erfcx": lambda x: m.exp(x * x) * m.erfc(x),
         "lgamma": lambda x: m.log(abs(m.gamma(x))), "trigamma": lambda x: m.psi(1, x),
     }  # fmt: skip
-    named = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}
+    named = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
+        "arctanh": "atanh"}
     return lambda name: own.get(name) or getattr(m, named.get(name, name))
 
 
@@ -179,7 +182,9 @@ def test_lgamma_around_its_zeros(dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gelu_tanh_is_as_good_as_its_exponent(dtype):
-    """The exponent is rounded, and exp makes of that an error in proportion to it; float32 is computed in double precision."""
+    """The exponent is rounded, and exp makes of that an error in proportion to it; float32 is computed in double
+    precision.
+    """
     m = pytest.importorskip("mpmath").mp
     x = points("gelu", dtype, 60)
     x = x[np.abs(x) < 20]
@@ -204,11 +209,13 @@ def test_functions_of_tensors(dtype):
     for name, function in exactly.items():
         got = getattr(torch, name, None) or getattr(torch.nn.functional, name)
         want = [float(function(m.mpf(v))) for v in x.tolist()]
-        torch.testing.assert_close(got(x).double(), torch.tensor(want, dtype=torch.float64), rtol=2 * torch.finfo(dtype).eps,
+        torch.testing.assert_close(got(x).double(), torch.tensor(want, dtype=torch.float64),
+            rtol=2 * torch.finfo(dtype).eps,
                                    atol=8 * torch.finfo(dtype).eps if name == "sinc" else 0)  # fmt: skip
     for exponent in (2.5, -1.5, 3.0, 0.5):
         want = [float(m.mpf(v) ** m.mpf(exponent)) for v in x.tolist()]
-        torch.testing.assert_close((x**exponent).double(), torch.tensor(want, dtype=torch.float64), rtol=3 * torch.finfo(dtype).eps, atol=0)
+        torch.testing.assert_close((x**exponent).double(), torch.tensor(want, dtype=torch.float64),
+            rtol=3 * torch.finfo(dtype).eps, atol=0)
 
 
 @native
@@ -216,5 +223,6 @@ def test_functions_of_tensors(dtype):
 @pytest.mark.parametrize("level", ["baseline", "avx2"])
 def test_other_instruction_sets(level):
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env={**os.environ, "WENGERT_ISA": level}, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env={**os.environ, "WENGERT_ISA": level}, capture_output=True, text=True,
+        timeout=300)
     assert done.returncode == 0, done.stdout[-2000:]

@@ -1,4 +1,6 @@
-"""How gradients come together in ``.grad``: in place or not, taken over or copied, dense or sparse, of which layout and type."""
+"""How gradients come together in ``.grad``: in place or not, taken over or copied, dense or sparse, of which layout and
+type.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +212,8 @@ def test_what_cannot_be_a_gradient(torch):
         (x, RuntimeError, "can't assign Variable as its own grad"),
         (torch.ones(3), RuntimeError, "attempting to assign a gradient of size"),
         (torch.ones(2, 1), RuntimeError, "attempting to assign a gradient of size"),
-        (torch.ones(2, dtype=torch.float64), RuntimeError, "attempting to assign a gradient with dtype 'double' to a tensor with grad_dtype 'Float'"),
+        (torch.ones(2, dtype=torch.float64), RuntimeError,
+            "attempting to assign a gradient with dtype 'double' to a tensor with grad_dtype 'Float'"),
         (torch.ones(2, dtype=torch.int64), RuntimeError, "attempting to assign a gradient with dtype 'long int'"),
     ):
         with pytest.raises(error, match=message):
@@ -222,7 +225,8 @@ def test_the_type_of_a_gradient_can_be_chosen(torch):
     x = leaf(torch, 1.0, 2.0)
     assert x.grad_dtype == torch.float32
     x.grad_dtype = torch.float64
-    with pytest.raises(RuntimeError, match="attempting to assign a gradient with dtype 'float' to a tensor with grad_dtype 'Double'"):
+    with pytest.raises(RuntimeError,
+            match="attempting to assign a gradient with dtype 'float' to a tensor with grad_dtype 'Double'"):
         x.grad = torch.ones(2)
     (x * 2).sum().backward()
     assert x.grad.dtype == torch.float64 and x.grad.tolist() == [2.0, 2.0]
@@ -299,8 +303,8 @@ def test_a_leaf_that_no_longer_requires_a_gradient_gets_none(torch, stop, create
 
 
 @pytest.mark.parametrize(("kept", "given", "arrives"), [
-    ("float64", "float32", "float64"), ("float64", None, "float64"), (None, "float64", "float64"), (None, None, "float32"),
-    ("bfloat16", "float32", "bfloat16"), ("default", "float64", "float32"),
+    ("float64", "float32", "float64"), ("float64", None, "float64"), (None, "float64", "float64"),
+    (None, None, "float32"), ("bfloat16", "float32", "bfloat16"), ("default", "float64", "float32"),
 ])  # fmt: skip
 def test_a_backward_that_begins_at_a_leaf_has_its_grad_dtype(torch, kept, given, arrives):
     x = torch.ones((), requires_grad=True)
@@ -315,7 +319,8 @@ def test_a_backward_that_begins_at_a_leaf_has_its_grad_dtype(torch, kept, given,
 def test_a_gradient_whose_elements_share_memory_cannot_take_more(torch):
     x = torch.ones(4, 3, requires_grad=True)
     x.grad = torch.zeros(1, 3).expand(4, 3)
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+    with pytest.raises(RuntimeError,
+            match="more than one element of the written-to tensor refers to a single memory location"):
         (x * 2).sum().backward()
     assert x.grad.sum().item() == 0.0
     x.grad = torch.zeros(3, 4).t()
@@ -324,8 +329,8 @@ def test_a_gradient_whose_elements_share_memory_cannot_take_more(torch):
 
 
 LIKE = {
-    "transposed": (lambda torch: torch.rand(3, 2).t(), (False, True)), "with gaps": (lambda torch: torch.rand(2, 6)[:, ::2], (False,)),
-    "the same": (lambda torch: torch.rand(2, 3), ()),
+    "transposed": (lambda torch: torch.rand(3, 2).t(), (False, True)),
+    "with gaps": (lambda torch: torch.rand(2, 6)[:, ::2], (False,)), "the same": (lambda torch: torch.rand(2, 3), ()),
 }  # fmt: skip
 
 
@@ -345,7 +350,8 @@ def test_adding_to_a_gradient_of_another_layout_warns(torch, kind, create_graph)
         assert len(found) == told
         if told:
             steps = ", ".join(map(str, x.grad.stride()))
-            assert f"grad.sizes() = [2, 3], strides() = [{steps}]\nparam.sizes() = [2, 3], strides() = [3, 1]" in found[0]
+            assert (
+                f"grad.sizes() = [2, 3], strides() = [{steps}]\nparam.sizes() = [2, 3], strides() = [3, 1]" in found[0])
         with warnings.catch_warnings(record=True) as seen, torch.autograd.grad_mode.enforce_grad_layout_policy(False):
             warnings.simplefilter("always")
             (x * 2).backward(torch.ones(2, 3))

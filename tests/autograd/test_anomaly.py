@@ -30,7 +30,8 @@ def test_a_failing_backward_shows_its_forward(torch):
     x = torch.ones(2, requires_grad=True)
     with torch.autograd.set_detect_anomaly(True):
         y = explode_here(torch, x).sum()
-        with pytest.warns(UserWarning, match="Error detected in FailingBackward. Traceback of forward call that caused the error") as caught:
+        with pytest.warns(UserWarning,
+                match="Error detected in FailingBackward. Traceback of forward call that caused the error") as caught:
             with pytest.raises((RuntimeError, ValueError), match="deliberate"):
                 y.backward()
     text = "".join(str(w.message) for w in caught)
@@ -41,7 +42,8 @@ def test_without_forward_information(torch):
     x = torch.ones(2, requires_grad=True)
     y = failing(torch)(x).sum()
     with torch.autograd.set_detect_anomaly(True):
-        with pytest.warns(UserWarning, match="Error detected in FailingBackward. No forward pass information available"):
+        with pytest.warns(UserWarning,
+                match="Error detected in FailingBackward. No forward pass information available"):
             with pytest.raises((RuntimeError, ValueError), match="deliberate"):
                 y.backward()
 

@@ -76,7 +76,8 @@ def test_what_an_edge_expects_of_its_gradient(torch):
     e = edge(torch, x * 2)
     assert torch.autograd._calculate_shape(e, torch.ones(2), False) == (torch.Size([3]), torch.Size([2]))
     for call in (lambda g: torch.autograd.grad(e, x, g), lambda g: torch.autograd.backward(e, g)):
-        with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[2\]\)"):
+        with pytest.raises(RuntimeError,
+                match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[2\]\)"):
             call(torch.ones(2))
         with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
             call(None)
@@ -121,7 +122,8 @@ def test_old_arguments_warn_at_the_line_of_the_caller(torch):
         torch.autograd.backward(x * 2, grad_variables=torch.ones(2))
         torch.autograd.grad(x.sum(), x, only_inputs=False)
     assert [w.category for w in seen] == [FutureWarning] * 2 and {w.filename for w in seen} == {__file__}
-    assert "`grad_variables` is deprecated" in str(seen[0].message) and "only_inputs argument is deprecated" in str(seen[1].message)
+    assert ("`grad_variables` is deprecated" in str(seen[0].message)
+        and "only_inputs argument is deprecated" in str(seen[1].message))
     with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match=r"arguments both passed to `backward\(\)`"):
         torch.autograd.backward(x * 2, torch.ones(2), grad_variables=torch.ones(2))
 
@@ -157,7 +159,8 @@ def test_whether_a_checkpoint_may_recompute(torch):
 
 def test_variable_is_a_function_that_refuses_and_a_module(torch):
     module = importlib.import_module(f"{torch.__name__}.autograd.variable")
-    assert isinstance(torch.autograd.variable, types.FunctionType) and torch.autograd.variable.Variable is torch.autograd.Variable
+    assert (isinstance(torch.autograd.variable, types.FunctionType)
+        and torch.autograd.variable.Variable is torch.autograd.Variable)
     assert module.Variable is torch.autograd.Variable and type(module.Variable) is module.VariableMeta
     assert sorted(module.__all__) == ["Variable", "VariableMeta"] and isinstance(torch.ones(1), module.Variable)
     assert torch.autograd.Variable.__module__.endswith(".autograd.variable")
@@ -168,8 +171,9 @@ def test_variable_is_a_function_that_refuses_and_a_module(torch):
 
 def test_the_public_names_of_the_package(torch):
     assert sorted(torch.autograd.__all__) == [
-        "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy", "grad", "grad_mode",
-        "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
+        "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
+        "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
+        "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
     ]  # fmt: skip
     namespace: dict = {}
     exec(f"from {torch.__name__}.autograd import *", namespace)
@@ -201,9 +205,11 @@ def test_overrides_are_asked_in_one_form(torch):
     assert torch.autograd.grad([y], {"a": x, "b": x}, None, True, materialize_grads=True) == {"a": 0, "b": 1}
     rest = {"grad_outputs": None, "create_graph": False, "only_inputs": True, "is_grads_batched": False}
     (_, args, kwargs), (_, more, options) = calls
-    assert [len(row) for row in args] == [1, 1] and args[0][0] is y and args[1][0] is x and type(args[0]) is type(args[1]) is tuple
+    assert ([len(row) for row in args] == [1, 1] and args[0][0] is y and args[1][0] is x
+        and type(args[0]) is type(args[1]) is tuple)
     assert kwargs == {**rest, "retain_graph": None, "allow_unused": False, "materialize_grads": False}
-    assert [len(row) for row in more] == [1, 2] and options == {**rest, "retain_graph": True, "allow_unused": True, "materialize_grads": True}
+    assert ([len(row) for row in more] == [1, 2]
+        and options == {**rest, "retain_graph": True, "allow_unused": True, "materialize_grads": True})
 
 
 def test_overrides_of_backward_are_asked_for_outputs_and_inputs(torch):
@@ -212,8 +218,10 @@ def test_overrides_of_backward_are_asked_for_outputs_and_inputs(torch):
     torch.autograd.backward(x.sum())
     torch.autograd.backward([plain.sum()], inputs={"a": x}, retain_graph=True)
     (_, (outputs,), kwargs), (_, (others,), options) = calls
-    assert type(outputs) is tuple and kwargs == {"grad_tensors": None, "retain_graph": None, "create_graph": False, "inputs": None}
-    assert type(others) is tuple and type(others[0]) is torch.Tensor and options["inputs"][0] is x and options["retain_graph"] is True
+    assert (type(outputs) is tuple
+        and kwargs == {"grad_tensors": None, "retain_graph": None, "create_graph": False, "inputs": None})
+    assert (type(others) is tuple and type(others[0]) is torch.Tensor and options["inputs"][0] is x
+        and options["retain_graph"] is True)
     assert plain.grad is None
     torch.autograd.grad(plain.sum(), plain, x.detach()[0])  # gradients are not asked
     assert len(calls) == 2

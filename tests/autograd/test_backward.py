@@ -249,11 +249,15 @@ def test_wrong_arguments(torch):
         (lambda: grad([y.sum(), y.sum()], x, [None]), RuntimeError, "got 2 tensors and 1 gradients"),
         (lambda: grad(y.sum(), [3.0]), RuntimeError, "all inputs have to be Tensors or GradientEdges, but got float"),
         (lambda: grad(y.sum(), plain), RuntimeError, "One of the differentiated Tensors does not require grad"),
-        (lambda: grad(plain.sum(), x), RuntimeError, "element 0 of tensors does not require grad and does not have a grad_fn"),
+        (lambda: grad(plain.sum(), x), RuntimeError,
+            "element 0 of tensors does not require grad and does not have a grad_fn"),
         (lambda: grad([y.sum(), plain.sum()], x), RuntimeError, "element 1 of tensors does not require grad"),
-        (lambda: backward(y.sum(), inputs=[plain]), RuntimeError, "can't retain_grad on Tensor that has requires_grad=False"),
-        (lambda: backward(y, torch.ones(3)), RuntimeError, r"grad_output\[0\] has a shape of torch.Size\(\[3\]\) and output\[0\] has a shape of"),
-        (lambda: backward(y, torch.ones(2, dtype=torch.complex64)), RuntimeError, "For complex Tensors, both grad_output and output"),
+        (lambda: backward(y.sum(), inputs=[plain]), RuntimeError,
+            "can't retain_grad on Tensor that has requires_grad=False"),
+        (lambda: backward(y, torch.ones(3)), RuntimeError,
+            r"grad_output\[0\] has a shape of torch.Size\(\[3\]\) and output\[0\] has a shape of"),
+        (lambda: backward(y, torch.ones(2, dtype=torch.complex64)), RuntimeError,
+            "For complex Tensors, both grad_output and output"),
         (lambda: backward(y), RuntimeError, "grad can be implicitly created only for scalar outputs"),
     ):
         with pytest.raises(error, match=message):
@@ -263,7 +267,8 @@ def test_wrong_arguments(torch):
 
 def test_gradients_are_real_or_complex_as_the_output(torch):
     z = torch.tensor(1.0 + 1.0j, requires_grad=True)
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs but got torch.complex64"):
+    with pytest.raises(RuntimeError,
+            match="grad can be implicitly created only for real scalar outputs but got torch.complex64"):
         (z * 2).backward()
     x = leaf(torch, 1.0, 2.0)
     (g,) = torch.autograd.grad(x * 2, x, torch.ones(2, dtype=torch.float64))
@@ -386,7 +391,8 @@ def test_gradients_of_non_leaves_and_leaves_at_once(torch):
 def test_zeros_for_inputs_that_nothing_depends_on_can_be_differentiated(torch):
     x = torch.tensor(0.5, requires_grad=True)
     first = torch.autograd.grad(x * 2, x, create_graph=True)
-    second = torch.autograd.grad(first, x, create_graph=True, materialize_grads=True) if first[0].requires_grad else None
+    second = (torch.autograd.grad(first, x, create_graph=True, materialize_grads=True) if first[0].requires_grad
+        else None)
     y = x * torch.tensor(1.0, requires_grad=True)
     first = torch.autograd.grad(y, x, create_graph=True)
     assert torch.autograd.grad(first, x, create_graph=True, allow_unused=True) == (None,)
@@ -417,9 +423,11 @@ def test_batches_of_vectors(torch):
     (g,) = torch.autograd.grad(x.sum(), x, torch.arange(3), is_grads_batched=True)
     assert g.tolist() == batch.to(g.dtype).tolist()
     for out, vectors in ((x.clone(), torch.ones(2, 2)), (x.sum(), torch.ones(2, 1))):
-        with pytest.raises(RuntimeError, match="If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch"):
+        with pytest.raises(RuntimeError,
+                match="If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch"):
             torch.autograd.grad(out, x, vectors, is_grads_batched=True)
-    with pytest.raises(ValueError, match=r"Expected all tensors to have the same size in the mapped dimension, got sizes \[3, 4\]"):
+    with pytest.raises(ValueError,
+            match=r"Expected all tensors to have the same size in the mapped dimension, got sizes \[3, 4\]"):
         torch.autograd.grad([x.sum(), x.sum()], x, [torch.ones(3), torch.ones(4)], is_grads_batched=True)
 
 

@@ -146,7 +146,8 @@ def test_use_reentrant_should_be_passed(torch, module):
     x = torch.ones(2, requires_grad=True)
     with pytest.warns(UserWarning, match="the use_reentrant parameter should be passed explicitly"):
         module.checkpoint(torch.exp, x).sum().backward()
-    with pytest.warns(UserWarning, match="checkpoint_sequential: the use_reentrant parameter should be passed explicitly"):
+    with pytest.warns(UserWarning,
+            match="checkpoint_sequential: the use_reentrant parameter should be passed explicitly"):
         module.checkpoint_sequential([torch.exp, torch.sin], 2, x)
     with pytest.raises(ValueError, match="Unexpected keyword arguments: foo"):
         module.checkpoint(torch.exp, x, use_reentrant=True, foo=1)
@@ -267,21 +268,25 @@ def test_differences_are_detected(torch, module):
     with pytest.raises(module.CheckpointError, match="A different number of tensors was saved") as caught:
         run(three, two)
     assert "during forward: 3" in str(caught.value) and "during recomputation: 2" in str(caught.value)
-    with module.set_checkpoint_early_stop(False), pytest.raises(module.CheckpointError, match="trying to save more tensors during recomputation"):
+    with module.set_checkpoint_early_stop(False), pytest.raises(module.CheckpointError,
+            match="trying to save more tensors during recomputation"):
         run(two, three)
     run(two, three)  # it stops before it could notice, and has the right values
     with pytest.raises(RuntimeError, match="tensors have different metadata") as caught:
         run(two, other_shape)
-    assert "tensor at position 1:\nsaved metadata: {'shape': torch.Size([1]), 'dtype': torch.float32" in str(caught.value)
+    assert (
+        "tensor at position 1:\nsaved metadata: {'shape': torch.Size([1]), 'dtype': torch.float32" in str(caught.value))
     run(two, other_shape, determinism_check="none")
     passed = "You are seeing this error because you passed `debug=True` to checkpoint"
     with pytest.raises(RuntimeError, match=passed) as caught:
         run(two, other_shape, debug=True)
     text = str(caught.value)
-    assert "torch._ops.aten.exp.default($1)" in text and "test_checkpoint.py" in text and text.count("aten.sin.default") >= 2
+    assert ("torch._ops.aten.exp.default($1)" in text and "test_checkpoint.py" in text
+        and text.count("aten.sin.default") >= 2)
     with module.set_checkpoint_debug_enabled(True), pytest.raises(RuntimeError, match=passed):
         run(two, other_shape)
-    with module.set_checkpoint_debug_enabled(False), pytest.raises(RuntimeError, match="tensors have different metadata"):
+    with module.set_checkpoint_debug_enabled(False), pytest.raises(RuntimeError,
+            match="tensors have different metadata"):
         run(two, other_shape, debug=True)
     with pytest.raises(ValueError, match="incompatible with non-default context_fn"):
         run(two, two, debug=True, context_fn=lambda: None)
@@ -314,7 +319,8 @@ def test_saved_values_are_given_once(torch, module):
         def backward(ctx, g):
             return g * ctx.saved_tensors[0] * ctx.saved_tensors[0]
 
-    with pytest.raises(module.CheckpointError, match="already unpacked once. If you are calling ctx.saved_tensors in backward"):
+    with pytest.raises(module.CheckpointError,
+            match="already unpacked once. If you are calling ctx.saved_tensors in backward"):
         module.checkpoint(lambda t: Twice.apply(t.sin()), x, use_reentrant=False).sum().backward()
 
 
@@ -373,7 +379,8 @@ def test_nests_of_checkpoints_and_derivatives(torch, module, stop):
         ):
             assert forgetful(x).tolist() == pytest.approx(plain(x).tolist())
         expected = pytest.approx(slope(torch, three))
-        for mixed in (kept(kept(three, True)), kept(kept(three), True), kept(kept(three, True), True), kept(kept(kept(three), True))):
+        for mixed in (kept(kept(three, True)), kept(kept(three), True), kept(kept(three, True), True),
+                kept(kept(kept(three), True))):
             assert slope(torch, mixed) == expected
 
 
@@ -436,13 +443,15 @@ def test_what_a_part_may_do(torch, checkpoint, reentrant):
             return g * 2 * y * z, g * 2 * x * z, g * 2 * x * y
 
     for fn in (in_place, detached, silent, lambda x: Double.apply(x, x.exp(), x.sin())):
-        assert slope(torch, lambda x: checkpoint(fn, x, use_reentrant=reentrant), 0.3, 0.7) == pytest.approx(slope(torch, fn, 0.3, 0.7))
+        assert (slope(torch, lambda x: checkpoint(fn, x, use_reentrant=reentrant), 0.3,
+            0.7) == pytest.approx(slope(torch, fn, 0.3, 0.7)))
 
 
 def test_modules_with_buffers(torch, module):
     def build():
         torch.manual_seed(0)
-        return torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3), torch.nn.Dropout(0.3), torch.nn.Linear(3, 1))
+        return torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3), torch.nn.Dropout(0.3),
+            torch.nn.Linear(3, 1))
 
     data, found = torch.ones(5, 3) * torch.arange(5.0)[:, None], []
     for reentrant in (None, False, True):
@@ -544,7 +553,8 @@ def test_threads(torch, checkpoint):
     found, expected = [], slope(torch, lambda x: (x.exp().sin() * x).exp(), 0.3, 0.4)
 
     def work():
-        found.append(slope(torch, lambda x: checkpoint(lambda x: (x.exp().sin() * x).exp(), x, use_reentrant=False), 0.3, 0.4))
+        found.append(
+            slope(torch, lambda x: checkpoint(lambda x: (x.exp().sin() * x).exp(), x, use_reentrant=False), 0.3, 0.4))
 
     threads = [threading.Thread(target=work) for _ in range(6)]
     for t in threads:
@@ -714,7 +724,8 @@ def test_kept_results_are_used_once_and_unchanged(torch, module, selective):
         selective(two, keep, again=True)
     assert selective(two, saving(module), again=True)
     with pytest.raises(RuntimeError, match="aten.cos.default encountered during backward but not found in storage"):
-        selective(changing(two, lambda x: x.cos().exp()), saving(module, torch.ops.aten.sin.default, torch.ops.aten.cos.default))
+        selective(changing(two, lambda x: x.cos().exp()),
+            saving(module, torch.ops.aten.sin.default, torch.ops.aten.cos.default))
 
 
 def test_bad_policies(torch, module):
@@ -749,7 +760,8 @@ def test_kept_results_die_with_the_graph_or_its_use(torch, module):
         for backward in (False, True):
             x = torch.randn(3, requires_grad=True)
             y = module.checkpoint(
-                part, x, use_reentrant=False, context_fn=functools.partial(module.create_selective_checkpoint_contexts, everything)
+                part, x, use_reentrant=False,
+                context_fn=functools.partial(module.create_selective_checkpoint_contexts, everything)
             )
             assert found[-1]() is not None
             if backward:

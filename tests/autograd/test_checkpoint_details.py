@@ -95,9 +95,11 @@ def test_refusals_come_in_order(torch, module, count, wrong):
     with pytest.raises(ValueError, match=r"determinism_check should be one of \['default', 'none'\], but got"):
         module.checkpoint(torch.sin, leaf(torch), use_reentrant=False, determinism_check=wrong)
     with pytest.raises(ValueError, match="debug=True is incompatible with non-default context_fn"):
-        module.checkpoint(torch.sin, leaf(torch), use_reentrant=False, determinism_check=wrong, debug=True, context_fn=pair([]))
+        module.checkpoint(torch.sin, leaf(torch), use_reentrant=False, determinism_check=wrong, debug=True,
+            context_fn=pair([]))
     with pytest.raises((TypeError, ValueError), match="cannot unpack|too many values|not enough values"):
-        module.checkpoint(torch.sin, leaf(torch), use_reentrant=False, context_fn=lambda: None if count == 1 else (1, 2, 3))
+        module.checkpoint(torch.sin, leaf(torch), use_reentrant=False,
+            context_fn=lambda: None if count == 1 else (1, 2, 3))
     assert module.checkpoint(torch.sin, leaf(torch), use_reentrant=True, determinism_check=wrong).requires_grad
 
 
@@ -198,7 +200,8 @@ def test_sequences(torch, module):
     one = leaf(torch)
     layers = torch.nn.ModuleList([torch.nn.Sigmoid(), torch.nn.Tanh(), torch.nn.ReLU()])
     for functions in (layers, tuple(layers), torch.nn.Sequential(*layers)):
-        torch.testing.assert_close(module.checkpoint_sequential(functions, 2, one, use_reentrant=False), one.sigmoid().tanh().relu())
+        torch.testing.assert_close(module.checkpoint_sequential(functions, 2, one, use_reentrant=False),
+            one.sigmoid().tanh().relu())
     for functions in (iter([torch.sin]), torch.nn.Linear(2, 2)):
         with pytest.raises(TypeError, match=r"has no len\(\)"):
             module.checkpoint_sequential(functions, 2, one, use_reentrant=False)
@@ -224,8 +227,10 @@ def mismatched(torch, module, second, **options):
 @pytest.mark.parametrize(
     ("second", "text"),
     [
-        (lambda torch, a: a[:, :3], r"The size of tensor a \(4\) must match the size of tensor b \(3\) at non-singleton dimension 1"),
-        (lambda torch, a: torch.cat([a, a]), r"The size of tensor a \(2\) must match the size of tensor b \(4\) at non-singleton dimension 0"),
+        (lambda torch, a: a[:, :3],
+            r"The size of tensor a \(4\) must match the size of tensor b \(3\) at non-singleton dimension 1"),
+        (lambda torch, a: torch.cat([a, a]),
+            r"The size of tensor a \(2\) must match the size of tensor b \(4\) at non-singleton dimension 0"),
     ],
 )
 def test_unchecked_runs_of_other_shapes_fail_where_they_are_used(torch, module, second, text):
@@ -249,7 +254,8 @@ def policy_of(policy, calls):
     return ask
 
 
-@pytest.mark.parametrize("name", ["MUST_SAVE", "PREFER_SAVE", "MUST_RECOMPUTE", "PREFER_RECOMPUTE", "MUST_CPU_OFFLOAD", "PREFER_CPU_OFFLOAD"])
+@pytest.mark.parametrize("name",
+    ["MUST_SAVE", "PREFER_SAVE", "MUST_RECOMPUTE", "PREFER_RECOMPUTE", "MUST_CPU_OFFLOAD", "PREFER_CPU_OFFLOAD"])
 def test_what_each_policy_keeps(torch, module, name):
     calls, a = [], torch.full((2, 2), 0.5, requires_grad=True)
     policy = getattr(module.CheckpointPolicy, name)
@@ -276,9 +282,11 @@ def test_a_second_run_with_other_operators(torch, module):
         make = lambda: module.create_selective_checkpoint_contexts(policy_of(True, []))  # noqa: E731
         module.checkpoint(f, leaf(torch), use_reentrant=False, context_fn=make, early_stop=False).sum().backward()
 
-    with pytest.raises(RuntimeError, match=r"aten.cos.default encountered during backward but not found in storage. This can happen if"):
+    with pytest.raises(RuntimeError,
+            match=r"aten.cos.default encountered during backward but not found in storage. This can happen if"):
         run(lambda a: a.sin().exp(), lambda a: a.cos().exp())
-    with pytest.raises(RuntimeError, match=r"aten.sin.default invocation index 1 encountered during backward but not found in storage"):
+    with pytest.raises(RuntimeError,
+            match=r"aten.sin.default invocation index 1 encountered during backward but not found in storage"):
         run(lambda a: a.sin().exp(), lambda a: a.sin().sin().exp())
 
 
@@ -293,7 +301,8 @@ def test_the_modes_of_policies(torch, module):
     product.add_(1)
     with pytest.raises(RuntimeError, match="has been mutated"):
         stored[0].get_val(False)
-    first = module._CachingTorchDispatchMode(lambda *args, **kwargs: True, module.create_selective_checkpoint_contexts([])[0].storage)
+    first = module._CachingTorchDispatchMode(lambda *args, **kwargs: True,
+        module.create_selective_checkpoint_contexts([])[0].storage)
     second = module._CachedTorchDispatchMode(None, first.storage)
     with first:
         made = torch.ones(2).sin()
@@ -309,7 +318,8 @@ def test_the_modes_of_policies(torch, module):
 
 def test_states_of_cards(torch, module):
     device = torch.cuda.device
-    assert [device(d).idx for d in (None, "cuda", "cuda:1", torch.device("cuda", 2), 3, -1)] == [None, None, 1, 2, 3, -1]
+    assert (
+        [device(d).idx for d in (None, "cuda", "cuda:1", torch.device("cuda", 2), 3, -1)] == [None, None, 1, 2, 3, -1])
     with pytest.raises(ValueError, match="Expected a cuda device, but got: meta"):
         device("meta")
     with torch.cuda.device_of(torch.ones(1)) as nothing, device(-1):

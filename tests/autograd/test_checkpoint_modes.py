@@ -73,7 +73,8 @@ def test_modes_see_what_a_backward_computes_again(torch):
     out = tools.checkpoint(lambda x: (x @ w).sin() @ w, x, use_reentrant=False).sum()
     with onlooker(torch) as mode:
         out.backward()
-    # two for each gradient, and one or both of the products again: PyTorch stops before the last, whose arguments are all that it saves
+    # two for each gradient, and one or both of the products again: PyTorch stops before the last, whose arguments are
+    # all that it saves
     assert mode.seen.count("aten.mm.default") in (5, 6) and "aten.sin.default" in mode.seen
 
 

@@ -15,11 +15,14 @@ def close(torch, a, *values):
 
 def test_a_complex_result_needs_a_gradient(torch):
     x = numbers(torch, 1 + 1j)
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs but got torch.complex128"):
+    with pytest.raises(RuntimeError,
+            match="grad can be implicitly created only for real scalar outputs but got torch.complex128"):
         x.sum().backward()
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs but got torch.complex128"):
+    with pytest.raises(RuntimeError,
+            match="grad can be implicitly created only for real scalar outputs but got torch.complex128"):
         torch.autograd.grad(x.sum(), x)
-    with pytest.raises(RuntimeError, match="For complex Tensors, both grad_output and output are required to have the same dtype"):
+    with pytest.raises(RuntimeError,
+            match="For complex Tensors, both grad_output and output are required to have the same dtype"):
         (torch.ones(2, requires_grad=True) * 2).backward(torch.ones(2, dtype=torch.complex64))
     assert x.grad is None
 
@@ -139,10 +142,11 @@ def test_second_derivatives(torch):
 @pytest.mark.parametrize(
     "f",
     [
-        "x.exp()", "x.abs()", "x.angle()", "x ** 2", "x ** (1 + 1j)", "x.log()", "x.sqrt()", "x.tanh()", "x.conj() * x", "x.real * x.imag",
-        "torch.view_as_real(x)", "x.sgn()", "x.prod()", "x.cumsum(0)", "x.std()", "x.reciprocal()", "torch.outer(x, x.conj())",
-        "torch.vdot(x, x * 2)",
-        "torch.pow(x, x)", "torch.where(x.abs() > 1, x, x * 2)", "torch.addcmul(x, x, x, value=2j)", "torch.view_as_complex(torch.view_as_real(x))",
+        "x.exp()", "x.abs()", "x.angle()", "x ** 2", "x ** (1 + 1j)", "x.log()", "x.sqrt()", "x.tanh()", "x.conj() * x",
+        "x.real * x.imag", "torch.view_as_real(x)", "x.sgn()", "x.prod()", "x.cumsum(0)", "x.std()", "x.reciprocal()",
+        "torch.outer(x, x.conj())", "torch.vdot(x, x * 2)",
+        "torch.pow(x, x)", "torch.where(x.abs() > 1, x, x * 2)", "torch.addcmul(x, x, x, value=2j)",
+        "torch.view_as_complex(torch.view_as_real(x))",
     ],
 )  # fmt: skip
 def test_checked_numerically(torch, f):
@@ -154,7 +158,8 @@ def test_checked_numerically(torch, f):
 def test_checked_numerically_fast_and_mixed(torch):
     x = numbers(torch, 1 + 2j, 0.3 - 1j)
     assert torch.autograd.gradcheck(lambda x: x.exp() * x.conj(), (x,), fast_mode=True)
-    assert torch.autograd.gradcheck(lambda t: torch.exp(t * 1j), (torch.rand(3, dtype=torch.float64, requires_grad=True),))
+    assert torch.autograd.gradcheck(lambda t: torch.exp(t * 1j),
+        (torch.rand(3, dtype=torch.float64, requires_grad=True),))
     a = torch.rand(2, 3, dtype=torch.complex128, requires_grad=True)
     assert torch.autograd.gradcheck(lambda a: a.mH @ a, (a,))
 

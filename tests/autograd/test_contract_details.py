@@ -111,14 +111,16 @@ def test_unsafe_pieces_share_memory_but_are_no_views(torch, name):
     assert x.grad.tolist() == [6.0, 6.0, 0.0, 0.0]
 
 
-OUT = {"zeros": (3,), "ones": (3,), "rand": (3,), "eye": (3,), "arange": (3,), "full": ((3,), 1.0), "linspace": (0, 1, 3), "logspace": (0, 1, 3),
+OUT = {"zeros": (3,), "ones": (3,), "rand": (3,), "eye": (3,), "arange": (3,), "full": ((3,), 1.0),
+    "linspace": (0, 1, 3), "logspace": (0, 1, 3),
        "randint": (3, (3,)), "randperm": (3,)}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OUT)
 def test_creation_refuses_an_out_that_requires_grad(torch, name):
     out = torch.full((3,), 7.0, requires_grad=True)
-    with pytest.raises(RuntimeError, match=rf"{name}\(\): functions with out=... arguments don't support automatic differentiation"):
+    with pytest.raises(RuntimeError,
+            match=rf"{name}\(\): functions with out=... arguments don't support automatic differentiation"):
         getattr(torch, name)(*OUT[name], out=out)
     assert out.tolist() == [7.0] * 3
     with torch.no_grad():

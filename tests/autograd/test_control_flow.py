@@ -1,4 +1,6 @@
-"""Control flow as functions: ``cond``, ``while_loop``, ``map``, ``scan``, ``associative_scan``, and gradients through them."""
+"""Control flow as functions: ``cond``, ``while_loop``, ``map``, ``scan``, ``associative_scan``, and gradients through
+them.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,11 @@ def test_cond_in_a_mapped_function(torch):
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        (lambda torch: (torch.tensor([True, False]), abs, abs, (torch.ones(1),)), "Expected pred to be bool or single-element tensor"),
+        (lambda torch: (torch.tensor([True, False]), abs, abs, (torch.ones(1),)),
+            "Expected pred to be bool or single-element tensor"),
         (lambda torch: ("yes", abs, abs, (torch.ones(1),)), "Expected pred to be bool or tensor"),
-        (lambda torch: (torch.tensor(True), abs, abs, torch.ones(1)), "Expect operands to be a tuple of possibly nested"),
+        (lambda torch: (torch.tensor(True), abs, abs, torch.ones(1)),
+            "Expect operands to be a tuple of possibly nested"),
     ],
 )
 def test_cond_refuses(torch, args, text):

@@ -22,7 +22,8 @@ def test_places_are_not_looked_at_where_nothing_is_written(torch):
 
 
 def test_values_that_do_not_fit_are_named_before_places(torch):
-    with pytest.raises(RuntimeError, match=r"value tensor of shape \[2\] cannot be broadcast to indexing result of shape \[3\]"):
+    with pytest.raises(RuntimeError,
+            match=r"value tensor of shape \[2\] cannot be broadcast to indexing result of shape \[3\]"):
         torch.index_put(torch.zeros(2), (torch.tensor([0, 9, 0]),), torch.zeros(2))
     with pytest.raises(RuntimeError, match="same slice shapes"):
         torch.zeros(2, 3).index_copy(0, torch.tensor([9]), torch.zeros(1, 2))
@@ -100,5 +101,6 @@ def test_a_strided_copy_has_somewhere_to_go(torch):
 
 
 def test_distances_of_samples_are_where_the_samples_are(torch):
-    with pytest.raises(RuntimeError, match="expected each tensor to be on the same device, but got devices cpu and meta"):
+    with pytest.raises(RuntimeError,
+            match="expected each tensor to be on the same device, but got devices cpu and meta"):
         torch.gradient(torch.rand(3, 3), spacing=[torch.tensor([1, 2, 4]), torch.empty(3, device="meta")], dim=(0, 1))

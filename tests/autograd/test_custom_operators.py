@@ -28,8 +28,10 @@ def test_calls_and_names(torch):
     x = torch.ones(2)
     assert op(x, 2.0).tolist() == overload(x, y=2.0).tolist() == overload.default(x, 2.0).tolist() == [2.0, 2.0]
     assert op(x).tolist() == [3.0, 3.0]
-    assert str(overload) == f"checks.{short}" and str(overload.default) == f"checks.{short}.default" and repr(op) == f"<CustomOpDef(checks::{short})>"
-    with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor' for argument 'x' but instead found type 'int'"):
+    assert (str(overload) == f"checks.{short}" and str(overload.default) == f"checks.{short}.default"
+        and repr(op) == f"<CustomOpDef(checks::{short})>")
+    with pytest.raises(RuntimeError,
+            match="Expected a value of type 'Tensor' for argument 'x' but instead found type 'int'"):
         op(3)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         torch.ops.checks.nothing
@@ -40,7 +42,8 @@ def test_schemas_are_inferred(torch):
         return x, 2
 
     full.__annotations__ = {
-        "x": torch.Tensor, "y": torch.Tensor | None, "k": int, "s": str, "b": bool, "w": float, "return": tuple[torch.Tensor, int],
+        "x": torch.Tensor, "y": torch.Tensor | None, "k": int, "s": str, "b": bool, "w": float,
+        "return": tuple[torch.Tensor, int],
     }  # fmt: skip
     assert torch.library.infer_schema(full, mutates_args=()) == (
         '(Tensor x, Tensor? y, SymInt k, str s="a", bool b=False, *, float w=1.0) -> (Tensor, SymInt)'
@@ -64,7 +67,8 @@ def test_without_a_gradient(torch):
     op = define(torch, lambda x: x * 2, {"x": torch.Tensor, "return": torch.Tensor})
     y = op(torch.ones(2, requires_grad=True))
     assert y.requires_grad
-    with pytest.raises(RuntimeError, match="but no autograd formula was registered. Please use register_autograd to add one"):
+    with pytest.raises(RuntimeError,
+            match="but no autograd formula was registered. Please use register_autograd to add one"):
         y.sum().backward()
     assert not op(torch.ones(2)).requires_grad
 
@@ -85,7 +89,8 @@ def test_with_a_gradient(torch):
     x = torch.full((2,), 3.0, requires_grad=True)
     y = op(x, 2)
     y.sum().backward()
-    assert x.grad.tolist() == [6.0, 6.0] and seen == [(True, False)] and y.grad_fn.name().startswith("GeneratedBackwardFor_checks_")
+    assert (x.grad.tolist() == [6.0, 6.0] and seen == [(True, False)]
+        and y.grad_fn.name().startswith("GeneratedBackwardFor_checks_"))
     z = torch.rand(3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda v: op(v, 3), (z,)) and torch.autograd.gradgradcheck(lambda v: op(v, 3), (z,))
 
@@ -141,7 +146,8 @@ def test_what_kernels_may_do(torch):
     assert define(torch, writes, {"x": torch.Tensor, "return": None}, mutates_args={"x"})(x) is None
     assert x.tolist() == [1.0, 1.0] and x._version == 2
     for kernel in (lambda x: x, lambda x: x.view(-1)):
-        with pytest.raises(RuntimeError, match="The output of this custom operator .1. must not also be an input to this custom operator"):
+        with pytest.raises(RuntimeError,
+                match="The output of this custom operator .1. must not also be an input to this custom operator"):
             define(torch, kernel, {"x": torch.Tensor, "return": torch.Tensor})(x)
     other = define(torch, lambda x: x * 1, {"x": torch.Tensor, "return": torch.Tensor}, device_types="cuda")
     with pytest.raises(NotImplementedError, match="Could not run 'checks::"):
@@ -181,7 +187,8 @@ def test_opcheck(torch):
     op = define(torch, lambda x: x * 2, {"x": torch.Tensor, "return": torch.Tensor})
     op.register_fake(lambda x: torch.empty_like(x))
     op.register_autograd(lambda ctx, g: g * 2)
-    verdicts = torch.library.opcheck(op, (torch.ones(2, requires_grad=True),), test_utils=["test_schema", "test_autograd_registration"])
+    verdicts = torch.library.opcheck(op, (torch.ones(2, requires_grad=True),),
+        test_utils=["test_schema", "test_autograd_registration"])
     assert set(verdicts.values()) == {"SUCCESS"}
 
 

@@ -1,4 +1,6 @@
-"""Schemas of operators that users define: what is inferred, what is refused and in which words; and what checks of them say."""
+"""Schemas of operators that users define: what is inferred, what is refused and in which words; and what checks of them
+say.
+"""
 
 # ruff: noqa: UP006, UP045  (the annotations are what is tested)
 import importlib
@@ -18,9 +20,11 @@ def test_what_is_inferred(torch, library):
     def plain(x: Tensor, y: typing.Optional[typing.List[int]] = None, d: torch.dtype = torch.float32) -> Tensor: ...
     def several(x: typing.List[Tensor], *, k: float = 2.0) -> typing.Tuple[Tensor, int]: ...
 
-    assert library.infer_schema(plain, mutates_args=()) == "(Tensor x, SymInt[]? y=None, ScalarType d=float32) -> Tensor"
+    assert (library.infer_schema(plain, mutates_args=()) == "(Tensor x, SymInt[]? y=None, ScalarType d=float32) -> "
+        "Tensor")
     assert library.infer_schema(plain, mutates_args={"x"}).startswith("(Tensor(a0!) x,")
-    assert library.infer_schema(several, mutates_args="unknown") == "(Tensor(a0!)[] x, *, float k=2.0) -> (Tensor, SymInt)"
+    assert (library.infer_schema(several, mutates_args="unknown") == "(Tensor(a0!)[] x, *, float k=2.0) -> (Tensor, "
+        "SymInt)")
 
 
 def refused(torch):
@@ -34,13 +38,16 @@ def refused(torch):
     def good(x: Tensor) -> Tensor: ...
 
     return (
-        (pairs, (), "We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For example, list\\[int\\]"),
+        (pairs, (), "We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For "
+            "example, list\\[int\\]"),
         (words, (), "Parameter y has unsupported type typing.List\\[str\\]. The valid types are: dict_keys"),
         (number, (), "Parameter x has unsupported type <class 'complex'>"),
         (maybe, (), "Return has unsupported type"),
-        (default, (), "Parameter y has an unsupported default value type <class 'list'>. Please file an issue on GitHub"),
+        (default, (),
+            "Parameter y has an unsupported default value type <class 'list'>. Please file an issue on GitHub"),
         (good, {"q"}, "{'q'} in mutates_args were not found in the custom op's signature"),
-        (good, "x", "mutates_args must either be a sequence of the names of the arguments that are mutated or the string 'unknown'"),
+        (good, "x", "mutates_args must either be a sequence of the names of the arguments that are mutated or the "
+            "string 'unknown'"),
     )
 
 
@@ -68,7 +75,8 @@ def test_refused_definitions(torch, library):
 
 def test_results_that_are_not_what_the_schema_says(torch, library):
     number = library.custom_op("wengert_schemas::number", lambda x: 3, mutates_args=(), schema="(Tensor x) -> Tensor")
-    single = library.custom_op("wengert_schemas::single", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> (Tensor, Tensor)")
+    single = library.custom_op("wengert_schemas::single", lambda x: x.clone(), mutates_args=(),
+        schema="(Tensor x) -> (Tensor, Tensor)")
     with pytest.raises(RuntimeError, match="Unable to cast 3 to Tensor"):
         number(torch.ones(2))
     with pytest.raises(TypeError, match="Object of type 'Tensor' is not an instance of 'sequence'"):
@@ -82,24 +90,30 @@ def test_results_that_are_not_what_the_schema_says(torch, library):
 
 def test_gradients_that_do_not_fit(torch, library):
     x = torch.ones(2, requires_grad=True)
-    few = library.custom_op("wengert_schemas::few", lambda x, y: x * y, mutates_args=(), schema="(Tensor x, Tensor y) -> Tensor")
+    few = library.custom_op("wengert_schemas::few", lambda x, y: x * y, mutates_args=(),
+        schema="(Tensor x, Tensor y) -> Tensor")
     few.register_autograd(lambda ctx, g: g)
     with pytest.raises(RuntimeError, match="returned an incorrect number of gradients"):
         few(x, x).sum().backward()
-    listed = library.custom_op("wengert_schemas::listed", lambda xs: sum(xs), mutates_args=(), schema="(Tensor[] xs) -> Tensor")
+    listed = library.custom_op("wengert_schemas::listed", lambda xs: sum(xs), mutates_args=(),
+        schema="(Tensor[] xs) -> Tensor")
     listed.register_autograd(lambda ctx, g: [g])
-    with pytest.raises(RuntimeError, match="Expected the return from backward to be of the same structure as the inputs"):
+    with pytest.raises(RuntimeError,
+            match="Expected the return from backward to be of the same structure as the inputs"):
         listed([x, x]).sum().backward()
-    number = library.custom_op("wengert_schemas::times", lambda x, k: x * k, mutates_args=(), schema="(Tensor x, int k) -> Tensor")
+    number = library.custom_op("wengert_schemas::times", lambda x, k: x * k, mutates_args=(),
+        schema="(Tensor x, int k) -> Tensor")
     number.register_autograd(lambda ctx, g: (g, g))
-    with pytest.raises(RuntimeError, match="returned a gradient different than None at position 2, but the corresponding forward input was not"):
+    with pytest.raises(RuntimeError,
+            match="returned a gradient different than None at position 2, but the corresponding forward input was not"):
         number(x, 2).sum().backward()
 
 
 def test_what_checks_say(torch, library):
     x = torch.ones(2)
     good = library.custom_op("wengert_schemas::good", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
-    with pytest.raises(Exception, match="test_faketensor failed with There was no fake impl registered for <CustomOpDef"):
+    with pytest.raises(Exception,
+            match="test_faketensor failed with There was no fake impl registered for <CustomOpDef"):
         library.opcheck(good, (x,))
     good.register_fake(lambda x: torch.empty_like(x))
     tests = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")

@@ -23,8 +23,8 @@ def wrapping(torch):
         @staticmethod
         def __new__(cls, elem):
             made = torch.Tensor._make_wrapper_subclass(
-                cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, layout=elem.layout,
-                device=elem.device, requires_grad=elem.requires_grad,
+                cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype,
+                layout=elem.layout, device=elem.device, requires_grad=elem.requires_grad,
             )  # fmt: skip
             made.elem = elem.detach() if elem.requires_grad else elem
             return made
@@ -62,24 +62,28 @@ def logging_mode(torch):
 def test_operators_reach_the_class(torch):
     cls, log = wrapping(torch)
     x = cls(torch.tensor([1.0, 2.0, 3.0]))
-    assert x.shape == (3,) and x.stride() == (1,) and x.dtype == torch.float32 and not x.requires_grad and x.numel() == 3
+    assert (x.shape == (3,) and x.stride() == (1,) and x.dtype == torch.float32 and not x.requires_grad
+        and x.numel() == 3)
     y = x + 1
     assert type(y) is cls and y.elem.tolist() == [2, 3, 4] and type(torch.ones(3) * x) is cls
-    assert x.max(0).indices.elem.item() == 2 and torch.cat([x, x]).elem.shape == (6,) and [p.elem.item() for p in x.unbind()] == [1, 2, 3]
+    assert (x.max(0).indices.elem.item() == 2 and torch.cat([x, x]).elem.shape == (6,)
+        and [p.elem.item() for p in x.unbind()] == [1, 2, 3])
     assert log == ["aten.add.Tensor", "aten.mul.Tensor", "aten.max.dim", "aten.cat.default", "aten.unbind.int"]
     log.clear()
     assert x.sum().item() == 6 and float(x.sum()) == 6 and bool(x.sum())
     assert log == ["aten.sum.default", "aten._local_scalar_dense.default"] * 3
     log.clear()
     torch.ones_like(x), x.new_zeros(2), x.detach(), x.clone(), copy.deepcopy(x)
-    assert log == ["aten.ones_like.default", "aten.new_zeros.default", "aten.detach.default", "aten.clone.default", "aten.clone.default"]
+    assert (log == ["aten.ones_like.default", "aten.new_zeros.default", "aten.detach.default", "aten.clone.default",
+        "aten.clone.default"])
 
 
 def test_views_and_writes(torch):
     cls, log = wrapping(torch)
     x = cls(torch.tensor([1.0, 2.0, 3.0]))
     v = x.view(3, 1)
-    assert v._is_view() and v._base is x and x.add_(1) is x and x.elem.tolist() == [2, 3, 4] and x._version == v._version == 1
+    assert (v._is_view() and v._base is x and x.add_(1) is x and x.elem.tolist() == [2, 3, 4]
+        and x._version == v._version == 1)
     assert log == ["aten.view.default", "aten.add_.Tensor"]
     h = cls(torch.tensor([1.0, 2.0], requires_grad=True)) * 2
     h[0].mul_(3)
@@ -177,7 +181,8 @@ def test_declined_and_misused(torch):
             return NotImplemented
 
     x = torch.Tensor._make_subclass(Declining, torch.ones(2))
-    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch._ops.aten.exp.default'; all __torch_dispatch__"):
+    with pytest.raises(TypeError,
+            match=r"Multiple dispatch failed for 'torch._ops.aten.exp.default'; all __torch_dispatch__"):
         x.exp()
     with pytest.raises(TypeError, match="must define __torch_dispatch__"):
         torch.Tensor._make_wrapper_subclass(torch.Tensor, (2,))
@@ -210,21 +215,26 @@ def test_modes_before_classes(torch):
 @pytest.mark.parametrize(
     ("call", "names"),
     [
-        ("torch.ones(2)", ["ones.default"]), ("torch.zeros((2,))", ["zeros.default"]), ("torch.empty(2)", ["empty.memory_format"]),
-        ("torch.full((2,), 1.0)", ["full.default"]), ("torch.rand(2)", ["rand.default"]), ("torch.randn(2, 3)", ["randn.default"]),
-        ("torch.randint(0, 3, (2,))", ["randint.low"]), ("torch.randint(3, (2,))", ["randint.default"]), ("torch.arange(3)", ["arange.default"]),
-        ("torch.arange(0, 3)", ["arange.start"]), ("torch.arange(0, 3, 1)", ["arange.start_step"]), ("torch.linspace(0, 1, 3)", ["linspace.default"]),
-        ("torch.eye(2)", ["eye.default"]), ("torch.randperm(3)", ["randperm.default"]), ("torch.tensor([1.0])", ["lift_fresh.default"]),
-        ("torch.zeros_like(x)", ["zeros_like.default"]), ("torch.randn_like(x)", ["randn_like.default"]), ("x.new_ones(2)", ["new_ones.default"]),
+        ("torch.ones(2)", ["ones.default"]), ("torch.zeros((2,))", ["zeros.default"]),
+        ("torch.empty(2)", ["empty.memory_format"]), ("torch.full((2,), 1.0)", ["full.default"]),
+        ("torch.rand(2)", ["rand.default"]), ("torch.randn(2, 3)", ["randn.default"]),
+        ("torch.randint(0, 3, (2,))", ["randint.low"]), ("torch.randint(3, (2,))", ["randint.default"]),
+        ("torch.arange(3)", ["arange.default"]), ("torch.arange(0, 3)", ["arange.start"]),
+        ("torch.arange(0, 3, 1)", ["arange.start_step"]), ("torch.linspace(0, 1, 3)", ["linspace.default"]),
+        ("torch.eye(2)", ["eye.default"]), ("torch.randperm(3)", ["randperm.default"]),
+        ("torch.tensor([1.0])", ["lift_fresh.default"]), ("torch.zeros_like(x)", ["zeros_like.default"]),
+        ("torch.randn_like(x)", ["randn_like.default"]), ("x.new_ones(2)", ["new_ones.default"]),
         ("torch.bernoulli(x)", ["bernoulli.default"]), ("x.clone().uniform_()", ["clone.default", "uniform_.default"]),
-        ("x.sum().item()", ["sum.default", "_local_scalar_dense.default"]), ("x.squeeze()", ["squeeze.default"]), ("x[0:1]", ["slice.Tensor"]),
-        ("x.narrow(0, 0, 1)", ["slice.Tensor"]), ("x[0:1, 1]", ["slice.Tensor", "select.int"]), ("x[:, None]", ["unsqueeze.default"]),
-        ("x.t().reshape(6)", ["t.default", "clone.default", "_unsafe_view.default"]), ("torch.square(x)", ["pow.Tensor_Scalar"]),
-        ("x[:, 1:]", ["slice.Tensor"]),
+        ("x.sum().item()", ["sum.default", "_local_scalar_dense.default"]), ("x.squeeze()", ["squeeze.default"]),
+        ("x[0:1]", ["slice.Tensor"]), ("x.narrow(0, 0, 1)", ["slice.Tensor"]),
+        ("x[0:1, 1]", ["slice.Tensor", "select.int"]), ("x[:, None]", ["unsqueeze.default"]),
+        ("x.t().reshape(6)", ["t.default", "clone.default", "_unsafe_view.default"]),
+        ("torch.square(x)", ["pow.Tensor_Scalar"]), ("x[:, 1:]", ["slice.Tensor"]),
         ("x.masked_fill(x > 0, 1.0)", ["gt.Scalar", "masked_fill.Scalar"]), ("x.lerp(x, 0.5)", ["lerp.Scalar"]),
-        ("torch.unique(x)", ["_unique2.default"]),
-        ("torch.fft.rfft(x)", ["_fft_r2c.default"]), ("z.conj()", ["_conj.default"]), ("z.imag", ["view_as_real.default", "select.int"]),
-        ("torch.linalg.svd(x)", ["_linalg_svd.default"]), ("x.expand(2, 2, 3)", ["expand.default"]), ("x @ x.t()", ["t.default", "mm.default"]),
+        ("torch.unique(x)", ["_unique2.default"]), ("torch.fft.rfft(x)", ["_fft_r2c.default"]),
+        ("z.conj()", ["_conj.default"]), ("z.imag", ["view_as_real.default", "select.int"]),
+        ("torch.linalg.svd(x)", ["_linalg_svd.default"]), ("x.expand(2, 2, 3)", ["expand.default"]),
+        ("x @ x.t()", ["t.default", "mm.default"]),
     ],
 )  # fmt: skip
 def test_names_that_modes_see(torch, call, names):
@@ -239,7 +249,8 @@ def test_names_in_a_backward(torch):
     with logging_mode(torch) as mode:
         (p @ w).relu().sum().backward()
     assert mode.names[:4] == ["mm.default", "relu.default", "detach.default", "sum.default"]
-    assert "threshold_backward.default" in mode.names and "ones_like.default" in mode.names and mode.names.count("mm.default") == 2
+    assert ("threshold_backward.default" in mode.names and "ones_like.default" in mode.names
+        and mode.names.count("mm.default") == 2)
     assert p.grad.tolist() == [[2.0] * 3] * 2
 
 
@@ -271,14 +282,16 @@ def test_inner_modes_reach_the_outer_ones(torch):
 
 def test_operators_by_name(torch):
     add = torch.ops.aten.add.Tensor
-    assert add.name() == "aten::add.Tensor" and add.overloadpacket is torch.ops.aten.add and add._overloadname == "Tensor" and add.namespace == "aten"
+    assert (add.name() == "aten::add.Tensor" and add.overloadpacket is torch.ops.aten.add
+        and add._overloadname == "Tensor" and add.namespace == "aten")
     schema = add._schema
     assert schema.name == "aten::add" and schema.overload_name == "Tensor" and not schema.is_mutable
     assert [a.name for a in schema.arguments] == ["self", "other", "alpha"] and str(schema) == (
         "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     )
     assert torch.ops.aten.add_.Tensor._schema.is_mutable and torch.ops.aten.view.default.is_view and not add.is_view
-    assert torch.ops.aten.add_.Tensor._schema.arguments[0].alias_info.is_write and add._schema.arguments[0].alias_info is None
+    assert (torch.ops.aten.add_.Tensor._schema.arguments[0].alias_info.is_write
+        and add._schema.arguments[0].alias_info is None)
     assert torch.ops.aten.ones.default([2], device="cpu", pin_memory=False).tolist() == [1, 1]
 
 
@@ -291,9 +304,11 @@ def test_two_tensors_in_one(torch):
         assert w.mul_(2) is w and w.a.tolist() == [2, 4]
     layer = torch.nn.Linear(2, 2)
     layer(two(torch.ones(1, 2), torch.zeros(1, 2))).sum().backward()
-    assert type(layer.weight.grad) is two and layer.weight.grad.a.tolist() == [[1, 1], [1, 1]] and not layer.weight.grad.b.any()
+    assert (type(layer.weight.grad) is two and layer.weight.grad.a.tolist() == [[1, 1], [1, 1]]
+        and not layer.weight.grad.b.any())
     python_dispatch = part(torch, "utils._python_dispatch")
-    assert python_dispatch.is_traceable_wrapper_subclass(w) and not python_dispatch.is_traceable_wrapper_subclass(torch.ones(1))
+    assert (python_dispatch.is_traceable_wrapper_subclass(w)
+        and not python_dispatch.is_traceable_wrapper_subclass(torch.ones(1)))
     again = python_dispatch.transform_subclass(w.detach(), lambda name, t: t + 1)
     assert again.a.tolist() == [3, 5] and again.b.tolist() == [7, 9]
     p = torch.nn.Parameter(two(torch.ones(2), torch.zeros(2)))

@@ -119,9 +119,9 @@ def tensors(torch):
         return b
 
     return {
-        "torch": torch, "F": torch.nn.functional, "I": torch.tensor([0, 2, 1]), "ip5": add_through_view, "a": leaf(2, 3), "b": leaf(3, 4),
-        "c": leaf(2, 4), "v": leaf(3), "t": leaf(2, 3, 4), "u": leaf(2, 4, 3), "b2": leaf(4, 5), "s": leaf(3, 3), "im": leaf(1, 1, 4, 4),
-        "k": leaf(2, 1, 3, 3), "bk": leaf(2),
+        "torch": torch, "F": torch.nn.functional, "I": torch.tensor([0, 2, 1]), "ip5": add_through_view,
+        "a": leaf(2, 3), "b": leaf(3, 4), "c": leaf(2, 4), "v": leaf(3), "t": leaf(2, 3, 4), "u": leaf(2, 4, 3),
+        "b2": leaf(4, 5), "s": leaf(3, 3), "im": leaf(1, 1, 4, 4), "k": leaf(2, 1, 3, 3), "bk": leaf(2),
     }  # fmt: skip
 
 
@@ -174,14 +174,19 @@ def test_a_part_counted_from_the_end(torch, seen):
 
 # operators of gradients, called by name: what they give is the gradient of the function
 CALLED = {
-    "sigmoid_backward(g, x.sigmoid())": "x.sigmoid()", "gelu_backward(g, x)": "F.gelu(x)", "silu_backward(g, x)": "F.silu(x)",
-    "leaky_relu_backward(g, x, 0.1, False)": "F.leaky_relu(x, 0.1)", "elu_backward(g, 1.0, 1.0, 1.0, False, x)": "F.elu(x)",
-    "hardtanh_backward(g, x, -0.3, 0.3)": "F.hardtanh(x, -0.3, 0.3)", "softplus_backward(g, x, 1.0, 20.0)": "F.softplus(x)",
-    "_softmax_backward_data(g, x.softmax(1), 1, x.dtype)": "x.softmax(1)", "mse_loss_backward(g, x, t, 0)": "F.mse_loss(x, t, reduction='none')",
-    "huber_loss_backward(g, x, t, 0, 1.0)": "F.huber_loss(x, t, reduction='none')", "softshrink_backward(g, x, 0.2)": "F.softshrink(x, 0.2)",
+    "sigmoid_backward(g, x.sigmoid())": "x.sigmoid()", "gelu_backward(g, x)": "F.gelu(x)",
+    "silu_backward(g, x)": "F.silu(x)", "leaky_relu_backward(g, x, 0.1, False)": "F.leaky_relu(x, 0.1)",
+    "elu_backward(g, 1.0, 1.0, 1.0, False, x)": "F.elu(x)",
+    "hardtanh_backward(g, x, -0.3, 0.3)": "F.hardtanh(x, -0.3, 0.3)",
+    "softplus_backward(g, x, 1.0, 20.0)": "F.softplus(x)",
+    "_softmax_backward_data(g, x.softmax(1), 1, x.dtype)": "x.softmax(1)",
+    "mse_loss_backward(g, x, t, 0)": "F.mse_loss(x, t, reduction='none')",
+    "huber_loss_backward(g, x, t, 0, 1.0)": "F.huber_loss(x, t, reduction='none')",
+    "softshrink_backward(g, x, 0.2)": "F.softshrink(x, 0.2)",
     "mse_loss_backward(g.sum() / g.sum(), x, t, 1)": "F.mse_loss(x, t)",
     "avg_pool2d_backward(g[None, :, :2], i, [2, 2], [1, 1], [0, 0], False, True, None)": "F.avg_pool2d(i, 2, 1)",
-    "max_pool2d_with_indices_backward(g[None, :, :2], i, [2, 2], [1, 1], [0, 0], [1, 1], False, F.max_pool2d(i, 2, 1, return_indices=True)[1])":
+    "max_pool2d_with_indices_backward(g[None, :, :2], i, [2, 2], [1, 1], [0, 0], [1, 1], False, F.max_pool2d(i, 2, 1, "
+    "return_indices=True)[1])":
         "F.max_pool2d(i, 2, 1)",
 }  # fmt: skip
 

@@ -1,4 +1,6 @@
-"""Kernels for operators that there are, questions that classes answer about their tensors, and who is asked when somebody declines."""
+"""Kernels for operators that there are, questions that classes answer about their tensors, and who is asked when
+somebody declines.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def test_a_kernel_below_the_tape(torch, scoped):
     with scoped("aten", "IMPL") as library:
         library.impl("exp", lambda x: x + 10, "CPU")
         y = x.exp()
-        assert y.tolist() == [11.0, 11.0] and y.grad_fn.name() == "ExpBackward0" and torch.exp(x).tolist() == [11.0, 11.0]
+        assert (y.tolist() == [11.0, 11.0] and y.grad_fn.name() == "ExpBackward0"
+            and torch.exp(x).tolist() == [11.0, 11.0])
         assert torch.sin(x).tolist() != [11.0, 11.0]
     assert torch.allclose(x.exp(), torch.tensor([2.7182817, 2.7182817]))
 
@@ -73,7 +76,8 @@ def test_what_libraries_refuse(torch, scoped):
     with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY"):
         Library("aten", "DEF")
     with scoped("aten", "IMPL") as library:
-        with pytest.raises(TypeError, match="Input function is required to be a callable but found type <class 'list'>"):
+        with pytest.raises(TypeError,
+                match="Input function is required to be a callable but found type <class 'list'>"):
             library.impl(torch.ops.aten.neg.default, [], "AutogradCPU")
         with pytest.raises(RuntimeError, match="Cannot define an operator inside of a TORCH_LIBRARY_IMPL block"):
             library.define("foo(Tensor x) -> Tensor")
@@ -126,7 +130,8 @@ def test_classes_answer_for_strides(torch):
 
 def test_classes_answer_for_sizes(torch):
     answers = {"sym_size": (5, 3), "dim": 2, "sym_numel": 15}
-    x = wrapper(torch, lambda func, args, kwargs: answers.get(func.overloadpacket.__name__, NotImplemented), dispatch_sizes_strides_policy="sizes")
+    x = wrapper(torch, lambda func, args, kwargs: answers.get(func.overloadpacket.__name__, NotImplemented),
+        dispatch_sizes_strides_policy="sizes")
     assert x.size() == (5, 3) and x.shape == (5, 3) and x.dim() == 2 and x.numel() == 15
     with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.aten.sym_size'"):
         wrapper(torch, dispatch_sizes_strides_policy="sizes").size()
@@ -134,11 +139,13 @@ def test_classes_answer_for_sizes(torch):
 
 def test_classes_answer_for_device_and_layout(torch):
     meta = torch.device("meta")
-    x = wrapper(torch, lambda func, args, kwargs: meta if func.overloadpacket == torch.ops.prim.device else NotImplemented, dispatch_device=True)
+    x = wrapper(torch, lambda func, args, kwargs: meta if func.overloadpacket == torch.ops.prim.device
+        else NotImplemented, dispatch_device=True)
     assert x.device == meta
     with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.prim.device'"):
         wrapper(torch, dispatch_device=True).device
-    y = wrapper(torch, lambda func, args, kwargs: torch.sparse_csr if func.overloadpacket == torch.ops.prim.layout else NotImplemented,
+    y = wrapper(torch,
+        lambda func, args, kwargs: torch.sparse_csr if func.overloadpacket == torch.ops.prim.layout else NotImplemented,
                 dispatch_layout=True)  # fmt: skip
     assert y.layout == torch.sparse_csr and wrapper(torch).layout == torch.strided
 
@@ -180,7 +187,8 @@ def test_tensors_of_one_class_are_not_made_another(torch):
         pass
 
     y = wrapper(torch, lambda func, args, kwargs: type(y)(func(*[getattr(a, "elem", a) for a in args], **kwargs)))
-    message = "Creating a new Tensor subclass Plain but the raw Tensor object is already associated to a python object of type Wrapper"
+    message = ("Creating a new Tensor subclass Plain but the raw Tensor object is already associated to a python "
+        "object of type Wrapper")
     with pytest.raises(RuntimeError, match=message):
         y.as_subclass(Plain)
     with pytest.raises(TypeError, match="Plain must define __torch_dispatch__"):
@@ -229,7 +237,8 @@ def test_looking_at_other_memory(torch):
 
 def test_arguments_are_passed_on_as_they_were_given(torch):
     seen = []
-    x = wrapper(torch, lambda func, args, kwargs: seen.append((len(args), kwargs)) or func(*[getattr(a, "elem", a) for a in args], **kwargs))
+    x = wrapper(torch, lambda func, args, kwargs: seen.append((len(args), kwargs))
+        or func(*[getattr(a, "elem", a) for a in args], **kwargs))
     for more, named in (((), {}), ((False,), {}), ((), {"arg3": False}), ((False,), {"arg3": False})):
         torch.ops.aten._foobar(x, *more, **named)
     assert seen == [(1, {}), (2, {}), (1, {"arg3": False}), (2, {"arg3": False})]

@@ -13,7 +13,8 @@ def mode_class(torch):
 
 
 @pytest.mark.parametrize("answer", ["text", 3, 2.5, [1.0]])
-@pytest.mark.parametrize("call", ["torch.neg(x)", "x + x", "torch.ones(2)", "x.detach()", "x.double()", "torch.max(x, 0)"])
+@pytest.mark.parametrize("call",
+    ["torch.neg(x)", "x + x", "torch.ones(2)", "x.detach()", "x.double()", "torch.max(x, 0)"])
 def test_answers_are_tensors(torch, mode_class, call, answer):
     class Wrong(mode_class):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -50,7 +51,8 @@ def test_a_mode_is_no_class(torch, mode_class):
         torch.ones(1) + 1
 
 
-@pytest.mark.parametrize("call", ["x.to(torch.float64)", "x.to(dtype=torch.float64)", "x.double()", "x.to(torch.float64, copy=True)"])
+@pytest.mark.parametrize("call",
+    ["x.to(torch.float64)", "x.to(dtype=torch.float64)", "x.double()", "x.to(torch.float64, copy=True)"])
 def test_conversions_name_their_dtype(torch, mode_class, call):
     seen = []
 

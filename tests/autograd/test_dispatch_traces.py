@@ -10,7 +10,8 @@ LAST = 9223372036854775807
 TRACES = {
     "x[0]": ("select.int(x,0,0)", "select_backward.default(g,[3,4],0,0)"),
     "x[:, 1]": ("select.int(x,1,1)", "select_backward.default(g,[3,4],1,1)"),
-    "x[0, 1]": ("select.int(x,0,0) select.int(t,0,1)", "select_backward.default(g,[4],0,1) select_backward.default(g,[3,4],0,0)"),
+    "x[0, 1]": ("select.int(x,0,0) select.int(t,0,1)",
+        "select_backward.default(g,[4],0,1) select_backward.default(g,[3,4],0,0)"),
     "x[1:]": (f"slice.Tensor(x,0,1,{LAST})", f"slice_backward.default(g,[3,4],0,1,{LAST},1)"),
     "x[0, 1:]": (
         f"select.int(x,0,0) slice.Tensor(t,0,1,{LAST})",
@@ -22,7 +23,8 @@ TRACES = {
     "x.narrow(0, 1, 2)": ("slice.Tensor(x,0,1,3)", "slice_backward.default(g,[3,4],0,1,3,1)"),
     "x.relu()": ("relu.default(x)", "threshold_backward.default(g,t,0)"),
     "F.softmax(x, -1)": ("_softmax.default(x,-1,False)", "_softmax_backward_data.default(g,t,-1,torch.float32)"),
-    "F.log_softmax(x, 1)": ("_log_softmax.default(x,1,False)", "_log_softmax_backward_data.default(g,t,1,torch.float32)"),
+    "F.log_softmax(x, 1)": ("_log_softmax.default(x,1,False)",
+        "_log_softmax_backward_data.default(g,t,1,torch.float32)"),
     "F.gelu(x)": ("gelu.default(x)", "gelu_backward.default(g,x)"),
     "F.leaky_relu(x)": ("leaky_relu.default(x)", "leaky_relu_backward.default(g,x,0.01,False)"),
     "x.sum(0)": ("sum.dim_IntList(x,[0])", None),
@@ -49,7 +51,8 @@ def test_traces(torch, text):
             known = "x" if itself else "i" if v is i else "g" if gradient and not shown_in_call else "t"
             shown_in_call.append(known)
             return known
-        return str([shown(e) if isinstance(e, torch.Tensor) else e for e in v]).replace(" ", "").replace("'", "") if isinstance(v, list) else str(v)
+        return (str([shown(e) if isinstance(e, torch.Tensor) else e for e in v]).replace(" ", "").replace("'", "")
+            if isinstance(v, list) else str(v))
 
     class Fresh(Log):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -24,7 +24,9 @@ def bits(t):
 
 
 def floats():
-    """Every float32 whose last 16 bits are zero, halfway or next to them: all that rounding can tell apart in eight bits."""
+    """Every float32 whose last 16 bits are zero, halfway or next to them: all that rounding can tell apart in eight
+    bits.
+    """
     high = np.arange(65536, dtype=np.uint32) << 16
     return np.concatenate([high + low for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]).view(np.float32)
 
@@ -37,7 +39,8 @@ def test_every_conversion_is_pytorchs(name):
     import wengert
 
     x = floats()
-    sources = [("float32", x), ("float64", x.astype(np.float64)), ("float16", np.arange(65536, dtype=np.uint16).view(np.float16))]
+    sources = [("float32", x), ("float64", x.astype(np.float64)),
+        ("float16", np.arange(65536, dtype=np.uint16).view(np.float16))]
     sources.append(("int64", np.arange(-70000, 70000, 7)))
     for _, a in sources:
         theirs = torch.from_numpy(a).to(getattr(torch, name)).view(torch.uint8).numpy()
@@ -65,7 +68,8 @@ def test_the_type(torch, name):
     assert repr(d) == f"torch.{name}" and d.itemsize == 1 and d.is_floating_point and not d.is_complex
     assert d.is_signed is (name != "float8_e8m0fnu") and pickle.loads(pickle.dumps(d)) is d
     x = eight(torch, name)
-    assert x.dtype is d and x.element_size() == 1 and x.is_floating_point() and x.type() == f"torch.{name.capitalize()}Tensor"
+    assert (x.dtype is d and x.element_size() == 1 and x.is_floating_point()
+        and x.type() == f"torch.{name.capitalize()}Tensor")
     assert x.tolist() == NUMBERS and x[1].item() == 1.0 and bool(x[0]) and x.nbytes == 6
     assert repr(x) == f"tensor([ 0.5000,  1.0000,  2.0000,  4.0000, 16.0000,  0.2500],\n       dtype=torch.{name})"
 
@@ -73,13 +77,15 @@ def test_the_type(torch, name):
 @pytest.mark.parametrize(
     ("name", "most", "eps", "tiny"),
     [
-        ("float8_e4m3fn", 448.0, 0.125, 2.0**-6), ("float8_e5m2", 57344.0, 0.25, 2.0**-14), ("float8_e4m3fnuz", 240.0, 0.125, 2.0**-7),
-        ("float8_e5m2fnuz", 57344.0, 0.125, 2.0**-15), ("float8_e8m0fnu", 2.0**127, 1.0, 2.0**-127),
+        ("float8_e4m3fn", 448.0, 0.125, 2.0**-6), ("float8_e5m2", 57344.0, 0.25, 2.0**-14),
+        ("float8_e4m3fnuz", 240.0, 0.125, 2.0**-7), ("float8_e5m2fnuz", 57344.0, 0.125, 2.0**-15),
+        ("float8_e8m0fnu", 2.0**127, 1.0, 2.0**-127),
     ],
 )  # fmt: skip
 def test_limits(torch, name, most, eps, tiny):
     info = torch.finfo(getattr(torch, name))
-    assert (info.max, info.eps, info.tiny, info.smallest_normal, info.bits, info.resolution, info.dtype) == (most, eps, tiny, tiny, 8, 1.0, name)
+    assert ((info.max, info.eps, info.tiny, info.smallest_normal, info.bits, info.resolution, info.dtype) == (most, eps,
+        tiny, tiny, 8, 1.0, name))
     with pytest.raises(TypeError, match="integer input type"):
         torch.iinfo(getattr(torch, name))
 
@@ -88,14 +94,18 @@ def test_limits(torch, name, most, eps, tiny):
 def test_what_moves_numbers(torch, name):
     d, x = getattr(torch, name), eight(torch, name)
     for y in (
-        torch.tensor(NUMBERS, dtype=d), x.clone(), copy.deepcopy(x), x.view(2, 3).view(6), x.reshape(3, 2).flatten(), x.view(torch.uint8).view(d),
-        torch.cat([x[:2], x[2:]]), torch.stack(x.unbind()), x[torch.arange(6)], x.index_select(0, torch.arange(6)), x.roll(1).roll(-1),
-        x.masked_select(torch.ones(6, dtype=torch.bool)), torch.where(torch.ones(6, dtype=torch.bool), x, x), x.expand(2, 6)[1].contiguous(),
-        torch.empty(6, dtype=d).copy_(torch.tensor(NUMBERS)), x.view(2, 3).t().contiguous().t().reshape(6), x.to(torch.float64).to(d),
+        torch.tensor(NUMBERS, dtype=d), x.clone(), copy.deepcopy(x), x.view(2, 3).view(6), x.reshape(3, 2).flatten(),
+        x.view(torch.uint8).view(d), torch.cat([x[:2], x[2:]]), torch.stack(x.unbind()), x[torch.arange(6)],
+        x.index_select(0, torch.arange(6)), x.roll(1).roll(-1), x.masked_select(torch.ones(6, dtype=torch.bool)),
+        torch.where(torch.ones(6, dtype=torch.bool), x, x), x.expand(2, 6)[1].contiguous(),
+        torch.empty(6, dtype=d).copy_(torch.tensor(NUMBERS)), x.view(2, 3).t().contiguous().t().reshape(6),
+        x.to(torch.float64).to(d),
     ):  # fmt: skip
         assert y.dtype is d and y.tolist() == NUMBERS
-    assert (x == x).all() and not (x != x).any() and (x == 1).tolist() == [n == 1 for n in NUMBERS] and not torch.isnan(x).any()
-    assert torch.ones(2, dtype=d).tolist() == [1.0, 1.0] and bits(torch.zeros(2, dtype=d)) == [0, 0] and x.fill_(2.0).tolist() == [2.0] * 6
+    assert ((x == x).all() and not (x != x).any() and (x == 1).tolist() == [n == 1 for n in NUMBERS]
+        and not torch.isnan(x).any())
+    assert (torch.ones(2, dtype=d).tolist() == [1.0, 1.0] and bits(torch.zeros(2, dtype=d)) == [0, 0]
+        and x.fill_(2.0).tolist() == [2.0] * 6)
     y = torch.zeros(3)
     y.copy_(x[:3])
     x[0] = 4.0
@@ -106,14 +116,16 @@ def test_what_moves_numbers(torch, name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("call", "kernel"), [
-    ("x + x", "add_stub"), ("x - 1", "add_stub"), ("x / x", "div_cpu"), ("x * 2", "mul_cpu_reduced_float"), ("-x", "neg_cpu"),
-    ("x < x", "lt_cpu"),
-    ("x.exp()", "exp_vml_cpu"), ("x.sum()", "sum_cpu"), ("x.mean()", "sum_cpu"), ("x.max()", "max_all"), ("x.amax()", "max_values_cpu"),
-    ("x ** 2", "pow"), ("x.sqrt()", "sqrt_vml_cpu"), ("x.relu()", "clamp_min_scalar_cpu"), ("x.cumsum(0)", "cumsum_out_cpu"),
-    ("x.add_(1)", "add_stub"),
-    ("x.sort()", "sorting_kernel_method_name"), ("x.softmax(0)", "softmax_lastdim_kernel_impl"), ("x.masked_fill(x == 1, 1.)", "masked_fill"),
-    ("x.nonzero()", "nonzero_count_cpu"), ("torch.rand(2, dtype=x.dtype)", "check_uniform_bounds"), ("torch.arange(3, dtype=x.dtype)", "arange_cpu"),
-    ("x.normal_()", "normal_kernel_cpu"), ("torch.matmul(x.view(1, 2, 3), x.view(1, 3, 2))", "bmm"), ("x.round()", "round_vml_cpu"),
+    ("x + x", "add_stub"), ("x - 1", "add_stub"), ("x / x", "div_cpu"), ("x * 2", "mul_cpu_reduced_float"),
+    ("-x", "neg_cpu"), ("x < x", "lt_cpu"),
+    ("x.exp()", "exp_vml_cpu"), ("x.sum()", "sum_cpu"), ("x.mean()", "sum_cpu"), ("x.max()", "max_all"),
+    ("x.amax()", "max_values_cpu"), ("x ** 2", "pow"), ("x.sqrt()", "sqrt_vml_cpu"),
+    ("x.relu()", "clamp_min_scalar_cpu"), ("x.cumsum(0)", "cumsum_out_cpu"), ("x.add_(1)", "add_stub"),
+    ("x.sort()", "sorting_kernel_method_name"), ("x.softmax(0)", "softmax_lastdim_kernel_impl"),
+    ("x.masked_fill(x == 1, 1.)", "masked_fill"), ("x.nonzero()", "nonzero_count_cpu"),
+    ("torch.rand(2, dtype=x.dtype)", "check_uniform_bounds"), ("torch.arange(3, dtype=x.dtype)", "arange_cpu"),
+    ("x.normal_()", "normal_kernel_cpu"), ("torch.matmul(x.view(1, 2, 3), x.view(1, 3, 2))", "bmm"),
+    ("x.round()", "round_vml_cpu"),
 ])  # fmt: skip
 def test_what_computes_is_refused(torch, name, call, kernel):
     with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for '{name.capitalize()}'"):
@@ -124,7 +136,8 @@ def test_products(torch):
     for name in SIGNED:
         x = eight(torch, name)
         assert bits(x * x) == bits(eight(torch, name, [n * n for n in NUMBERS]))
-        assert (x.view(2, 3) @ x.view(3, 2)).tolist() == (x.view(2, 3).float() @ x.view(3, 2).float()).to(x.dtype).tolist()
+        assert ((x.view(2, 3) @ x.view(3, 2)).tolist()
+            == (x.view(2, 3).float() @ x.view(3, 2).float()).to(x.dtype).tolist())
         assert torch.abs(x.float().neg().to(x.dtype)).tolist() == NUMBERS
     x = torch.tensor([300.0, 1.0], dtype=torch.float8_e4m3fn)
     assert (x * x).tolist() == [448.0, 1.0]
@@ -136,8 +149,10 @@ def test_products(torch):
 def test_types_do_not_mix(torch, name):
     d, x = getattr(torch, name), eight(torch, name)
     for other in (torch.float32, torch.float16, torch.int32, torch.bool, torch.complex64):
-        for mix in (lambda: torch.promote_types(d, other), lambda: x + torch.ones(6, dtype=other), lambda: torch.cat([x, x.to(other)])):
-            with pytest.raises(RuntimeError, match=f"Promotion for Float8 Types is not supported, attempted to promote {name.capitalize()} and"):
+        for mix in (lambda: torch.promote_types(d, other), lambda: x + torch.ones(6, dtype=other),
+                lambda: torch.cat([x, x.to(other)])):
+            with pytest.raises(RuntimeError,
+                    match=f"Promotion for Float8 Types is not supported, attempted to promote {name.capitalize()} and"):
                 mix()
     assert torch.promote_types(d, d) is d and torch.result_type(x, 1.5) is d
     with pytest.raises(TypeError):
@@ -150,11 +165,14 @@ def test_numbers_that_do_not_fit_are_refused_as_fillers(torch):
     for name, number in (("float8_e4m3fn", 500), ("float8_e5m2", 1e9), ("float8_e4m3fn", INF)):
         d = getattr(torch, name)
         for fill in (lambda: torch.full((2,), number, dtype=d), lambda: torch.zeros(2, dtype=d).fill_(number)):
-            with pytest.raises(RuntimeError, match=f"value cannot be converted to type c10::{name.capitalize()} without overflow"):
+            with pytest.raises(RuntimeError,
+                    match=f"value cannot be converted to type c10::{name.capitalize()} without overflow"):
                 fill()
-    assert torch.zeros(1, dtype=torch.float8_e5m2).fill_(INF).tolist() == [INF] and torch.tensor(500.0, dtype=torch.float8_e4m3fn).item() == 448
+    assert (torch.zeros(1, dtype=torch.float8_e5m2).fill_(INF).tolist() == [INF]
+        and torch.tensor(500.0, dtype=torch.float8_e4m3fn).item() == 448)
     for d, number in ((torch.float32, 1e300), (torch.int8, 300), (torch.uint8, 1e300)):
-        for fill in (lambda: torch.full((2,), number, dtype=d), lambda: torch.full_like(torch.zeros(2), number, dtype=d)):
+        for fill in (lambda: torch.full((2,), number, dtype=d),
+                lambda: torch.full_like(torch.zeros(2), number, dtype=d)):
             with pytest.raises(RuntimeError, match="without overflow"):
                 fill()
 
@@ -195,18 +213,21 @@ def test_files_of_both_libraries(name):
 
 def test_modules_of_eight_bits(torch):
     layer = torch.nn.Linear(2, 2).to(torch.float8_e4m3fn)
-    assert layer.weight.dtype is torch.float8_e4m3fn and layer(torch.ones(3, 2).to(torch.float8_e4m3fn)).dtype is torch.float8_e4m3fn
+    assert (layer.weight.dtype is torch.float8_e4m3fn
+        and layer(torch.ones(3, 2).to(torch.float8_e4m3fn)).dtype is torch.float8_e4m3fn)
     assert layer.float().weight.dtype is torch.float32
 
 
 def test_two_numbers_of_four_bits_in_a_byte(torch):
     d = torch.float4_e2m1fn_x2
     x = torch.tensor([0x12, 0x34], dtype=torch.uint8).view(d)
-    assert x.dtype is d and x.shape == (2,) and x.element_size() == 1 and repr(x) == "tensor([18., 52.], dtype=torch.float4_e2m1fn_x2)"
+    assert (x.dtype is d and x.shape == (2,) and x.element_size() == 1 and repr(x) == "tensor([18., 52.], "
+        "dtype=torch.float4_e2m1fn_x2)")
     for y in (x.clone(), torch.cat([x[:1], x[1:]]), x.reshape(2, 1).flatten(), torch.empty_like(x).copy_(x)):
         assert y.dtype is d and y.view(torch.uint8).tolist() == [0x12, 0x34]
     assert (x == x).all() and torch.zeros(2, dtype=d).view(torch.uint8).tolist() == [0, 0]
-    for refused in (lambda: x.float(), lambda: torch.ones(2).to(d), lambda: x[0].item(), lambda: x + x, lambda: x.sum()):
+    for refused in (lambda: x.float(), lambda: torch.ones(2).to(d), lambda: x[0].item(), lambda: x + x,
+            lambda: x.sum()):
         with pytest.raises(NotImplementedError, match="not implemented for 'Float4_e2m1fn_x2'"):
             refused()
     buffer = io.BytesIO()

@@ -231,7 +231,8 @@ def test_the_line_that_failed_is_in_the_traceback(torch):
 
     with pytest.raises(ValueError, match="something") as caught:
         Fails.apply(leaf(torch, 1.0)).sum().backward()
-    assert any(frame.line == 'raise ValueError("something")' for frame in traceback.extract_tb(caught.value.__traceback__))
+    assert any(frame.line == 'raise ValueError("something")'
+        for frame in traceback.extract_tb(caught.value.__traceback__))
 
 
 def test_a_gradient_of_the_wrong_shape_is_an_error(torch):
@@ -443,7 +444,8 @@ def test_next_sequence_number(torch):
 
 def test_budget_for_regions_of_compiled_models(torch):
     budget = torch.autograd.graph.region_activation_memory_budget
-    for value, error, message in (("a", TypeError, "expects a float"), (True, TypeError, "got bool"), (2, ValueError, r"must be in \[0, 1\]")):
+    for value, error, message in (("a", TypeError, "expects a float"), (True, TypeError, "got bool"),
+            (2, ValueError, r"must be in \[0, 1\]")):
         with pytest.raises(error, match=message):
             budget(value)
     with pytest.raises(RuntimeError, match="inside a torch.compile region"):
@@ -457,7 +459,8 @@ def test_the_engine_checks_what_it_is_given(torch):
         engine.run_backward(y, (one,), True, False, (x,))
     with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
         engine.run_backward((y,), (one, one), True, False, (x,))
-    with pytest.raises(RuntimeError, match="element 0 of gradients tuple is None, but the corresponding Tensor requires grad"):
+    with pytest.raises(RuntimeError,
+            match="element 0 of gradients tuple is None, but the corresponding Tensor requires grad"):
         engine.run_backward((y,), (None,), True, False, (x,))
     assert engine.run_backward((y,), (one,), True, False, (x,), allow_unreachable=True, accumulate_grad=True) is None
     assert torch.autograd._engine_run_backward((y,), (one,), True, False, (x,))[0].tolist() == [2.0, 2.0]

@@ -31,7 +31,8 @@ MADE = {
     "a.new_zeros(3)": "FakeTensor(..., size=(3,))",
     "torch.zeros(3)[torch.tensor(1)]": "FakeTensor(..., size=())",
     "torch.randn(2) + a[0, :2]": "FakeTensor(..., size=(2,))",
-    "torch.nn.functional.conv2d(torch.empty(1, 3, 8, 8), torch.empty(4, 3, 3, 3))": "FakeTensor(..., size=(1, 4, 6, 6))",
+    "torch.nn.functional.conv2d(torch.empty(1, 3, 8, 8), torch.empty(4, 3, 3, 3))": "FakeTensor(..., size=(1, 4, 6, "
+    "6))",
     "torch.nn.functional.layer_norm(a, (3,))": "FakeTensor(..., size=(2, 3))",
     "torch.nn.functional.cross_entropy(a, torch.tensor([0, 1]))": "FakeTensor(..., size=())",
     "torch.linalg.inv(torch.empty(3, 3))": "FakeTensor(..., size=(3, 3))",
@@ -41,9 +42,11 @@ MADE = {
     "torch.where(a > 0, a, 0.0)": "FakeTensor(..., size=(2, 3))",
     "a.narrow(1, -2, 2)": "FakeTensor(..., size=(2, 2))",
     "torch.masked.sum(a, 0, mask=a > 0)": "FakeTensor(..., size=(3,))",
-    "torch.nn.functional.scaled_dot_product_attention(a[None], a[None], a[None], is_causal=True)": "FakeTensor(..., size=(1, 2, 3))",
+    "torch.nn.functional.scaled_dot_product_attention(a[None], a[None], a[None], is_causal=True)":
+    "FakeTensor(..., size=(1, 2, 3))",
     "torch.nn.functional.multi_margin_loss(a, torch.tensor([0, 1]))": "FakeTensor(..., size=())",
-    "torch.nn.functional.max_unpool1d(a[None], torch.zeros(1, 2, 3, dtype=torch.long), 2)": "FakeTensor(..., size=(1, 2, 6))",
+    "torch.nn.functional.max_unpool1d(a[None], torch.zeros(1, 2, 3, dtype=torch.long), 2)": "FakeTensor(..., size=(1, "
+    "2, 6))",
     "a.add_(1)": "FakeTensor(..., size=(2, 3))",
     "torch.empty_like(a, device='cuda')": "FakeTensor(..., device='cuda:0', size=(2, 3))",
 }
@@ -67,9 +70,11 @@ REFUSED = {
     "torch.bincount(torch.tensor([1, 2]))": ("DynamicOutputShapeException", "aten.bincount.default"),
     "a.repeat_interleave(torch.tensor([1, 2]), 0)": ("DynamicOutputShapeException", "aten.repeat_interleave.Tensor"),
     "a.numpy()": ("RuntimeError", ".numpy() is not supported for tensor subclasses."),
-    "a + real": ("AssertionError", "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'"),
+    "a + real": ("AssertionError",
+        "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'"),
     "a + torch.empty(2, 3, device='cuda')": (
-        "FakeTensorDeviceMismatchError", "Expected all tensors to be on the same device, but found at least two devices"),
+        "FakeTensorDeviceMismatchError",
+        "Expected all tensors to be on the same device, but found at least two devices"),
 }  # fmt: skip
 
 
@@ -95,7 +100,8 @@ def test_fakes_of_real_tensors(torch, fake, mode):
     x = torch.empty(4, 6)[1:3, ::2]
     f = mode.from_tensor(x)
     assert mode.from_tensor(x) is f and fake.is_fake(f) and not fake.is_fake(x)
-    assert f.shape == x.shape and f.stride() == x.stride() and f.storage_offset() == x.storage_offset() and f.fake_mode is mode
+    assert (f.shape == x.shape and f.stride() == x.stride() and f.storage_offset() == x.storage_offset()
+        and f.fake_mode is mode)
     p = mode.from_tensor(torch.nn.Parameter(torch.ones(2)))
     assert isinstance(p, torch.nn.Parameter) and isinstance(p, fake.FakeTensor) and p.requires_grad
     assert fake.is_fake(f + 1) and fake.is_fake(copy.deepcopy(f))  # outside of the mode too
@@ -138,7 +144,8 @@ def test_a_step_of_training(torch, fake, mode, name):
 def test_an_image_classifier(torch, fake, mode):
     with mode:
         net = torch.nn.Sequential(
-            torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(36, 3)
+            torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+            torch.nn.Flatten(), torch.nn.Linear(36, 3)
         )
         net(torch.randn(2, 1, 8, 8)).square().mean().backward()
         assert [tuple(p.grad.shape) for p in net.parameters()] == [tuple(p.shape) for p in net.parameters()]

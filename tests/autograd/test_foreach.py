@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log", "log10",
+UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma",
+    "log", "log10",
          "log1p", "log2",
-         "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")  # fmt: skip
+         "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
+         "trunc")  # fmt: skip
 
 
 def _lists(torch, n=2):
@@ -44,7 +46,8 @@ def test_bounds(torch, name):
     a, b = _lists(torch)
     pick = max if larger else min
     call = getattr(torch, f"_foreach_{name}")
-    assert _values(call(a, 0.4)) == [torch.full((2,), pick(0.5, 0.4)).tolist(), torch.full((3,), pick(0.25, 0.4)).tolist()]
+    assert (_values(call(a, 0.4)) == [torch.full((2,), pick(0.5, 0.4)).tolist(),
+        torch.full((3,), pick(0.25, 0.4)).tolist()])
     assert _values(call(a, [t * 2 for t in b])) == [[pick(0.5, 1.0)] * 2, [pick(0.25, 0.5)] * 3]
     assert _values(call(a, [0.0, 1.0])) == [[pick(0.5, 0.0)] * 2, [pick(0.25, 1.0)] * 3]
     getattr(torch, f"_foreach_{name}_")(a, [0.0, 1.0])
@@ -66,7 +69,8 @@ def test_alpha_lerp_and_fused_products(torch):
 
 def test_norms_copies_and_zeros(torch):
     a, b = _lists(torch)
-    assert _values(torch._foreach_norm(a, 1)) == [1.0, 0.75] and torch._foreach_norm(a, 2, torch.float64)[0].dtype == torch.float64
+    assert (_values(torch._foreach_norm(a, 1)) == [1.0, 0.75]
+        and torch._foreach_norm(a, 2, torch.float64)[0].dtype == torch.float64)
     assert _values(torch._foreach_max(a)) == [0.5, 0.25] and _values(torch._foreach_pow(2, [torch.ones(1)])) == [[2.0]]
     assert _values(torch._foreach_clone(a)) == _values(a)
     assert torch._foreach_zero_(a) is not None and _values(a) == [[0.0] * 2, [0.0] * 3]
@@ -98,8 +102,10 @@ def test_arguments_that_do_not_fit(torch):
         (RuntimeError, same, lambda: torch._foreach_lerp(a, b[:1], 0.5)),
         (RuntimeError, "same number of elements as scalar list", lambda: torch._foreach_mul_(a, [1, 2, 3])),
         (RuntimeError, "same number of elements as scalar list", lambda: torch._foreach_lerp(a, b, [0.5])),
-        (RuntimeError, "Expected length of scalars to match input of length 2 but got 3", lambda: torch._foreach_addcmul(a, a, b, torch.ones(3))),
-        (RuntimeError, "scalar tensor expected to be 0 dim but it has 1 dimensions and 2 elements", lambda: torch._foreach_mul(a, torch.ones(2))),
+        (RuntimeError, "Expected length of scalars to match input of length 2 but got 3",
+            lambda: torch._foreach_addcmul(a, a, b, torch.ones(3))),
+        (RuntimeError, "scalar tensor expected to be 0 dim but it has 1 dimensions and 2 elements",
+            lambda: torch._foreach_mul(a, torch.ones(2))),
         (TypeError, "invalid combination of arguments", lambda: torch._foreach_add(a, "x")),
         (TypeError, "invalid combination of arguments", lambda: torch._foreach_add(torch.ones(2), 1)),
         (TypeError, "invalid combination of arguments", lambda: torch._foreach_mul(a, b, alpha=2)),

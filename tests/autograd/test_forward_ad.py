@@ -406,7 +406,8 @@ def test_function_inplace(torch, fwAD):
         t = torch.ones(2)
         y = Double.apply(fwAD.make_dual(torch.rand(2), t))
         assert fwAD.unpack_dual(y).tangent is t or fwAD.unpack_dual(y).tangent.tolist() == [2.0, 2.0]
-        with pytest.raises(RuntimeError, match="inplace custom Function is not modifying the forward mode gradients inplace"):
+        with pytest.raises(RuntimeError,
+                match="inplace custom Function is not modifying the forward mode gradients inplace"):
             Wrong.apply(fwAD.make_dual(torch.rand(2), torch.ones(2)))
 
 

@@ -1,4 +1,6 @@
-"""Forward mode where custom Functions run, tangents of other types than their primals, and what the primal of a dual tensor shows."""
+"""Forward mode where custom Functions run, tangents of other types than their primals, and what the primal of a dual
+tensor shows.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ def test_tangents_are_out_of_sight_in_custom_functions(torch, fwad, separate, re
         x = fwad.make_dual(torch.ones(2, requires_grad=requires_grad), torch.full((2,), 5.0))
         y = f(x)
         assert fwad.unpack_dual(y).tangent.tolist() == [15.0, 15.0]
-        assert {where for where, *_ in seen} == ({"forward", "setup_context", "jvp"} if separate else {"forward", "jvp"})
+        assert (
+            {where for where, *_ in seen} == ({"forward", "setup_context", "jvp"} if separate else {"forward", "jvp"}))
         assert all(not on and tangents == [None, None] for _, on, tangents in seen)
         del seen[:]
         if requires_grad:
@@ -226,7 +229,8 @@ def test_the_primal_of_a_recorded_dual(torch, fwad, of):
 def test_operators_without_a_derivative_say_that_forward_mode_has_none(torch, fwad, name):
     with fwad.dual_level():
         dual = fwad.make_dual(torch.ones(3), torch.ones(3))
-        with pytest.raises(NotImplementedError, match=f"Trying to use forward AD with .*{name} that does not support it"):
+        with pytest.raises(NotImplementedError,
+                match=f"Trying to use forward AD with .*{name} that does not support it"):
             getattr(torch, name)(dual, torch.ones(3))
 
 
@@ -238,10 +242,13 @@ def test_what_becomes_sparse_carries_no_tangent(torch, fwad):
     with fwad.dual_level():
         d = fwad.make_dual(torch.rand(2, 2), torch.ones(2, 2))
         for f, name in (
-            (lambda: d.to_sparse(), "_to_sparse"), (lambda: d.sparse_mask(eye), "sparse_mask"), (lambda: torch.sparse.mm(eye, d), "_sparse_addmm"),
-            (lambda: torch.sparse_coo_tensor(at, d[0], (3,), check_invariants=False), "_sparse_coo_tensor_with_dims_and_tensors"),
+            (lambda: d.to_sparse(), "_to_sparse"), (lambda: d.sparse_mask(eye), "sparse_mask"),
+            (lambda: torch.sparse.mm(eye, d), "_sparse_addmm"),
+            (lambda: torch.sparse_coo_tensor(at, d[0], (3,), check_invariants=False),
+                "_sparse_coo_tensor_with_dims_and_tensors"),
         ):  # fmt: skip
-            with pytest.raises(NotImplementedError, match=f"Trying to use forward AD with {name} that does not support it"):
+            with pytest.raises(NotImplementedError,
+                    match=f"Trying to use forward AD with {name} that does not support it"):
                 f()
         for f in (lambda: d + eye, lambda: d * eye, lambda: eye @ d):
             with pytest.raises(NotImplementedError):
@@ -262,7 +269,8 @@ def test_a_table_with_sparse_gradients_carries_a_tangent(torch, fwad):
 def test_tangents_of_an_image_of_another_format(torch):
     x = torch.rand(2, 3, 2, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(
-        lambda t: t.double(memory_format=torch.channels_last), (x,), check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True
+        lambda t: t.double(memory_format=torch.channels_last), (x,), check_forward_ad=True, check_batched_grad=True,
+        check_batched_forward_grad=True
     )
 
 
@@ -274,7 +282,8 @@ def test_only_the_offset_of_a_batch_carries_a_tangent(torch, fwad, training):
         return torch.nn.functional.batch_norm(x, mean, var, None, b, training=training)
 
     with fwad.dual_level():
-        assert fwad.unpack_dual(normalised(fwad.make_dual(torch.zeros(3), torch.ones(3)))).tangent.tolist() == [[1.0] * 3] * 4
+        assert (fwad.unpack_dual(normalised(fwad.make_dual(torch.zeros(3), torch.ones(3)))).tangent.tolist()
+            == [[1.0] * 3] * 4)
     for create_graph in (True, False):
         b = torch.zeros(3, requires_grad=True)
         assert torch.autograd.grad(normalised(b).sum(), b, create_graph=create_graph)[0].tolist() == [4.0] * 3
@@ -291,7 +300,8 @@ def test_levels_that_are_not_there(torch):
         fwad.make_dual(x, x, level=5)
 
 
-@pytest.mark.parametrize("change", ["unsqueeze_(0)", "t_()", "transpose_(0, 1)", "as_strided_((2,), (1,))", "squeeze_()"])
+@pytest.mark.parametrize("change",
+    ["unsqueeze_(0)", "t_()", "transpose_(0, 1)", "as_strided_((2,), (1,))", "squeeze_()"])
 def test_views_in_place_change_the_tangent_itself(torch, change):
     fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
     with fwad.dual_level():
@@ -321,11 +331,13 @@ def test_out_is_refused_last(torch):
         with pytest.raises(NotImplementedError, match="Trying to use forward AD with mul_out"):
             torch.mul(dual, 2, out=torch.ones(2))
         for out in (torch.ones(2), wanted, dual):
-            with pytest.raises(RuntimeError, match=r"mul\(\): functions with out=... arguments don't support automatic differentiation"):
+            with pytest.raises(RuntimeError,
+                    match=r"mul\(\): functions with out=... arguments don't support automatic differentiation"):
                 torch.mul(dual, wanted, out=out)
         with pytest.raises(RuntimeError, match="The size of tensor a"):
             torch.add(dual, torch.ones(3), out=torch.ones(2))
-    with pytest.raises(RuntimeError, match=r"add\(\): functions with out=... arguments don't support automatic differentiation"):
+    with pytest.raises(RuntimeError,
+            match=r"add\(\): functions with out=... arguments don't support automatic differentiation"):
         torch.add(wanted, torch.ones(3), out=torch.ones(2))
 
 

@@ -1,4 +1,6 @@
-"""Forward mode at the points where a function has no single derivative, and of matrices whose tangents are not of their kind."""
+"""Forward mode at the points where a function has no single derivative, and of matrices whose tangents are not of their
+kind.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,11 @@ def test_a_complex_standard_deviation_of_zero(torch: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "x", "y", "expected"),
     [
-        ("maximum", 1.0, 1.0, 0.25), ("maximum", 1.0, NAN, -0.5), ("maximum", NAN, 1.0, -0.5), ("maximum", 2.0, 1.0, 1.0),
-        ("minimum", 1.0, 1.0, 0.25), ("minimum", 1.0, NAN, -0.5), ("minimum", 0.0, 1.0, 1.0),
-        ("fmax", 1.0, 1.0, -0.5), ("fmax", 1.0, NAN, 1.0), ("fmax", 2.0, 1.0, 1.0), ("fmin", 1.0, 1.0, 1.0), ("fmin", 1.0, NAN, 1.0),
-        ("atan2", 0.0, 0.0, NAN), ("atan2", 1.0, 0.0, 0.5), ("div", -1.0, 0.0, -INF), ("div", 1.0, 2.0, 0.625),
+        ("maximum", 1.0, 1.0, 0.25), ("maximum", 1.0, NAN, -0.5), ("maximum", NAN, 1.0, -0.5),
+        ("maximum", 2.0, 1.0, 1.0), ("minimum", 1.0, 1.0, 0.25), ("minimum", 1.0, NAN, -0.5),
+        ("minimum", 0.0, 1.0, 1.0), ("fmax", 1.0, 1.0, -0.5), ("fmax", 1.0, NAN, 1.0), ("fmax", 2.0, 1.0, 1.0),
+        ("fmin", 1.0, 1.0, 1.0), ("fmin", 1.0, NAN, 1.0), ("atan2", 0.0, 0.0, NAN), ("atan2", 1.0, 0.0, 0.5),
+        ("div", -1.0, 0.0, -INF), ("div", 1.0, 2.0, 0.625),
     ],
 )  # fmt: skip
 def test_two_arguments(torch: Any, name: str, x: float, y: float, expected: float) -> None:
@@ -83,7 +86,7 @@ def test_second_derivatives_of_exponential_units_at_zero(torch: Any, name: str) 
     assert torch.func.jvp(torch.func.grad(f), (torch.tensor(0.0),), (torch.tensor(1.0),))[1].item() == 0.0
 
 
-# -- matrices ------------------------------------------------------------------------------------------------------------
+# -- matrices ----------------------------------------------------------------------------------------------------------
 
 MATRIX, ANY = [[4.0, 2.0], [2.0, 5.0]], [[1.0, 7.0], [3.0, 2.0]]
 
@@ -97,7 +100,8 @@ def test_cholesky_reads_the_whole_tangent(torch: Any, name: str, upper: bool) ->
 
     expected = [[0.25, 0.0], [1.375, -0.6875]]
     found = pushed(torch, f, (MATRIX, ANY))
-    assert [alike(row, wanted) for row, wanted in zip(found, [list(c) for c in zip(*expected)] if upper else expected)] == [True, True]
+    assert ([alike(row, wanted) for row, wanted in zip(found, [list(c) for c in zip(*expected)] if upper else expected)]
+        == [True, True])
 
 
 def test_cholesky_of_symmetric_tangents_is_the_derivative(torch: Any) -> None:
@@ -113,7 +117,8 @@ def test_eigh_reads_the_whole_tangent(torch: Any) -> None:
     turn = vectors.mT @ t @ vectors
     assert torch.allclose(dvalues, turn.diagonal())
     gap = float(values[1] - values[0])
-    assert torch.allclose(vectors.mT @ dvectors, torch.stack([torch.zeros_like(gap * turn[0, 0]), turn[0, 1] / gap, -turn[1, 0] / gap,
+    assert torch.allclose(vectors.mT @ dvectors,
+        torch.stack([torch.zeros_like(gap * turn[0, 0]), turn[0, 1] / gap, -turn[1, 0] / gap,
                                                               torch.zeros_like(turn[0, 0])]).reshape(2, 2))  # fmt: skip
 
 
@@ -125,7 +130,8 @@ def test_forward_over_reverse_over_forward(torch: Any, name: str) -> None:
     s = torch.zeros((), dtype=torch.float64)
     by_reverse = torch.func.grad(torch.func.grad(slope))(s)
     ahead = lambda s: torch.func.jvp(slope, (s,), (torch.ones_like(s),))[1]  # noqa: E731
-    for found in (torch.func.grad(ahead)(s), torch.func.jvp(ahead, (s,), (torch.ones_like(s),))[1], torch.func.jacfwd(ahead)(s)):
+    for found in (torch.func.grad(ahead)(s), torch.func.jvp(ahead, (s,), (torch.ones_like(s),))[1],
+            torch.func.jacfwd(ahead)(s)):
         assert torch.allclose(found, by_reverse)
 
 
@@ -141,13 +147,16 @@ def test_without_a_derivative(torch: Any, name: str) -> None:
 
     answer = f(a.clone().requires_grad_())
     assert answer.requires_grad
-    with pytest.raises(RuntimeError, match="derivative for .*(geqrf|linalg_ldl_factor_ex|linalg_ldl_solve).* is not implemented"):
+    with pytest.raises(RuntimeError,
+            match="derivative for .*(geqrf|linalg_ldl_factor_ex|linalg_ldl_solve).* is not implemented"):
         answer.sum().backward()
-    with pytest.raises(NotImplementedError, match="Trying to use forward AD with .*(geqrf|ldl_factor_ex|ldl_solve) that does not support it"):
+    with pytest.raises(NotImplementedError,
+            match="Trying to use forward AD with .*(geqrf|ldl_factor_ex|ldl_solve) that does not support it"):
         torch.func.jvp(f, (a,), (a,))
 
 
 def test_heaviside_in_forward_mode(torch: Any) -> None:
     x = torch.ones(2)
-    with pytest.raises(NotImplementedError, match="Trying to use forward AD with aten::heaviside that does not support it"):
+    with pytest.raises(NotImplementedError,
+            match="Trying to use forward AD with aten::heaviside that does not support it"):
         torch.func.jvp(lambda x: torch.heaviside(x, x), (x,), (x,))

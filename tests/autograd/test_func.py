@@ -137,7 +137,8 @@ def test_vmap_dims(torch):
 
 def test_vmap_trees(torch):
     a = torch.arange(6.0).reshape(2, 3)
-    out = torch.vmap(lambda p, s: {"x": p["w"] * s, "y": [p["b"]]}, in_dims=({"w": 0, "b": None}, None))({"w": a, "b": a[0]}, 2.0)
+    out = torch.vmap(lambda p, s: {"x": p["w"] * s, "y": [p["b"]]},
+        in_dims=({"w": 0, "b": None}, None))({"w": a, "b": a[0]}, 2.0)
     assert torch.equal(out["x"], a * 2) and out["y"][0].shape == (2, 3)
     x, y = torch.vmap(lambda x: (x, x.sum()), out_dims=(1, 0))(a)
     assert x.shape == (3, 2) and y.shape == (2,)
@@ -203,7 +204,8 @@ def test_functional_call(torch):
 def test_an_ensemble(torch):
     models = [torch.nn.Linear(2, 3) for _ in range(4)]
     params, buffers = torch.func.stack_module_state(models)
-    assert params["weight"].shape == (4, 3, 2) and params["weight"].is_leaf and params["weight"].requires_grad and buffers == {}
+    assert (params["weight"].shape == (4, 3, 2) and params["weight"].is_leaf and params["weight"].requires_grad
+        and buffers == {})
     x = torch.ones(5, 2)
     out = torch.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x,)))(params, buffers)
     assert torch.allclose(out[2], models[2](x))
@@ -217,9 +219,11 @@ def test_an_ensemble(torch):
 def test_jacobians_are_of_real_numbers(torch, name):
     jac = getattr(torch.func, name)
     x, z = torch.tensor([1.0, 2.0]), torch.tensor([1 + 1j, 2 - 1j])
-    with pytest.raises(RuntimeError, match=f"{name}: Expected all inputs to be real but received complex tensor at flattened input idx: 1"):
+    with pytest.raises(RuntimeError,
+            match=f"{name}: Expected all inputs to be real but received complex tensor at flattened input idx: 1"):
         jac(lambda a, b: a)(x, z)
-    with pytest.raises(RuntimeError, match=f"{name}: Expected all outputs to be real but received complex tensor at flattened input idx: 1"):
+    with pytest.raises(RuntimeError,
+            match=f"{name}: Expected all outputs to be real but received complex tensor at flattened input idx: 1"):
         jac(lambda a: (a, a * (1 + 1j)))(x)
     with pytest.raises(RuntimeError, match="function that has non-empty output"):
         jac(lambda a: None)(x)
@@ -232,7 +236,8 @@ def test_hessian_of_complex_numbers(torch):
 
 def test_gradient_of_a_complex_output(torch):
     z = torch.tensor([1 + 1j, 2 - 1j])
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs but got torch.complex64"):
+    with pytest.raises(RuntimeError,
+            match="grad can be implicitly created only for real scalar outputs but got torch.complex64"):
         torch.func.grad(lambda a: (a * a).sum())(z)
     assert torch.func.grad(lambda a: (a * a.conj()).real.sum())(z).tolist() == [2 + 2j, 4 - 2j]
 
@@ -241,9 +246,11 @@ def test_integers_have_no_derivative(torch):
     x, n = torch.tensor([1.0, 2.0]), torch.tensor([1, 2])
     with pytest.raises(RuntimeError, match="only Tensors of floating point dtype can require gradients"):
         torch.func.jacrev(lambda a: a * 2)(n)
-    with pytest.raises(RuntimeError, match="All outputs of f must be floating-point or complex Tensors, got Tensor with dtype torch.int64"):
+    with pytest.raises(RuntimeError,
+            match="All outputs of f must be floating-point or complex Tensors, got Tensor with dtype torch.int64"):
         torch.func.jacrev(lambda a: (a > 1).sum())(x)
-    for f in (torch.func.jacfwd(lambda a: a * 2), torch.func.hessian(lambda a: a * 2), lambda n: torch.func.jvp(lambda a: a * 2, (n,), (n,))):
+    for f in (torch.func.jacfwd(lambda a: a * 2), torch.func.hessian(lambda a: a * 2),
+            lambda n: torch.func.jvp(lambda a: a * 2, (n,), (n,))):
         with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: torch.int64"):
             f(n)
     with pytest.raises(ValueError, match="Expected tangent to be floating point or complex, but got: torch.int64"):

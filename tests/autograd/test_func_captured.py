@@ -1,4 +1,6 @@
-"""What functions that are differentiated or mapped may write to: tensors of their own and their arguments, nothing captured."""
+"""What functions that are differentiated or mapped may write to: tensors of their own and their arguments, nothing
+captured.
+"""
 
 from __future__ import annotations
 
@@ -264,7 +266,8 @@ BATCHED = {
 @pytest.mark.parametrize("name", BATCHED)
 def test_a_batch_does_not_fit_into_a_captured_tensor(torch, name):
     captured = torch.ones(3)
-    text = rf"vmap: {name.replace('  ', ' ')}\(self, \*extra_args\) is not possible because there exists a Tensor `other` in extra_args"
+    text = (rf"vmap: {name.replace('  ', ' ')}\(self, \*extra_args\) is not possible because there exists a Tensor "
+        r"`other` in extra_args")
     with pytest.raises(RuntimeError, match=text):
         torch.func.vmap(lambda x: BATCHED[name](torch, captured, x))(torch.ones(2, 3))
     assert captured.tolist() == [1.0, 1.0, 1.0]
@@ -390,7 +393,8 @@ def test_hooks_are_for_gradients_of_one_derivative(torch):
     torch.testing.assert_close(grad(lambda t: grad(f)(t).sum())(x), grad(plain)(x))
     torch.testing.assert_close(torch.func.jacfwd(grad(f))(x).diagonal(), grad(plain)(x))
     y = x.clone().requires_grad_()
-    torch.testing.assert_close(torch.autograd.grad(torch.func.vjp(f, y)[0], y)[0], y.detach().sin() + y.detach() * y.detach().cos())
+    torch.testing.assert_close(torch.autograd.grad(torch.func.vjp(f, y)[0], y)[0],
+        y.detach().sin() + y.detach() * y.detach().cos())
 
 
 def test_hooks_want_a_gradient_of_the_innermost_transform(torch):
@@ -402,12 +406,14 @@ def test_hooks_want_a_gradient_of_the_innermost_transform(torch):
 
     torch.testing.assert_close(torch.vmap(torch.func.grad(hooked))(x), 4 * x)
     for f in (
-        lambda: torch.vmap(hooked)(y), lambda: torch.func.jvp(hooked, (y,), (x,)), lambda: torch.func.grad(lambda a, b: hooked(b) + a.sum())(x, y),
+        lambda: torch.vmap(hooked)(y), lambda: torch.func.jvp(hooked, (y,), (x,)),
+        lambda: torch.func.grad(lambda a, b: hooked(b) + a.sum())(x, y),
         lambda: torch.func.grad(lambda t: torch.vmap(hooked)(t).sum())(x),
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"):
             f()
-    torch.testing.assert_close(torch.autograd.grad((y * 3).sum(), y)[0], torch.full((2,), 3.0))  # no hook was left behind
+    # no hook was left behind
+    torch.testing.assert_close(torch.autograd.grad((y * 3).sum(), y)[0], torch.full((2,), 3.0))
 
 
 def test_data_is_cut_from_the_innermost_derivative_alone(torch):
@@ -426,15 +432,18 @@ def test_gradients_by_hand_of_mapped_tensors_are_refused(torch):
         lambda: torch.vmap(lambda t: torch.autograd.grad((x * t).sum(), x)[0])(x),
         lambda: torch.func.jacrev(lambda z: torch.vmap(lambda t: torch.autograd.grad(t.sin(), t)[0])(z))(x.detach()),
     ):
-        with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad and does not have a grad_fn"):
+        with pytest.raises(RuntimeError,
+                match="element 0 of tensors does not require grad and does not have a grad_fn"):
             f()
-    torch.testing.assert_close(torch.vmap(lambda v: torch.autograd.grad(x.sin(), x, v)[0])(torch.eye(2)), x.detach().cos().diag())
+    torch.testing.assert_close(torch.vmap(lambda v: torch.autograd.grad(x.sin(), x, v)[0])(torch.eye(2)),
+        x.detach().cos().diag())
 
 
 @pytest.mark.parametrize("name", ["scatter", "index_copy", "put"])
 def test_the_last_of_several_writes_has_the_tangent(torch, name):
     index = torch.tensor([0, 1, 1])
-    f = {"scatter": lambda t: t.scatter(0, index, t), "index_copy": lambda t: t.index_copy(0, index, t), "put": lambda t: t.put(index, t)}[name]
+    f = {"scatter": lambda t: t.scatter(0, index, t), "index_copy": lambda t: t.index_copy(0, index, t),
+        "put": lambda t: t.put(index, t)}[name]
     x, t = torch.tensor([0.3, 0.7, 0.5]), torch.tensor([1.0, 2.0, 4.0])
     torch.testing.assert_close(torch.func.jvp(f, (x,), (t,))[1], f(t))
     torch.testing.assert_close(torch.func.jvp(lambda s: f(s).mul_(2), (x,), (t,))[1], 2 * f(t))

@@ -1,4 +1,6 @@
-"""``torch.func`` in inference mode, what tensors inside of transforms look like in print, and views made in place of dual tensors."""
+"""``torch.func`` in inference mode, what tensors inside of transforms look like in print, and views made in place of
+dual tensors.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def test_inference_mode_inside_of_a_function_hides_its_tangent(torch):
 
 
 @pytest.mark.parametrize(
-    ("name", "args"), [("squeeze_", ()), ("squeeze_", (0,)), ("t_", ()), ("unsqueeze_", (0,)), ("transpose_", (0, 1)), ("as_strided_", ((2,), (1,)))]
+    ("name", "args"),
+    [("squeeze_", ()), ("squeeze_", (0,)), ("t_", ()), ("unsqueeze_", (0,)), ("transpose_", (0, 1)),
+        ("as_strided_", ((2,), (1,)))]
 )
 def test_views_in_place_of_dual_tensors(torch, name, args):
     fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
@@ -86,15 +90,20 @@ def test_tensors_in_print(torch):
     F, x = torch.func, torch.tensor([1.0, 2.0])
     assert printed(torch, F.grad, x) == ["GradTrackingTensor(lvl=1, value=\n    tensor([1., 2.])\n)"]
     leaf = torch.tensor([1.0, 2.0], requires_grad=True)
-    assert printed(torch, F.grad, leaf) == ["GradTrackingTensor(lvl=1, value=\n    tensor([1., 2.], requires_grad=True)\n)"]
-    assert printed(torch, lambda f: F.vmap(f), x[None]) == ["BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[1., 2.]])\n)"]
+    assert (printed(torch, F.grad,
+        leaf) == ["GradTrackingTensor(lvl=1, value=\n    tensor([1., 2.], requires_grad=True)\n)"])
+    assert (printed(torch, lambda f: F.vmap(f),
+        x[None]) == ["BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[1., 2.]])\n)"])
     inner = "BatchedTensor(lvl=1, bdim=0, value=\n        tensor([[1., 2.]])\n    )"
     assert printed(torch, lambda f: F.vmap(F.grad(f)), x[None]) == [f"GradTrackingTensor(lvl=2, value=\n    {inner}\n)"]
     inner = "GradTrackingTensor(lvl=1, value=\n        tensor([[1., 2.]])\n    )"
-    assert printed(torch, lambda f: F.grad(lambda x: F.vmap(f)(x).sum()), x[None]) == [f"BatchedTensor(lvl=2, bdim=0, value=\n    {inner}\n)"]
+    assert (printed(torch, lambda f: F.grad(lambda x: F.vmap(f)(x).sum()),
+        x[None]) == [f"BatchedTensor(lvl=2, bdim=0, value=\n    {inner}\n)"])
     inner = "GradTrackingTensor(lvl=1, value=\n        tensor([1., 2.])\n    )"
-    assert printed(torch, lambda f: F.grad(lambda x: F.grad(f)(x).sum()), x) == [f"GradTrackingTensor(lvl=2, value=\n    {inner}\n)"]
-    assert printed(torch, lambda f: lambda x: F.jvp(f, (x,), (x,)), x) == ["GradTrackingTensor(lvl=1, value=\n    tensor([1., 2.])\n)"]
+    assert (printed(torch, lambda f: F.grad(lambda x: F.grad(f)(x).sum()),
+        x) == [f"GradTrackingTensor(lvl=2, value=\n    {inner}\n)"])
+    assert (printed(torch, lambda f: lambda x: F.jvp(f, (x,), (x,)),
+        x) == ["GradTrackingTensor(lvl=1, value=\n    tensor([1., 2.])\n)"])
 
 
 def test_captured_tensors_in_print(torch):
@@ -156,7 +165,8 @@ def test_captured_statistics(torch):
     torch.func.grad(lambda x: torch.nn.functional.batch_norm(x, mean, var, training=True).sum())(x)
     assert mean.tolist() != [0.0, 0.0, 0.0]
     norm = torch.nn.BatchNorm1d(3)
-    with pytest.raises(RuntimeError, match=r"aten::add_.Tensor\) that would mutate a captured Tensor"):  # the count of batches
+    # the count of batches
+    with pytest.raises(RuntimeError, match=r"aten::add_.Tensor\) that would mutate a captured Tensor"):
         torch.func.grad(lambda x: norm(x).sum())(x)
     state, buffers = dict(norm.named_parameters()), dict(norm.named_buffers())
     torch.func.grad(lambda p, b: torch.func.functional_call(norm, (p, b), (x,)).pow(2).sum())(state, buffers)
@@ -166,7 +176,8 @@ def test_captured_statistics(torch):
 def test_a_captured_embedding_is_not_rescaled(torch):
     table = torch.ones(4, 3)
     with pytest.raises(RuntimeError, match=r"aten::embedding_renorm_\) that would mutate a captured Tensor"):
-        torch.func.grad(lambda x: (torch.nn.functional.embedding(torch.tensor([1]), table, max_norm=0.1) * x).sum())(torch.ones(3))
+        torch.func.grad(lambda x: (torch.nn.functional.embedding(torch.tensor([1]), table, max_norm=0.1) * x).sum())(
+            torch.ones(3))
     assert table.tolist() == torch.ones(4, 3).tolist()
 
 

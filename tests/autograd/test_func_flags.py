@@ -1,4 +1,6 @@
-"""``requires_grad``, ``is_leaf`` and ``grad_fn`` inside of ``torch.func``: those of the innermost transform that a tensor belongs to."""
+"""``requires_grad``, ``is_leaf`` and ``grad_fn`` inside of ``torch.func``: those of the innermost transform that a
+tensor belongs to.
+"""
 
 from __future__ import annotations
 

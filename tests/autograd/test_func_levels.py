@@ -20,7 +20,7 @@ def gradient(torch, f):
     return torch.func.grad(lambda x: f(x).sum())(numbers(torch)).tolist()
 
 
-# -- cutting a history ---------------------------------------------------------------------------------------------------
+# -- cutting a history -------------------------------------------------------------------------------------------------
 
 
 def test_detach_cuts_all_levels(torch):
@@ -107,7 +107,7 @@ def test_leaves_of_inner_derivatives_are_nobody_elses(torch):
         assert not torch.func.jacrev(f)(w).requires_grad
 
 
-# -- looking at memory ---------------------------------------------------------------------------------------------------
+# -- looking at memory -------------------------------------------------------------------------------------------------
 
 LOOKS = {
     "numpy": (lambda torch, x: x.detach().numpy(), POINTER),
@@ -169,7 +169,7 @@ def test_debug_unwrap(torch):
     assert seen == [((2, 3, 4), (3, 4), False), ((2, 3), (3,), False), ((3,), (3,), False)]
 
 
-# -- what the user's code finds in a backward ---------------------------------------------------------------------------------
+# -- what the user's code finds in a backward --------------------------------------------------------------------------
 
 
 def square(torch, seen):
@@ -220,7 +220,7 @@ def test_a_function_without_a_rule_cannot_be_mapped_even_if_nothing_varies(torch
         torch.vmap(lambda x: x * f(torch.ones(3)))(torch.ones(2, 3))
 
 
-# -- keywords and types --------------------------------------------------------------------------------------------------
+# -- keywords and types ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["jacrev", "jacfwd", "hessian"])
@@ -245,7 +245,8 @@ def test_linearize_passes_on_what_is_no_tensor(torch):
 
 
 def test_the_padding_row_of_a_table_has_a_forward_derivative(torch):
-    jacobian = torch.func.jacfwd(lambda w: torch.nn.functional.embedding(torch.tensor([0, 1]), w, padding_idx=0))(torch.ones(2, 1))
+    jacobian = torch.func.jacfwd(lambda w: torch.nn.functional.embedding(torch.tensor([0, 1]), w, padding_idx=0))(
+        torch.ones(2, 1))
     assert jacobian.reshape(2, 2).tolist() == [[1, 0], [0, 1]]
 
 

@@ -44,7 +44,8 @@ def test_leaves_are_made_outside(torch, way):
 
     with pytest.raises(RuntimeError, match=rf"Tensor.retain_grad\(\) {INSTEAD}"):
         run(keeps, x)
-    run(lambda x: x * torch.ones(3, requires_grad=True).sum() * torch.nn.Parameter(torch.ones(2)).sum(), x)  # a new leaf is none of its business
+    # a new leaf is none of its business
+    run(lambda x: x * torch.ones(3, requires_grad=True).sum() * torch.nn.Parameter(torch.ones(2)).sum(), x)
     other.requires_grad_()
 
 
@@ -119,7 +120,8 @@ def test_aux_is_made_of_tensors(torch, way, aux):
 def test_outputs_are_something(torch):
     F, x = torch.func, torch.randn(2, 3)
     for nothing in (None, ()):
-        for run in (lambda f: F.vjp(f, x), lambda f: F.jvp(f, (x,), (x,)), lambda f: F.jacrev(f)(x), lambda f: F.jacfwd(f)(x)):
+        for run in (lambda f: F.vjp(f, x), lambda f: F.jvp(f, (x,), (x,)), lambda f: F.jacrev(f)(x),
+                lambda f: F.jacfwd(f)(x)):
             with pytest.raises(RuntimeError, match="Expected f to be a function that has non-empty output"):
                 run(lambda x: nothing)
 
@@ -185,7 +187,8 @@ class TestOwnVmap:
         assert seen == [(x.shape[dim], (dim % 3,), x.shape)] and out.equal(x.movedim(dim, 0))
 
     @pytest.mark.parametrize(
-        ("output", "dims"), [("x", (None,)), ("[x]", (None,)), ("(x, x)", (0,)), ("(x, x)", [0, 0]), ("(x, x)", [0]), ("x", [0])]
+        ("output", "dims"),
+        [("x", (None,)), ("[x]", (None,)), ("(x, x)", (0,)), ("(x, x)", [0, 0]), ("(x, x)", [0]), ("x", [0])]
     )
     def test_says_where_the_batch_went(self, torch, output, dims):
         rule = lambda info, in_dims, x: (eval(output, {"x": x}), dims)  # noqa: E731

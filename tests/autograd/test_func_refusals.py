@@ -33,7 +33,8 @@ def test_aux(torch, x):
     }
     for name, transform in transforms.items():
         for wrong in (lambda a: a.sum(), lambda a: (a.sum(),), lambda a: [a.sum(), a], lambda a: (a.sum(), a, a)):
-            assert said(lambda: transform(wrong)) == f"RuntimeError: {name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+            assert (said(lambda: transform(wrong)) == f"RuntimeError: {name}: output of function f should be a tuple: "
+                "(output, aux) if has_aux is True")
         for aux in (3, None, "text"):
             text = said(lambda: transform(lambda a: (a.sum(), aux)))
             assert text == f"RuntimeError: Expected tensors, got unsupported type {type(aux)}"
@@ -44,7 +45,8 @@ def test_aux(torch, x):
 def test_results_that_have_no_derivatives(torch, x, kind):
     f = torch.func
     run = {
-        "vjp": lambda g: f.vjp(g, x), "jvp": lambda g: f.jvp(g, (x,), (x,)), "jacrev": lambda g: f.jacrev(g)(x), "jacfwd": lambda g: f.jacfwd(g)(x)
+        "vjp": lambda g: f.vjp(g, x), "jvp": lambda g: f.jvp(g, (x,), (x,)), "jacrev": lambda g: f.jacrev(g)(x),
+        "jacfwd": lambda g: f.jacfwd(g)(x)
     }[kind]  # fmt: skip
     api = "vjp(f, *primals)" if kind in ("vjp", "jacrev") else "jvp(f, primals, tangents)"
     for nothing, shown in ((None, "[None]"), ((), "[]"), ([], "[]")):
@@ -52,9 +54,11 @@ def test_results_that_have_no_derivatives(torch, x, kind):
         assert said(lambda: run(lambda a: nothing)) == expected
     for wrong in (3, "text", None):
         text = said(lambda: run(lambda a: (a, wrong)))
-        assert text == f"RuntimeError: {api}: expected f(*primals) to return only tensors, got unsupported type {type(wrong)}"
+        assert (text == f"RuntimeError: {api}: expected f(*primals) to return only tensors, got unsupported type "
+            f"{type(wrong)}")
     if kind in ("vjp", "jacrev"):
-        assert said(lambda: run(lambda a: a.int())).endswith("must be floating-point or complex Tensors, got Tensor with dtype torch.int32")
+        assert said(lambda: run(lambda a: a.int())).endswith(
+            "must be floating-point or complex Tensors, got Tensor with dtype torch.int32")
 
 
 def test_primals_and_tangents(torch, x):
@@ -63,16 +67,19 @@ def test_primals_and_tangents(torch, x):
 
     api = "RuntimeError: jvp(f, primals, tangents): "
     for primals in (x, [x]):
-        assert push(primals, primals) == api + "Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        assert (push(primals, primals) == api + "Expected primals to be a tuple. E.g. it should be valid to call "
+            "f(*primals).")
     assert push((), ()) == api + "Expected primals to contain at least one Tensor."
     for wrong in (3, None):
         assert push((wrong,), (wrong,)) == api + f"Expected primals to only contain Tensors, got {type(wrong)}"
         assert push((x,), (wrong,)).startswith(api + f"Expected tangents to only contain Tensors, got {type(wrong)}")
     assert "different size than that of the original Tensor" in push((x,), (x[:2],))
     assert push((x.int(),), (x,)) == "ValueError: Expected primal to be floating point or complex, but got: torch.int32"
-    assert push((x,), (x.int(),)) == "ValueError: Expected tangent to be floating point or complex, but got: torch.int32"
+    assert (push((x,), (x.int(),)) == "ValueError: Expected tangent to be floating point or complex, but got: "
+        "torch.int32")
     for independent in (lambda a: torch.ones(2), lambda a: (a, torch.ones(2)), lambda a: a.detach()):
-        assert "The output of f is independent of the inputs" in said(lambda: torch.func.jvp(independent, (x,), (x,), strict=True))
+        assert ("The output of f is independent of the inputs"
+            in said(lambda: torch.func.jvp(independent, (x,), (x,), strict=True)))
 
 
 def test_cotangents(torch, x):
@@ -98,11 +105,15 @@ def test_arguments_of_gradients(torch, x):
         ([0], "argnums must be int or Tuple[int, ...], got: <class 'list'>"),
         (None, "argnums must be int or Tuple[int, ...], got: <class 'NoneType'>"),
     ):
-        for transform in (grad, torch.func.grad_and_value, torch.func.jacrev, *([torch.func.jacfwd] if numbers is not None else [])):
+        for transform in (grad, torch.func.grad_and_value, torch.func.jacrev,
+                *([torch.func.jacfwd] if numbers is not None else [])):
             assert said(lambda: transform(lambda a: a.sum(), argnums=numbers)(x)) == f"RuntimeError: {text}"
-    assert said(lambda: grad(lambda a: a.sum())(3.0)) == "ValueError: Thing passed to transform API must be Tensor, got <class 'float'>"
-    assert said(lambda: grad(lambda a: a.sum())(torch.tensor([1]))) == "RuntimeError: only Tensors of floating point dtype can require gradients"
-    assert said(lambda: grad(lambda a: [a.sum()])(x)).endswith("Expected f(*args) to return a Tensor, got <class 'list'>")
+    assert (said(lambda: grad(lambda a: a.sum())(3.0)) == "ValueError: Thing passed to transform API must be Tensor, "
+        "got <class 'float'>")
+    assert (said(lambda: grad(lambda a: a.sum())(torch.tensor([1]))) == "RuntimeError: only Tensors of floating point "
+        "dtype can require gradients")
+    assert said(lambda: grad(lambda a: [a.sum()])(x)).endswith(
+        "Expected f(*args) to return a Tensor, got <class 'list'>")
     assert "scalar Tensor, got tensor with 1 dims" in said(lambda: grad(lambda a: a)(x))
     assert "only for real scalar outputs but got torch.complex64" in said(lambda: grad(lambda a: a.sum())(x + 1j))
     for jacobian in (torch.func.jacrev, torch.func.jacfwd):
@@ -111,10 +122,12 @@ def test_arguments_of_gradients(torch, x):
             f"RuntimeError: {api}: Expected all inputs to be real but received complex tensor at flattened input idx: 0"
         )
         assert said(lambda: jacobian(lambda a: a + 1j)(x)) == (
-            f"RuntimeError: {api}: Expected all outputs to be real but received complex tensor at flattened input idx: 0"
+            f"RuntimeError: {api}: Expected all outputs to be real but received complex tensor at flattened input idx: "
+            "0"
         )
     for size in (0, -1):
-        assert said(lambda: torch.func.jacrev(torch.sin, chunk_size=size)) == "ValueError: jacrev: `chunk_size` should be greater than 0."
+        assert (said(lambda: torch.func.jacrev(torch.sin, chunk_size=size)) == "ValueError: jacrev: `chunk_size` "
+            "should be greater than 0.")
     assert "Only allowed values for randomness" in said(lambda: torch.func.jacfwd(torch.sin, randomness="some")(x))
 
 
@@ -152,7 +165,8 @@ def test_states_of_several_models(torch):
 def test_batch_norms_without_statistics(torch):
     nn, strip = torch.nn, part(torch, "batch_norm_replacement").batch_norm_without_running_stats
     instance = nn.InstanceNorm1d(2, track_running_stats=True)
-    model = nn.Sequential(nn.BatchNorm1d(2), nn.Sequential(nn.BatchNorm2d(2, affine=False), instance, nn.BatchNorm1d(2, track_running_stats=False)))
+    model = nn.Sequential(nn.BatchNorm1d(2),
+        nn.Sequential(nn.BatchNorm2d(2, affine=False), instance, nn.BatchNorm1d(2, track_running_stats=False)))
     assert torch.func.replace_all_batch_norm_modules_(model) is model
     norms = [m for m in model.modules() if hasattr(m, "running_mean") and m is not instance]
     assert len(norms) == 3 and not any(m.track_running_stats or m.running_mean is not None for m in norms)
@@ -189,4 +203,5 @@ def test_modules_taken_apart(torch, x):
         ([], "Expected at least one model, got 0."),
         ([torch.nn.Linear(2, 2), torch.nn.ReLU()], "Expected all models to be of the same class."),
     ):
-        assert said(lambda: made.combine_state_for_ensemble(models)) == f"RuntimeError: combine_state_for_ensemble: {text}"
+        assert (said(lambda: made.combine_state_for_ensemble(models)) == "RuntimeError: combine_state_for_ensemble: "
+            f"{text}")

@@ -1,4 +1,6 @@
-"""Transforms of functions of nested containers; parts of batches and of Jacobians; what the new functions are called."""
+"""Transforms of functions of nested containers; parts of batches and of Jacobians; what the new
+functions are called.
+"""
 
 from __future__ import annotations
 
@@ -112,10 +114,12 @@ def test_the_order_of_keys(torch, x, y):
 def test_structures_in_refusals(torch, x, y):
     f = torch.func
     for call, text in (
-        (lambda: torch.vmap(torch.sin, in_dims=(0, 0))(x), "in_dims has structure TreeSpec(tuple, None, [*,\n  *]) but inputs has structure"),
+        (lambda: torch.vmap(torch.sin, in_dims=(0, 0))(x),
+            "in_dims has structure TreeSpec(tuple, None, [*,\n  *]) but inputs has structure"),
         (lambda: torch.vmap(torch.sin, out_dims=(0, 0))(x), "but outputs has structure *."),
         (lambda: f.jvp(torch.sin, (x,), [x]), "tangents with structure TreeSpec(list, None, [*])"),
-        (lambda: f.linearize(torch.mul, x, y)[1](x), "Expected the tangents TreeSpec(tuple, None, [*]) to have the same argspec"),
+        (lambda: f.linearize(torch.mul, x, y)[1](x),
+            "Expected the tangents TreeSpec(tuple, None, [*]) to have the same argspec"),
         (lambda: f.vjp(lambda a: (a, a), x)[1]([x, x]), "cotangents: [*, *], primal output: (*, *)"),
         (lambda: f.grad(lambda a: a.sum(), argnums=(0, -1))(x), "argnums elements must be unique, got (0, 0)"),
     ):
@@ -126,7 +130,8 @@ def test_structures_in_refusals(torch, x, y):
 
 def test_tangents_of_another_device(torch, x):
     _, push = torch.func.linearize(torch.sin, x)
-    with pytest.raises(RuntimeError, match="tangent:0 with device meta in flattened pytree doesn't match the device cpu"):
+    with pytest.raises(RuntimeError,
+            match="tangent:0 with device meta in flattened pytree doesn't match the device cpu"):
         push(x.to("meta"))
 
 
@@ -170,7 +175,8 @@ def test_random_numbers_of_parts(torch):
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_maps_in_so_many_parts(torch, count):
     chunk_vmap = parts_of(torch, "apis").chunk_vmap
-    product, total = chunk_vmap(lambda a, b: (a * b, a.sum()), in_dims=(0, None), chunks=count)(torch.arange(5.0), torch.tensor(2.0))
+    product, total = chunk_vmap(lambda a, b: (a * b, a.sum()), in_dims=(0, None), chunks=count)(torch.arange(5.0),
+        torch.tensor(2.0))
     assert row(product) == [0, 2, 4, 6, 8] and row(total) == [0, 1, 2, 3, 4]
     wide = chunk_vmap(torch.mul, in_dims=(1, 0), out_dims=1, chunks=count)(torch.ones(2, 5), torch.arange(5.0))
     assert row(wide) == [[0, 1, 2, 3, 4]] * 2
@@ -224,17 +230,21 @@ def test_states_from_several_dicts(torch):
 
 
 @pytest.mark.parametrize(
-    "name", ["vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functionalize", "make_functional",
+    "name",
+    ["vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functionalize", "make_functional",
              "make_functional_with_buffers", "combine_state_for_ensemble"],
 )  # fmt: skip
 def test_names_of_old(torch, x, name):
     old = getattr(parts_of(torch, "deprecated"), name)
     model = torch.nn.Linear(2, 2)
-    arguments = {"make_functional": (model,), "make_functional_with_buffers": (model,), "combine_state_for_ensemble": ([model],)}.get(name)
+    arguments = {"make_functional": (model,), "make_functional_with_buffers": (model,),
+        "combine_state_for_ensemble": ([model],)}.get(name)
     if arguments is None:
         arguments = (torch.sum, *{"vjp": (x,), "jvp": ((x,), (x,))}.get(name, ()))
-    instead = {"vmap": r"torch\.vmap", "combine_state_for_ensemble": "stack_module_state"}.get(name, "functional_call" if "make" in name else name)
-    with pytest.warns(FutureWarning, match=f"`functorch.{name}` is deprecated as of PyTorch 2.0 .*Please use `.*{instead}` instead"):
+    instead = {"vmap": r"torch\.vmap", "combine_state_for_ensemble": "stack_module_state"}.get(name,
+        "functional_call" if "make" in name else name)
+    with pytest.warns(FutureWarning,
+            match=f"`functorch.{name}` is deprecated as of PyTorch 2.0 .*Please use `.*{instead}` instead"):
         assert old(*arguments) is not None
     assert old.__name__ == name and "deprecated" in old.__doc__
 

@@ -259,7 +259,8 @@ def test_both_forms_mixed(torch):
     make(torch, lambda ctx, x: x * 2, vjp=lambda ctx, g: g * 7).apply(x).backward()
     assert x.grad.tolist() == [7.0]
     both = make(torch, lambda ctx, x: x * 2, lambda ctx, g: g, vjp=lambda ctx, g: g)
-    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp' for a custom Function is not allowed"):
+    with pytest.raises(RuntimeError,
+            match="Implementing both 'backward' and 'vjp' for a custom Function is not allowed"):
         both.apply(x).backward()
 
 
@@ -268,10 +269,12 @@ def test_methods_that_are_not_there(torch):
         pass
 
     x = vector(torch, 1.0)
-    with pytest.raises(NotImplementedError, match="You must implement the forward function for custom autograd.Function"):
+    with pytest.raises(NotImplementedError,
+            match="You must implement the forward function for custom autograd.Function"):
         Empty.apply(x)
     y = make(torch, lambda ctx, x: x * 2).apply(x)
-    with pytest.raises(NotImplementedError, match="You must implement either the backward or vjp method for your custom autograd.Function"):
+    with pytest.raises(NotImplementedError,
+            match="You must implement either the backward or vjp method for your custom autograd.Function"):
         y.backward()
     with pytest.raises(NotImplementedError, match="You must implement the jvp function"):
         Empty.jvp(None)
@@ -323,9 +326,11 @@ def test_needs_input_grad_does_not_ask_for_the_mode(torch):
     [
         (lambda ctx, g: (g, g, g), "returned an incorrect number of gradients .expected 2, got 3."),
         (lambda ctx, g: [g, None], "returned an incorrect number of gradients .expected 2, got 1."),
-        (lambda ctx, g: (g, g), "returned a gradient different than None at position 2, but the corresponding forward input was not a Variable"),
+        (lambda ctx, g: (g, g), "returned a gradient different than None at position 2, but the corresponding forward "
+            "input was not a Variable"),
         (lambda ctx, g: (5.0, None), "expected Variable or None .got float."),
-        (lambda ctx, g: (g.new_ones(3), None), "MyBackward returned an invalid gradient at index 0 - got .3. but expected shape compatible with .2."),
+        (lambda ctx, g: (g.new_ones(3), None),
+            "MyBackward returned an invalid gradient at index 0 - got .3. but expected shape compatible with .2."),
     ],
 )
 def test_wrong_gradients(torch, backward, message):
@@ -337,7 +342,8 @@ def test_wrong_gradients(torch, backward, message):
 
 
 def test_gradients_are_fitted(torch):
-    for g in (torch.ones(3, 2), torch.tensor([3.0, 3.0], dtype=torch.float64), torch.tensor([3, 3]), torch.ones(1).expand(2) * 3):
+    for g in (torch.ones(3, 2), torch.tensor([3.0, 3.0], dtype=torch.float64), torch.tensor([3, 3]),
+            torch.ones(1).expand(2) * 3):
         x = vector(torch, 1.0, 2.0)
         make(torch, lambda ctx, x: x * 2, lambda ctx, _, g=g: g).apply(x).sum().backward()
         assert x.grad.tolist() == [3.0, 3.0] and x.grad.dtype == torch.float32
@@ -390,12 +396,16 @@ def test_names_and_attributes_of_the_node(torch):
 
     f = make(torch, forward, lambda ctx, g: (g, None, None), name="Scale")
     node = f.apply(vector(torch, 1.0), 3, vector(torch, 1.0, requires_grad=False)).grad_fn
-    assert node.name() == type(node).__name__ == "ScaleBackward" and "torch.autograd.function.ScaleBackward object" in repr(node)
+    assert (node.name() == type(node).__name__ == "ScaleBackward" and "torch.autograd.function.ScaleBackward "
+        "object" in repr(node))
     assert node.mine == [3] and node.metadata == {} and node._sequence_nr() >= 0
     assert len(node.next_functions) == 2 and node.next_functions[1] == (None, 0)
-    assert isinstance(node, function.BackwardCFunction) and isinstance(node, function.FunctionCtx) and type(node)._forward_cls is f
-    assert isinstance(node, torch.autograd.graph.Node) and isinstance(f, function.FunctionMeta) and issubclass(f, function.FunctionCtx)
-    assert issubclass(function.InplaceFunction, f.__mro__[1]) and issubclass(function.NestedIOFunction, torch.autograd.Function)
+    assert (isinstance(node, function.BackwardCFunction) and isinstance(node, function.FunctionCtx)
+        and type(node)._forward_cls is f)
+    assert (isinstance(node, torch.autograd.graph.Node) and isinstance(f, function.FunctionMeta)
+        and issubclass(f, function.FunctionCtx))
+    assert (issubclass(function.InplaceFunction, f.__mro__[1])
+        and issubclass(function.NestedIOFunction, torch.autograd.Function))
     assert issubclass(torch.autograd.Function, function._SingleLevelFunction)
     assert function._is_setup_context_defined(make(torch, forward, None, lambda c, i, o: None).setup_context)
     assert not function._is_setup_context_defined(f.setup_context)
@@ -425,7 +435,8 @@ def test_dirty_leaf(torch):
     x = vector(torch, 1.0)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation"):
         make(torch, change, lambda ctx, g: g).apply(x)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(RuntimeError,
+            match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
         make(torch, change, lambda ctx, g: g).apply(x[:1])
 
 
@@ -447,7 +458,8 @@ def test_dirty_must_be_returned(torch):
         ctx.mark_dirty(x)
         return x.clone()
 
-    with pytest.raises(RuntimeError, match="Some elements marked as dirty during the forward method were not returned as output"):
+    with pytest.raises(RuntimeError,
+            match="Some elements marked as dirty during the forward method were not returned as output"):
         make(torch, forward, lambda ctx, g: g).apply(vector(torch, 1.0) * 1)
 
     def fresh(ctx, x):
@@ -563,7 +575,8 @@ def test_base_of_a_returned_view_is_written_to(torch):
     y = make(torch, lambda ctx, x: x[:1], lambda ctx, g: None).apply(x)
     assert y._is_view() and y._base is x
     x.add_(1)
-    with pytest.raises(RuntimeError, match="Output 0 of My is a view and its base or another view of its base has been modified inplace"):
+    with pytest.raises(RuntimeError,
+            match="Output 0 of My is a view and its base or another view of its base has been modified inplace"):
         y.grad_fn
 
 

@@ -9,8 +9,9 @@ import pytest
 
 # names that a graph needs for itself, and some that it might
 NAMES = [
-    "shape", "dtype", "edges", "hooks", "saved", "seq", "outputs", "count", "places", "inputs", "raw", "recorded", "partial", "release", "wanted",
-    "op", "args", "variable", "operation", "written_by_user", "wants_undefined", "taken", "name", "version", "two", "shown",
+    "shape", "dtype", "edges", "hooks", "saved", "seq", "outputs", "count", "places", "inputs", "raw", "recorded",
+    "partial", "release", "wanted", "op", "args", "variable", "operation", "written_by_user", "wants_undefined",
+    "taken", "name", "version", "two", "shown",
 ]
 
 
@@ -124,7 +125,8 @@ def test_saved_tensors_can_be_let_go_of_when_they_are_read(torch):
     y.sum().backward(retain_graph=True)
     assert Kept.alive is False
     assert len(node._raw_saved_tensors) == 0
-    with pytest.raises(RuntimeError, match="saved_tensors can only be accessed once when clear_saved_tensors_on_access=True"):
+    with pytest.raises(RuntimeError,
+            match="saved_tensors can only be accessed once when clear_saved_tensors_on_access=True"):
         node.saved_tensors
     with pytest.raises(RuntimeError, match="can only be accessed once"):
         y.sum().backward()

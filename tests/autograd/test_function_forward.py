@@ -22,7 +22,8 @@ def function(torch, forward, jvp, backward=None):
 FIRST_ROWS = [
     ("a view of the tangent", lambda t: t.narrow(0, 0, 2), None),
     ("no view", lambda t: t.narrow(0, 0, 2).clone(), "not returning a view."),
-    ("a view of something else", lambda t: t.narrow(0, 0, 2).clone()[:], "not returning a view of the given grad input"),
+    ("a view of something else", lambda t: t.narrow(0, 0, 2).clone()[:],
+        "not returning a view of the given grad input"),
 ]
 
 
@@ -97,13 +98,15 @@ def test_no_tangent_for_what_has_no_gradient(torch, fwd):
 
 def test_as_many_tangents_as_outputs(torch, fwd):
     f = function(torch, lambda ctx, x: (x.clone(), x.clone()), lambda ctx, t: t)
-    with fwd.dual_level(), pytest.raises(RuntimeError, match=r"invalid number of forward gradients \(expected 2 but got 1\)"):
+    with fwd.dual_level(), pytest.raises(RuntimeError,
+            match=r"invalid number of forward gradients \(expected 2 but got 1\)"):
         f(fwd.make_dual(torch.ones(1), torch.ones(1)))
 
 
 def test_a_tangent_is_a_tensor(torch, fwd):
     f = function(torch, lambda ctx, x: x.clone(), lambda ctx, t: 3)
-    with fwd.dual_level(), pytest.raises(RuntimeError, match=r"expected Variable or None \(got int\) for grad output 0"):
+    with fwd.dual_level(), pytest.raises(RuntimeError,
+            match=r"expected Variable or None \(got int\) for grad output 0"):
         f(fwd.make_dual(torch.ones(1), torch.ones(1)))
 
 
@@ -174,7 +177,8 @@ def pure(torch, make, calls):
         calls.append(1)
         return torch.cat([g, g.new_zeros(2)])
 
-    return type("Pure", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+    return (type("Pure", (torch.autograd.Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply)
 
 
 def test_a_pure_view_can_be_written_to(torch):
@@ -202,13 +206,15 @@ def test_other_views_of_functions_cannot_be_written_to(torch):
             return torch.cat([g, g.new_zeros(2)])
 
     view = Plain.apply(torch.ones(4, requires_grad=True) * 1)
-    with pytest.raises(RuntimeError, match="Output 0 of Plain is a view .* This view was created inside a custom Function"):
+    with pytest.raises(RuntimeError,
+            match="Output 0 of Plain is a view .* This view was created inside a custom Function"):
         view.mul_(3)
 
 
 def test_a_pure_view_of_a_temporary_cannot_be_written_to(torch):
     view = pure(torch, lambda t: t.clone()[:2], [])(torch.ones(4, requires_grad=True) * 1)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(RuntimeError,
+            match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
         view.mul_(3)
 
 
@@ -223,5 +229,6 @@ def test_a_pure_view_has_one_input_and_one_output(torch):
         def backward(ctx, g):
             return g, g
 
-    with pytest.raises(RuntimeError, match="Pure view custom Function can only have one input Tensor and one output Tensor"):
+    with pytest.raises(RuntimeError,
+            match="Pure view custom Function can only have one input Tensor and one output Tensor"):
         Two.apply(torch.ones(1, requires_grad=True) * 1, torch.ones(1))

@@ -1,4 +1,6 @@
-"""Custom Functions: what their context can do inside of ``forward``, and what is left of the time before static methods."""
+"""Custom Functions: what their context can do inside of ``forward``, and what is left of the time before static
+methods.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ def test_hooks_registered_in_forward_are_called(torch):
 
 
 def test_nothing_is_marked_before_it_is(torch):
-    assert in_forward(torch, lambda ctx, x: (ctx.dirty_tensors, ctx.non_differentiable, ctx.to_save)) == (None, None, None)
+    assert (in_forward(torch, lambda ctx, x: (ctx.dirty_tensors, ctx.non_differentiable, ctx.to_save)) == (None, None,
+        None))
 
     def mark(ctx, x):
         ctx.mark_dirty()
@@ -68,7 +71,8 @@ def test_what_a_context_is(torch):
     def look(ctx, x):
         assert isinstance(ctx, (function.FunctionCtx, base)) and isinstance(ctx, function.BackwardCFunction)
         assert not isinstance(ctx, torch.autograd.Function)
-        return type(ctx._autograd_function_id), ctx._compiled_autograd_key() == (ctx._autograd_function_id,), ctx._get_user_fn()(None, 3)
+        return (type(ctx._autograd_function_id), ctx._compiled_autograd_key() == (ctx._autograd_function_id,),
+            ctx._get_user_fn()(None, 3))
 
     assert in_forward(torch, look) == (int, True, 6)
     assert issubclass(torch.autograd.Function, base) and base.__name__ == "_FunctionBase"
@@ -121,7 +125,8 @@ def test_apply_boxed_hands_its_arguments_on(torch):
     node.apply_boxed(g)
     node.apply(g)
     assert [len(args) for args in seen] == [1, 1, 1] and seen[0][0] == [g] and seen[1][0] is g and seen[2][0] is g
-    boxed = define(torch, lambda ctx, x: x * 2, backward, boxed_grads_call=True).apply(torch.ones(1, requires_grad=True)).grad_fn
+    boxed = (define(torch, lambda ctx, x: x * 2, backward,
+        boxed_grads_call=True).apply(torch.ones(1, requires_grad=True)).grad_fn)
     boxed.apply(g)
     assert seen[3] == ([g],)
 
@@ -171,7 +176,8 @@ def test_a_nested_function_takes_structures_apart(torch, old):
     assert len(old.dirty_tensors) == 4 and len(old.non_differentiable) == 2 and len(old.to_save) == 4
     with pytest.raises(IndexError):  # nothing was recorded that could give them back
         old.saved_tensors
-    with pytest.raises(ValueError, match="doesn't know how to process an input object of type int. Accepted types: Tensors, or lists"):
+    with pytest.raises(ValueError,
+            match="doesn't know how to process an input object of type int. Accepted types: Tensors, or lists"):
         old.mark_dirty(3)
 
 
@@ -185,7 +191,8 @@ def test_helpers_for_nested_values(torch):
     found = f._map_tensor_data(pair(x, [x]))
     assert type(found) is pair and not found.a.requires_grad and not found.b[0].requires_grad
     assert f._unflatten([1, 2, 3], [0, [0, None, (0,)]]) == [1, [2, None, (3,)]]
-    assert f._nested_map(lambda o: isinstance(o, int), lambda o: o + 1)((1, [2, None], {"a": 3})) == (2, [3, None], {"a": 4})
+    assert (f._nested_map(lambda o: isinstance(o, int), lambda o: o + 1)((1, [2, None], {"a": 3})) == (2, [3, None],
+        {"a": 4}))
     with pytest.raises(ValueError, match="type str. Accepted types: Tensors or None, or lists/tuples of them"):
         list(f._iter_None_tensors(["a"]))
     with pytest.raises(ValueError, match="input object of type int$"):

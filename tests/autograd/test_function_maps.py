@@ -1,4 +1,6 @@
-"""Custom functions in maps: what a ``vmap`` staticmethod is told and may give back, and rules made from the other methods."""
+"""Custom functions in maps: what a ``vmap`` staticmethod is told and may give back, and rules made from the other
+methods.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,19 @@ def x(torch):
 
 def made(torch, forward=lambda a: a * 2, backward=lambda ctx, g: g * 2, setup=lambda ctx, inputs, output: None, **more):
     methods = {"forward": forward, "backward": backward, "setup_context": setup, **more}
-    return type("Own", (torch.autograd.Function,), {k: staticmethod(v) if callable(v) else v for k, v in methods.items()})
+    return type("Own", (torch.autograd.Function,),
+        {k: staticmethod(v) if callable(v) else v for k, v in methods.items()})
 
 
 @pytest.mark.parametrize(
     ("answer", "found"),
-    [(3, "a <class 'int'> instead"), ((1,), "1 returns instead"), ((1, 2, 3), "3 returns instead"), (None, "a <class 'NoneType'>")],
+    [(3, "a <class 'int'> instead"), ((1,), "1 returns instead"), ((1, 2, 3), "3 returns instead"),
+        (None, "a <class 'NoneType'>")],
 )
 def test_two_things_come_back(torch, x, answer, found):
     own = made(torch, vmap=lambda info, dims, a: answer)
-    with pytest.raises(RuntimeError, match=f"Expected the vmap staticmethod to have two returns, an output and out_dims .* Got {found}"):
+    with pytest.raises(RuntimeError,
+            match=f"Expected the vmap staticmethod to have two returns, an output and out_dims .* Got {found}"):
         torch.vmap(own.apply)(x)
 
 
@@ -44,12 +49,14 @@ def test_what_a_rule_is_told(torch, x):
     torch.vmap(own, in_dims=(1, None), randomness="same")(wide, 3)
     torch.vmap(lambda a: own(a, {"k": a, "l": x}))(x)
     torch.vmap(lambda a: own(a, [a, (None, 2)]))(x)
-    assert told == [(3, "same", (1, None)), (3, "error", (0, {"k": 0, "l": None})), (3, "error", (0, [0, (None, None)]))]
+    assert (
+        told == [(3, "same", (1, None)), (3, "error", (0, {"k": 0, "l": None})), (3, "error", (0, [0, (None, None)]))])
 
 
 def test_gradients_are_summed_to_each_examples_shape(torch):
     own = made(torch, forward=lambda a, b: a + b, backward=lambda ctx, g: (g, g), generate_vmap_rule=True).apply
-    small, big = torch.func.vmap(torch.func.grad(lambda a, b: own(a, b).sum(), argnums=(0, 1)))(torch.ones(2, 3), torch.ones(2, 4, 3))
+    small, big = torch.func.vmap(torch.func.grad(lambda a, b: own(a, b).sum(), argnums=(0, 1)))(torch.ones(2, 3),
+        torch.ones(2, 4, 3))
     assert small.tolist() == [[4.0] * 3] * 2 and big.tolist() == [[[1.0] * 3] * 4] * 2
     wide = made(torch, backward=lambda ctx, g: torch.ones(7), generate_vmap_rule=True).apply
     assert torch.vmap(torch.func.grad(wide))(torch.ones(3)).tolist() == [7.0] * 3

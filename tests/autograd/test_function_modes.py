@@ -53,24 +53,30 @@ def test_operators_have_pytorchs_names(torch, log):
     x, y, b = torch.randn(3, 3), torch.randn(3, 3), torch.randn(3)
     batch, image = torch.randn(2, 3, 3), torch.randn(1, 3, 5, 5)
     for call, expected in (
-        (lambda: x * y, "mul.Tensor"), (lambda: x * 2, "mul.Tensor"), (lambda: x + 1, "add.Tensor"), (lambda: 1 - x, "rsub.Scalar"),
-        (lambda: x / 2, "div.Tensor"), (lambda: x**2, "pow.Tensor_Scalar"), (lambda: x**y, "pow.Tensor_Tensor"), (lambda: x > 0, "gt.Scalar"),
-        (lambda: x > y, "gt.Tensor"), (lambda: x.sin(), "sin.default"), (lambda: x.sum(), "sum.default"), (lambda: x.sum(1), "sum.dim_IntList"),
-        (lambda: x.mean(), "mean.default"), (lambda: x.max(1), "max.dim"), (lambda: x.max(), "max.default"), (lambda: x.var(), "var.correction"),
-        (lambda: torch.mm(x, y), "mm.default"), (lambda: x @ y, "mm.default"), (lambda: x @ b, "mv.default"), (lambda: b @ b, "dot.default"),
-        (lambda: torch.bmm(batch, batch), "bmm.default"), (lambda: torch.addmm(b, x, y), "addmm.default"), (lambda: x.t(), "t.default"),
-        (lambda: torch.baddbmm(batch, batch, batch), "baddbmm.default"), (lambda: x.view(9), "view.default"), (lambda: x[0], "select.int"),
-        (lambda: x.transpose(0, 1), "transpose.int"), (lambda: x.permute(1, 0), "permute.default"), (lambda: b.expand(3, 3), "expand.default"),
-        (lambda: torch.cat([x, y]), "cat.default"), (lambda: torch.stack([x, y]), "stack.default"), (lambda: x.unbind(), "unbind.int"),
-        (lambda: x.softmax(1), "_softmax.default"), (lambda: functional.gelu(x), "gelu.default"), (lambda: torch.where(x > 0, x, y), "where.self"),
+        (lambda: x * y, "mul.Tensor"), (lambda: x * 2, "mul.Tensor"), (lambda: x + 1, "add.Tensor"),
+        (lambda: 1 - x, "rsub.Scalar"), (lambda: x / 2, "div.Tensor"), (lambda: x**2, "pow.Tensor_Scalar"),
+        (lambda: x**y, "pow.Tensor_Tensor"), (lambda: x > 0, "gt.Scalar"), (lambda: x > y, "gt.Tensor"),
+        (lambda: x.sin(), "sin.default"), (lambda: x.sum(), "sum.default"), (lambda: x.sum(1), "sum.dim_IntList"),
+        (lambda: x.mean(), "mean.default"), (lambda: x.max(1), "max.dim"), (lambda: x.max(), "max.default"),
+        (lambda: x.var(), "var.correction"), (lambda: torch.mm(x, y), "mm.default"), (lambda: x @ y, "mm.default"),
+        (lambda: x @ b, "mv.default"), (lambda: b @ b, "dot.default"), (lambda: torch.bmm(batch, batch), "bmm.default"),
+        (lambda: torch.addmm(b, x, y), "addmm.default"), (lambda: x.t(), "t.default"),
+        (lambda: torch.baddbmm(batch, batch, batch), "baddbmm.default"), (lambda: x.view(9), "view.default"),
+        (lambda: x[0], "select.int"), (lambda: x.transpose(0, 1), "transpose.int"),
+        (lambda: x.permute(1, 0), "permute.default"), (lambda: b.expand(3, 3), "expand.default"),
+        (lambda: torch.cat([x, y]), "cat.default"), (lambda: torch.stack([x, y]), "stack.default"),
+        (lambda: x.unbind(), "unbind.int"), (lambda: x.softmax(1), "_softmax.default"),
+        (lambda: functional.gelu(x), "gelu.default"), (lambda: torch.where(x > 0, x, y), "where.self"),
         (lambda: functional.layer_norm(x, (3,)), "native_layer_norm.default"), (lambda: x.clone(), "clone.default"),
         (lambda: functional.conv2d(image, image), "convolution.default"), (lambda: x.clone().mul_(2), "mul_.Tensor"),
-        (lambda: x.clone().add_(y), "add_.Tensor"), (lambda: x.cumsum(0), "cumsum.default"), (lambda: x.to(torch.float64), "_to_copy.default"),
-        (lambda: functional.linear(x, y), "t.default mm.default"), (lambda: functional.linear(x, y, b), "t.default addmm.default"),
+        (lambda: x.clone().add_(y), "add_.Tensor"), (lambda: x.cumsum(0), "cumsum.default"),
+        (lambda: x.to(torch.float64), "_to_copy.default"), (lambda: functional.linear(x, y), "t.default mm.default"),
+        (lambda: functional.linear(x, y, b), "t.default addmm.default"),
     ):  # fmt: skip
         with log() as mode:
             call()
-        found = [n for n in mode.names if n not in ("detach.default", "gt.Scalar" if "where" in expected else "", "clone.default")]
+        found = [n for n in mode.names
+            if n not in ("detach.default", "gt.Scalar" if "where" in expected else "", "clone.default")]
         assert (found or ["clone.default"]) == expected.split(), expected
 
 
@@ -85,12 +91,15 @@ def test_one_object_for_each_operator(torch, dispatch):
     with Keep():
         torch.ones(2, requires_grad=True).sin()
     op = next(f for f in seen if "sin" in str(f))
-    assert op is aten.sin.default and op == aten.sin.default and op is not aten.cos.default and op.overloadpacket is aten.sin
+    assert (op is aten.sin.default and op == aten.sin.default and op is not aten.cos.default
+        and op.overloadpacket is aten.sin)
     assert (str(op), op.__name__, op.name(), repr(op)) == (
         "aten.sin.default", "sin.default", "aten::sin", "<OpOverload(op='aten.sin', overload='default')>",
     )  # fmt: skip
-    assert aten.mul.Tensor.name() == "aten::mul.Tensor" and str(aten.sin) == "aten.sin" and len({op, aten.sin.default}) == 1
-    assert aten.mul.Tensor(torch.ones(2), 3).tolist() == [3, 3] and aten.sum.dim_IntList(torch.ones(2, 2), [1]).tolist() == [2, 2]
+    assert (aten.mul.Tensor.name() == "aten::mul.Tensor" and str(aten.sin) == "aten.sin"
+        and len({op, aten.sin.default}) == 1)
+    assert (aten.mul.Tensor(torch.ones(2), 3).tolist() == [3, 3]
+        and aten.sum.dim_IntList(torch.ones(2, 2), [1]).tolist() == [2, 2])
     assert aten._softmax.default(torch.zeros(1, 2), 1, False).tolist() == [[0.5, 0.5]]
     assert isinstance(op, importlib.import_module(f"{torch.__name__}._ops").OpOverload)
 
@@ -109,7 +118,8 @@ def test_dispatch_stands_below_the_tape(torch, dispatch):
     with Look():
         y = (x.exp() * 3).sum()
     assert y.requires_grad and y.grad_fn.name() == "SumBackward0"
-    assert [s for s in seen if "detach" not in s[0]] == [("aten.exp.default", False), ("aten.mul.Tensor", False), ("aten.sum.default", False)]
+    assert ([s for s in seen if "detach" not in s[0]] == [("aten.exp.default", False), ("aten.mul.Tensor", False),
+        ("aten.sum.default", False)])
     y.backward()
     assert x.grad.tolist() == (3 * x.exp()).tolist()
 
@@ -208,7 +218,8 @@ def test_checkpoints_under_a_mode(torch, dispatch, log):
 
     for first, second in ((Count(), nullcontext()), (nullcontext(), Count())):
         x = torch.tensor(1.0, requires_grad=True)
-        checkpoint(lambda x: x.exp(), x, use_reentrant=False, context_fn=lambda first=first, second=second: (first, second)).backward()
+        checkpoint(lambda x: x.exp(), x, use_reentrant=False,
+            context_fn=lambda first=first, second=second: (first, second)).backward()
         mode = first if isinstance(first, Count) else second
         assert mode.names_of("exp.default") == 1
     # the second run stops when it has what was saved: in PyTorch before it computes the last step
@@ -237,7 +248,8 @@ def test_function_modes_see_calls(torch, watch):
         x @ x
         x[0]
         y = torch.exp(x)
-    assert [n.strip("_") for n in mode.names] == ["add", "mul", "sum", "sum", "gelu", "linear", "cat", "matmul", "getitem", "exp"]
+    assert ([n.strip("_") for n in mode.names] == ["add", "mul", "sum", "sum", "gelu", "linear", "cat", "matmul",
+        "getitem", "exp"])
     assert y.requires_grad and y.grad_fn.name() == "ExpBackward0"
 
 
@@ -290,11 +302,14 @@ def test_counts_of_products_and_convolutions(torch, flops):
     x, w, b, batch = leaf(4, 5), leaf(6, 5), leaf(6), leaf(2, 3, 4)
     image, kernel = leaf(2, 3, 8, 8), leaf(4, 3, 3, 3)
     for call, expected in (
-        (lambda: functional.linear(x, w, b), 3 * 240), (lambda: x @ w.t(), 3 * 240), (lambda: torch.addmm(b, x, w.t()), 3 * 240),
-        (lambda: x.detach() @ w.detach().t(), 240), (lambda: torch.bmm(batch, batch.transpose(1, 2)), 432),
-        (lambda: torch.baddbmm(torch.zeros(2, 3, 3), batch, batch.transpose(1, 2)), 432), (lambda: batch @ leaf(4, 2), 3 * 96),
-        (lambda: functional.conv2d(image, kernel), 46656), (lambda: functional.conv2d(image, kernel, stride=2), 11664),
-        (lambda: functional.conv2d(image.detach(), kernel), 31104), (lambda: functional.conv_transpose2d(image, leaf(3, 4, 3, 3)), 82944),
+        (lambda: functional.linear(x, w, b), 3 * 240), (lambda: x @ w.t(), 3 * 240),
+        (lambda: torch.addmm(b, x, w.t()), 3 * 240), (lambda: x.detach() @ w.detach().t(), 240),
+        (lambda: torch.bmm(batch, batch.transpose(1, 2)), 432),
+        (lambda: torch.baddbmm(torch.zeros(2, 3, 3), batch, batch.transpose(1, 2)), 432),
+        (lambda: batch @ leaf(4, 2), 3 * 96), (lambda: functional.conv2d(image, kernel), 46656),
+        (lambda: functional.conv2d(image, kernel, stride=2), 11664),
+        (lambda: functional.conv2d(image.detach(), kernel), 31104),
+        (lambda: functional.conv_transpose2d(image, leaf(3, 4, 3, 3)), 82944),
         (lambda: functional.conv2d(leaf(2, 4, 8, 8), leaf(4, 2, 3, 3), groups=2), 41472), (lambda: x.exp().sin(), 0),
     ):  # fmt: skip
         assert flops(call).get_total_flops() == expected
@@ -335,7 +350,8 @@ def test_the_table(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["Module", "FLOP", "%", "Total"]
     assert [line.split() for line in lines[2:]] == [
-        ["Global", "240", "100.00%"], ["-", "aten.addmm", "240", "100.00%"], ["Sequential", "240", "100.00%"], ["-", "aten.addmm", "240", "100.00%"],
+        ["Global", "240", "100.00%"], ["-", "aten.addmm", "240", "100.00%"], ["Sequential", "240", "100.00%"],
+        ["-", "aten.addmm", "240", "100.00%"],
     ]  # fmt: skip
 
 
@@ -354,8 +370,9 @@ def counting(torch, answer=None):
 
 
 CREATION = (
-    "ones(2)", "zeros(2, 3)", "empty(2)", "full((2,), 3)", "rand(2)", "randn(2)", "randint(3, (2,))", "randperm(3)", "arange(3)", "eye(2)",
-    "linspace(0, 1, 3)", "tensor([1])", "as_tensor([1])", "zeros_like(x)", "randn_like(x)", "normal(0.0, 1.0, (2,))", "manual_seed(0)",
+    "ones(2)", "zeros(2, 3)", "empty(2)", "full((2,), 3)", "rand(2)", "randn(2)", "randint(3, (2,))", "randperm(3)",
+    "arange(3)", "eye(2)", "linspace(0, 1, 3)", "tensor([1])", "as_tensor([1])", "zeros_like(x)", "randn_like(x)",
+    "normal(0.0, 1.0, (2,))", "manual_seed(0)",
 )  # fmt: skip
 
 
@@ -369,7 +386,8 @@ def test_creation_is_seen(torch, call):
     assert mode.seen == [getattr(torch, call.partition("(")[0])]
 
 
-@pytest.mark.parametrize("call", ["x.new_zeros(2)", "x.detach()", "x.uniform_()", "x.fill_(3)", "x.new_tensor([1.0])", "x.item()", "x[0]"])
+@pytest.mark.parametrize("call",
+    ["x.new_zeros(2)", "x.detach()", "x.uniform_()", "x.fill_(3)", "x.new_tensor([1.0])", "x.item()", "x[0]"])
 def test_methods_that_make_something_are_seen(torch, call):
     scope = {"x": torch.ones(1)}
     with counting(torch, -1):
@@ -495,7 +513,8 @@ def test_the_old_constructor_gives_a_view(torch, dtype):
 
 
 def test_frames_of_functions_under_a_mode_can_be_looked_at(torch):
-    with importlib.import_module(f"{torch.__name__}.overrides").BaseTorchFunctionMode(), pytest.raises(RuntimeError) as caught:
+    with importlib.import_module(f"{torch.__name__}.overrides").BaseTorchFunctionMode(), pytest.raises(
+            RuntimeError) as caught:
         torch.ones(2, device="nowhere")
     frame, names = caught.value.__traceback__, []
     while frame is not None:

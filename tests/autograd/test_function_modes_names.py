@@ -1,4 +1,6 @@
-"""What function modes are told was called: functions and methods apart, properties by their ``__get__`` and ``__set__``."""
+"""What function modes are told was called: functions and methods apart, properties by their ``__get__`` and
+``__set__``.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +25,35 @@ def logging_mode(overrides, log):
 
 T = "torch.Tensor."
 CALLS = {
-    "x + 1": T + "add", "1 + x": T + "add", "x.add(1)": T + "add", "torch.add(x, 1)": "torch.add", "x.add_(1)": T + "add_", "x - 1": T + "sub",
-    "1 - x": T + "__rsub__", "x / 2": T + "div", "x // 2": T + "__floordiv__", "x ** 2": T + "__pow__", "2 ** x": T + "__rpow__", "-x": T + "neg",
-    "x @ x": T + "matmul", "x == x": T + "__eq__", "x < 1": T + "lt", "abs(x)": T + "abs", "x[0]": T + "__getitem__", "x[i]": T + "__getitem__",
-    "x.__setitem__(0, 1.0)": T + "__setitem__", "x.sum()": T + "sum", "x.sum(0)": T + "sum", "torch.sum(x)": "torch.sum",
-    "torch.sum(x, 0)": "torch.sum", "x.max(0)": T + "max", "torch.max(x, x)": "torch.max", "x.view(4)": T + "view", "x.size()": T + "size",
-    "x.dim()": T + "dim", "len(x)": T + "__len__", "x.numel()": T + "numel", "torch.numel(x)": "torch.numel", "x.stride()": T + "stride",
-    "x.is_contiguous()": T + "is_contiguous", "x.detach()": T + "detach", "torch.detach(x)": "torch.detach", "x.tolist()": T + "tolist",
-    "x.numpy()": T + "numpy", "repr(x)": T + "__repr__", "x.to(torch.float64)": T + "to", "x.float()": T + "float", "x.cpu()": T + "cpu",
-    "x.requires_grad_()": T + "requires_grad_", "x.relu()": T + "relu", "torch.relu(x)": "torch.relu", "F.relu(x)": "torch.nn.functional.relu",
+    "x + 1": T + "add", "1 + x": T + "add", "x.add(1)": T + "add", "torch.add(x, 1)": "torch.add",
+    "x.add_(1)": T + "add_", "x - 1": T + "sub", "1 - x": T + "__rsub__", "x / 2": T + "div",
+    "x // 2": T + "__floordiv__", "x ** 2": T + "__pow__", "2 ** x": T + "__rpow__", "-x": T + "neg",
+    "x @ x": T + "matmul", "x == x": T + "__eq__", "x < 1": T + "lt", "abs(x)": T + "abs", "x[0]": T + "__getitem__",
+    "x[i]": T + "__getitem__", "x.__setitem__(0, 1.0)": T + "__setitem__", "x.sum()": T + "sum", "x.sum(0)": T + "sum",
+    "torch.sum(x)": "torch.sum", "torch.sum(x, 0)": "torch.sum", "x.max(0)": T + "max", "torch.max(x, x)": "torch.max",
+    "x.view(4)": T + "view", "x.size()": T + "size", "x.dim()": T + "dim", "len(x)": T + "__len__",
+    "x.numel()": T + "numel", "torch.numel(x)": "torch.numel", "x.stride()": T + "stride",
+    "x.is_contiguous()": T + "is_contiguous", "x.detach()": T + "detach", "torch.detach(x)": "torch.detach",
+    "x.tolist()": T + "tolist", "x.numpy()": T + "numpy", "repr(x)": T + "__repr__", "x.to(torch.float64)": T + "to",
+    "x.float()": T + "float", "x.cpu()": T + "cpu", "x.requires_grad_()": T + "requires_grad_", "x.relu()": T + "relu",
+    "torch.relu(x)": "torch.relu", "F.relu(x)": "torch.nn.functional.relu",
     "F.dropout(x)": "torch.nn.functional.dropout", "F.layer_norm(x, (2,))": "torch.nn.functional.layer_norm",
-    "F.conv2d(y, y)": "torch.nn.functional.conv2d", "x.split(1)": T + "split", "torch.split(x, 1)": "torch.functional.split",
-    "torch.einsum('ij,jk', x, x)": "torch.functional.einsum", "x.fill_(1.0)": T + "fill_", "torch.norm(x)": "torch.functional.norm",
-    "x.norm()": T + "norm", "x.std()": T + "std", "x.clamp(0, 1)": T + "clamp", "1.0 in x": T + "__contains__", "x.backward": None,
+    "F.conv2d(y, y)": "torch.nn.functional.conv2d", "x.split(1)": T + "split",
+    "torch.split(x, 1)": "torch.functional.split", "torch.einsum('ij,jk', x, x)": "torch.functional.einsum",
+    "x.fill_(1.0)": T + "fill_", "torch.norm(x)": "torch.functional.norm", "x.norm()": T + "norm", "x.std()": T + "std",
+    "x.clamp(0, 1)": T + "clamp", "1.0 in x": T + "__contains__", "x.backward": None,
     "x.__reversed__()": T + "__reversed__", "torch.linalg.norm(x)": "torch.linalg.norm", "torch.ones(2)": "torch.ones",
 }  # fmt: skip
-PROPERTIES = ("shape", "dtype", "device", "layout", "grad", "requires_grad", "is_leaf", "grad_fn", "data", "ndim", "is_cuda", "is_sparse", "is_meta",
-              "T", "mT", "H", "real", "itemsize", "nbytes", "_version", "_base", "is_cpu", "output_nr", "retains_grad", "is_quantized")  # fmt: skip
+PROPERTIES = ("shape", "dtype", "device", "layout", "grad", "requires_grad", "is_leaf", "grad_fn", "data", "ndim",
+    "is_cuda", "is_sparse", "is_meta",
+              "T", "mT", "H", "real", "itemsize", "nbytes", "_version", "_base", "is_cpu", "output_nr", "retains_grad",
+              "is_quantized")  # fmt: skip
 
 
 @pytest.mark.parametrize("text", CALLS)
 def test_calls(torch, overrides, text):
-    scope = {"torch": torch, "F": torch.nn.functional, "x": torch.ones(2, 2), "i": torch.tensor([0]), "y": torch.ones(1, 1, 2, 2)}
+    scope = {"torch": torch, "F": torch.nn.functional, "x": torch.ones(2, 2), "i": torch.tensor([0]),
+        "y": torch.ones(1, 1, 2, 2)}
     log = []
     with logging_mode(overrides, log):
         eval(text, scope)
@@ -92,7 +101,8 @@ def test_functions_and_methods_are_told_apart(torch):
     x, like, sub = torch.ones(2), Like(), torch.ones(2).as_subclass(Sub)
     assert torch.add(x, like) == "function" and torch.add(like, 1) == "function"
     assert x.add(like) == "method" and x + like == "method" and like not in handled
-    assert torch.add(sub, 1) == "function" and sub.add(1) == "method" and sub + 1 == "method" and torch.add(x, sub) == "function"
+    assert (torch.add(sub, 1) == "function" and sub.add(1) == "method" and sub + 1 == "method"
+        and torch.add(x, sub) == "function")
 
 
 def test_a_mode_can_answer_for_a_property(torch, overrides):

@@ -24,7 +24,8 @@ def function(torch, body, result="x * 2", **more):
 @pytest.mark.parametrize("wanted", [True, False])
 @pytest.mark.parametrize(
     "mark, text",
-    [("mark_dirty", "mark_dirty can only accept variables, but argument"), ("mark_non_differentiable", "only accepts variable arguments")],
+    [("mark_dirty", "mark_dirty can only accept variables, but argument"),
+        ("mark_non_differentiable", "only accepts variable arguments")],
 )
 def test_marks_are_looked_at_after_forward(torch, mark, text, wanted):
     for what in ("3", "None", "[x]", "x, 's'"):
@@ -47,7 +48,8 @@ def test_what_was_no_input_cannot_be_dirty(torch):
     for result in ("x[0]", "x.unbind(0)[0]", "x.expand(2, 2)"):
         f, _ = function(torch, "ctx.mark_dirty(o)", result)
         for x in (leaf, leaf.clone()):
-            with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation"):
+            with pytest.raises(RuntimeError,
+                    match="a leaf Variable that requires grad has been used in an in-place operation"):
                 f.apply(x)
     for result, marked in (("(x * 2).view(-1)", "o"), ("((x * 2).view(-1), x * 2)", "o[0]")):
         f, _ = function(torch, f"ctx.mark_dirty({marked})", result)
@@ -91,7 +93,8 @@ def test_gradients_that_nobody_asks_for_must_fit_too(torch):
             return g[:2], g
 
     x, y = torch.ones(2, 3, requires_grad=True), torch.ones(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"Function TwoBackward returned an invalid gradient at index 0 - got \[2\] but expected shape compatible"):
+    with pytest.raises(RuntimeError, match=r"Function TwoBackward returned an invalid gradient at index 0 - got \[2\] "
+            r"but expected shape compatible"):
         torch.autograd.grad(Two.apply(x, y).sum(), y)
     out = Two.apply(x, y)
     with pytest.raises(RuntimeError, match="Function TwoBackward returned an invalid gradient at index 0"):
@@ -165,8 +168,10 @@ def test_what_jvp_must_do_to_tangents(torch):
     with fwad.dual_level():
         for tangent, jvp, text in [
             (torch.ones(2), lambda ctx, t: t * 2, "is not modifying the forward mode gradients inplace"),
-            (torch.ones(2), lambda ctx, t: t.mul_(2).clone(), "is not modifying the forward mode gradients inplace"),  # a new tensor has no writes
-            (torch.ones(1).expand(2), lambda ctx, t: t * 2, "is not returning the forward mode gradients as-is"),  # written when copied
+            # a new tensor has no writes
+            (torch.ones(2), lambda ctx, t: t.mul_(2).clone(), "is not modifying the forward mode gradients inplace"),
+            # written when copied
+            (torch.ones(1).expand(2), lambda ctx, t: t * 2, "is not returning the forward mode gradients as-is"),
         ]:
             f, _ = function(torch, "x.mul_(2); ctx.mark_dirty(x)", "x", jvp=jvp)
             with pytest.raises(RuntimeError, match=text):
@@ -182,7 +187,8 @@ def test_what_jvp_must_do_to_tangents(torch):
                 return t * 2
 
         x, dual = torch.ones(2), fwad.make_dual(torch.ones(2), torch.ones(2))
-        out = First.apply(x, dual)  # the argument that it is a view of has no tangent, which the result's could be a view of
+        # the argument that it is a view of has no tangent, which the result's could be a view of
+        out = First.apply(x, dual)
         assert fwad.unpack_dual(out).tangent.tolist() == [2.0, 2.0]
         with pytest.raises(RuntimeError, match="the jvp is not returning a view"):
             First.apply(dual, dual)

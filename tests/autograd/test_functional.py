@@ -52,7 +52,8 @@ def test_hessian(torch):
     assert torch.allclose(table[0][0], torch.diag(6 * x) * (y**2).sum())
     assert torch.allclose(table[0][1][:, :, 0], torch.outer(3 * x**2, 2 * y[:, 0]))
     assert table[1][0].shape == (2, 1, 3)
-    assert torch.allclose(torch.autograd.functional.hessian(lambda x: x.prod(), x, vectorize=True)[0], torch.tensor([0.0, 3.0, 2.0]))
+    assert torch.allclose(torch.autograd.functional.hessian(lambda x: x.prod(), x, vectorize=True)[0],
+        torch.tensor([0.0, 3.0, 2.0]))
 
 
 def test_products_agree_with_the_matrices(torch):
@@ -90,7 +91,8 @@ def test_vectors_are_checked(torch):
     x, y = inputs(torch)
     with pytest.raises(RuntimeError, match="v is a tuple of invalid length: should be 2 but got 1"):
         f.jvp(two, (x, y), (x,))
-    with pytest.raises(RuntimeError, match=r"Entry 1 in v has invalid size: should be torch.Size\(\[2, 1\]\) but got torch.Size\(\[3\]\)"):
+    with pytest.raises(RuntimeError,
+            match=r"Entry 1 in v has invalid size: should be torch.Size\(\[2, 1\]\) but got torch.Size\(\[3\]\)"):
         f.jvp(two, (x, y), (x, x))
     with pytest.raises(RuntimeError, match="The given v should contain a single Tensor"):
         f.vjp(lambda x: x * 2, x, (x, x))
@@ -100,7 +102,8 @@ def test_types_are_checked(torch):
     f = torch.autograd.functional
     with pytest.raises(TypeError, match="The inputs given to jacobian must be either a Tensor or a tuple of Tensors"):
         f.jacobian(lambda x: x, 1.0)
-    with pytest.raises(TypeError, match="The outputs of the user-provided function given to vjp must be either a Tensor"):
+    with pytest.raises(TypeError,
+            match="The outputs of the user-provided function given to vjp must be either a Tensor"):
         f.vjp(lambda x: 1.0, torch.ones(1))
     with pytest.raises(RuntimeError, match="should return a single Tensor"):
         f.vhp(lambda x: (x.sum(),), torch.ones(1))
@@ -158,8 +161,9 @@ def test_under_no_grad(torch):
 
 FUNCTIONS = {
     "one": (lambda x: x.exp().sum(0), 1), "several inputs": (lambda x, y: x.sum() * y, 2),
-    "several outputs": (lambda x: (x * x.sum(), x[:1].sin()), 1), "both": (lambda x, y: (x.sum() * y, (x * 2).exp()), 2),
-    "unrelated": (lambda x, y: (x * 1, (y * 2).sum()), 2), "scalar": (lambda x: x.prod(), 1),
+    "several outputs": (lambda x: (x * x.sum(), x[:1].sin()), 1),
+    "both": (lambda x, y: (x.sum() * y, (x * 2).exp()), 2), "unrelated": (lambda x, y: (x * 1, (y * 2).sum()), 2),
+    "scalar": (lambda x: x.prod(), 1),
 }  # fmt: skip
 
 
@@ -186,7 +190,8 @@ def compare(torch, found, expected):
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
 def test_vectorized_hessians(torch, strategy):
     x, y = torch.rand(3, dtype=torch.float64), torch.rand(2, dtype=torch.float64)
-    for f, inputs in ((lambda x: x.pow(3).sum(), x), (lambda x, y: (x.sum() * y.sin()).sum(), (x, y)), (lambda x: (x * 2).sum(), x)):
+    for f, inputs in ((lambda x: x.pow(3).sum(), x), (lambda x, y: (x.sum() * y.sin()).sum(), (x, y)),
+            (lambda x: (x * 2).sum(), x)):
         found = torch.autograd.functional.hessian(f, inputs, vectorize=True, outer_jacobian_strategy=strategy)
         compare(torch, found, torch.autograd.functional.hessian(f, inputs))
 
@@ -194,8 +199,10 @@ def test_vectorized_hessians(torch, strategy):
 def test_vectorized_jacobians_can_be_differentiated(torch):
     x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     jacobian, hessian = torch.autograd.functional.jacobian, torch.autograd.functional.hessian
-    assert torch.autograd.gradcheck(lambda x: jacobian(lambda z: z.exp() * z.sum(), x, create_graph=True, vectorize=True), x)
-    assert torch.autograd.gradcheck(lambda x: hessian(lambda z: z.pow(3).prod(), x, create_graph=True, vectorize=True), x)
+    assert torch.autograd.gradcheck(
+        lambda x: jacobian(lambda z: z.exp() * z.sum(), x, create_graph=True, vectorize=True), x)
+    assert torch.autograd.gradcheck(lambda x: hessian(lambda z: z.pow(3).prod(), x, create_graph=True, vectorize=True),
+        x)
 
 
 def test_what_does_not_go_together(torch):
@@ -222,8 +229,9 @@ def test_answers_have_the_class_of_the_inputs(torch):
     x, v = torch.rand(3).as_subclass(Mine), torch.ones(3)
     functional = torch.autograd.functional
     for found in (
-        functional.jacobian(torch.exp, x), functional.jacobian(torch.exp, x, vectorize=True), functional.hessian(lambda x: x.exp().sum(), x),
-        functional.jvp(torch.exp, x, v)[1], functional.hvp(lambda x: x.exp().sum(), x, v)[1],
+        functional.jacobian(torch.exp, x), functional.jacobian(torch.exp, x, vectorize=True),
+        functional.hessian(lambda x: x.exp().sum(), x), functional.jvp(torch.exp, x, v)[1],
+        functional.hvp(lambda x: x.exp().sum(), x, v)[1],
     ):  # fmt: skip
         assert type(found) is Mine
 
@@ -248,7 +256,8 @@ def test_a_square_can_be_differentiated_twice_with_a_graph(torch, name):
 
 
 def test_hessian_of_a_square_with_a_graph(torch):
-    h = torch.autograd.functional.hessian(lambda x: (x**2).sum(), torch.tensor([1.0, 2.0]), create_graph=True, strict=True)
+    h = torch.autograd.functional.hessian(lambda x: (x**2).sum(), torch.tensor([1.0, 2.0]), create_graph=True,
+        strict=True)
     assert h.tolist() == [[2.0, 0.0], [0.0, 2.0]] and h.requires_grad
 
 
@@ -269,7 +278,8 @@ def test_what_structures_forward_mode_gives(torch):
     x, y = torch.ones(2), torch.ones(2)
     rows = functional.jacobian(lambda x, y: (x * y, x.sum()), (x, y), vectorize=True, strategy="forward-mode")
     assert type(rows) is list and [type(row) for row in rows] == [list, list]
-    rows = functional.hessian(lambda x, y: (x**3 * y).sum(), (x, y), vectorize=True, outer_jacobian_strategy="forward-mode")
+    rows = functional.hessian(lambda x, y: (x**3 * y).sum(), (x, y), vectorize=True,
+        outer_jacobian_strategy="forward-mode")
     assert type(rows) is list and rows[0][0].diagonal().tolist() == [6.0, 6.0]
 
 
@@ -299,7 +309,8 @@ def test_vectors_fit(torch, name):
         with pytest.raises((RuntimeError, TypeError)):
             call(lambda x: x.pow(3).sum() if name != "vjp" else x.pow(3), x, wrong)
     for wrong in (3, None, [x], (x, 3)):
-        with pytest.raises(TypeError, match=f"The inputs given to {name} must be either a Tensor or a tuple of Tensors"):
+        with pytest.raises(TypeError,
+                match=f"The inputs given to {name} must be either a Tensor or a tuple of Tensors"):
             call(lambda *x: x[0].sum(), wrong)
     with pytest.raises(TypeError, match=f"The outputs of the user-provided function given to {name} must be either"):
         call(lambda x: 3, torch.ones(1))
@@ -309,7 +320,8 @@ def test_vectors_fit(torch, name):
 def test_inputs_are_tensors(torch, name):
     call = getattr(torch.autograd.functional, name)
     for wrong in (3, None, [torch.ones(1)], (torch.ones(1), 3)):
-        with pytest.raises(TypeError, match=f"The inputs given to {name} must be either a Tensor or a tuple of Tensors"):
+        with pytest.raises(TypeError,
+                match=f"The inputs given to {name} must be either a Tensor or a tuple of Tensors"):
             call(lambda *x: x[0].sum(), wrong)
 
 
@@ -317,7 +329,8 @@ def test_inputs_are_tensors(torch, name):
 def test_one_number_is_needed(torch, name):
     call = getattr(torch.autograd.functional, name)
     v = () if name == "hessian" else (torch.ones(2),)
-    with pytest.raises(RuntimeError, match=f"The Tensor returned by the function given to {name} should contain a single element"):
+    with pytest.raises(RuntimeError,
+            match=f"The Tensor returned by the function given to {name} should contain a single element"):
         call(lambda x: x * 2, torch.ones(2), *v)
     with pytest.raises(RuntimeError, match=f"The function given to {name} should return a single Tensor"):
         call(lambda x: (x.sum(), x.sum()), torch.ones(2), *v)

@@ -45,9 +45,11 @@ def test_complex(torch, fast):
 
 @pytest.mark.parametrize("fast", [False, True])
 def test_a_wrong_gradient_is_shown(torch, fast):
-    with pytest.raises(torch.autograd.gradcheck.__globals__["GradcheckError"], match="Jacobian mismatch for output 0 with respect to input 0"):
+    with pytest.raises(torch.autograd.gradcheck.__globals__["GradcheckError"],
+            match="Jacobian mismatch for output 0 with respect to input 0"):
         torch.autograd.gradcheck(halved(torch), doubles(torch, 1.0, 2.0), fast_mode=fast)
-    assert torch.autograd.gradcheck(halved(torch), doubles(torch, 1.0, 2.0), fast_mode=fast, raise_exception=False) is False
+    assert (torch.autograd.gradcheck(halved(torch), doubles(torch, 1.0, 2.0), fast_mode=fast,
+        raise_exception=False) is False)
 
 
 def test_a_wrong_complex_gradient_says_which_part(torch):
@@ -61,7 +63,8 @@ def test_a_wrong_complex_gradient_says_which_part(torch):
         def backward(ctx, g):
             return g * 2 * ctx.saved_tensors[0]
 
-    with pytest.raises(RuntimeError, match="While considering the imaginary part of complex outputs only, Jacobian mismatch"):
+    with pytest.raises(RuntimeError,
+            match="While considering the imaginary part of complex outputs only, Jacobian mismatch"):
         torch.autograd.gradcheck(Unconjugated.apply, doubles(torch, 1 + 2j, dtype=torch.complex128))
 
 
@@ -261,7 +264,8 @@ def test_an_undefined_gradient_reaches_tensor_hooks(torch, fast):
 def test_two_outputs_one_undefined(torch, fast):
     x, y = doubles(torch, 1.0, 2.0), doubles(torch, 3.0, 4.0)
     assert torch.autograd.gradcheck(lambda x, y: (x * y, x + y, torch.complex(x, y)), (x, y), fast_mode=fast)
-    assert torch.autograd.gradcheck(lambda z: (z, torch.real(z)), doubles(torch, 1 + 1j, dtype=torch.complex128), fast_mode=fast)
+    assert torch.autograd.gradcheck(lambda z: (z, torch.real(z)), doubles(torch, 1 + 1j, dtype=torch.complex128),
+        fast_mode=fast)
 
 
 @both_modes
@@ -327,9 +331,11 @@ def test_forward_mode(torch, fast):
     z, w = (doubles(torch, 1 + 2j, 0.3 - 1j, dtype=torch.complex128) for _ in range(2))
     for x, y in (reals, (z, reals[1]), (z, w)):
         assert torch.autograd.gradcheck(lambda x, y: (x + y, y), (x, y), check_forward_ad=True, fast_mode=fast)
-        with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 0 with respect to input 1"):
+        with pytest.raises(RuntimeError,
+                match="Jacobian computed with forward mode mismatch for output 0 with respect to input 1"):
             torch.autograd.gradcheck(spoilt, (x, y), check_forward_ad=True, fast_mode=fast)
-    assert torch.autograd.gradcheck(lambda x: torch.view_as_real(torch.resolve_conj(x * 1j)), reals[0], check_forward_ad=True, fast_mode=fast)
+    assert torch.autograd.gradcheck(lambda x: torch.view_as_real(torch.resolve_conj(x * 1j)), reals[0],
+        check_forward_ad=True, fast_mode=fast)
     assert torch.autograd.gradgradcheck(lambda x: x.sin() * x, reals[0], check_fwd_over_rev=True, fast_mode=fast)
     with pytest.raises(RuntimeError, match="Numerical gradient for function expected to be zero|mismatch"):
         torch.autograd.gradcheck(lambda x: x.detach() * 1, reals[0], check_forward_ad=True, fast_mode=fast)
@@ -357,7 +363,8 @@ def test_how_often_tangents_are_asked_for(torch, both):
     for undefined, batched in ((False, False), (True, False), (True, True)):
         calls.clear()
         assert torch.autograd.gradcheck(
-            Twice.apply, (x, y), check_forward_ad=True, check_backward_ad=False, check_undefined_grad=undefined, check_batched_forward_grad=batched
+            Twice.apply, (x, y), check_forward_ad=True, check_backward_ad=False, check_undefined_grad=undefined,
+            check_batched_forward_grad=batched
         )
         found.append(len(calls))
     assert found == ([2, 6, 12] if both else [1, 2, 5])
@@ -387,7 +394,8 @@ def test_only_the_modes_asked_for_are_run(torch, forward, backward, fast):
             return 2 * t
 
     x = doubles(torch, 1.0, 2.0)
-    options = {"check_forward_ad": forward, "check_backward_ad": backward, "check_undefined_grad": backward, "fast_mode": fast}
+    options = {"check_forward_ad": forward, "check_backward_ad": backward, "check_undefined_grad": backward,
+        "fast_mode": fast}
     for fails in ((False, False), (True, False), (False, True), (True, True)):
         if not (forward or backward):
             with pytest.raises(AssertionError, match="Expected at least one of"):
@@ -401,7 +409,8 @@ def test_only_the_modes_asked_for_are_run(torch, forward, backward, fast):
 
 def test_batched_tangents(torch):
     x = doubles(torch, 1.0, 2.0)
-    options = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": False, "check_batched_forward_grad": True}
+    options = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": False,
+        "check_batched_forward_grad": True}
     assert torch.autograd.gradcheck(lambda a, b: (a.clone(), a + b), (x, 1), **options)
     assert torch.autograd.gradcheck(lambda a, b: a.clone(), (x, x.clone()), **options)
 
@@ -438,7 +447,8 @@ def test_sparse_inputs(torch, fast, masked):
     assert check(lambda s: torch.sum(s), (whole,), masked=masked, fast_mode=fast)
     assert check(lambda s: s.to_dense(masked_grad=masked).sin(), (sparse(torch, 3),), masked=masked, fast_mode=fast)
     x = torch.rand(2, 2, dtype=torch.float64, requires_grad=True)
-    assert check(lambda x, s: x * s.coalesce().to_dense(masked_grad=masked), (x, sparse(torch, 2, 2)), masked=masked, fast_mode=fast)
+    assert check(lambda x, s: x * s.coalesce().to_dense(masked_grad=masked), (x, sparse(torch, 2, 2)), masked=masked,
+        fast_mode=fast)
 
 
 def test_gradients_of_elements_that_are_not_stored(torch):
@@ -486,7 +496,8 @@ def test_sparse_gradients_have_the_right_kind(torch, fast):
         return y
 
     with pytest.raises(RuntimeError, match="backward not multiplied by grad_output"):
-        check(nudged_dense, (torch.ones(1, dtype=torch.float64, requires_grad=True).to_sparse(),), atol=1e-1, masked=True, fast_mode=fast)
+        check(nudged_dense, (torch.ones(1, dtype=torch.float64, requires_grad=True).to_sparse(),), atol=1e-1,
+            masked=True, fast_mode=fast)
     with pytest.raises(RuntimeError, match="backward not multiplied by grad_output"):
         check(nudged(torch), (doubles(torch, 1.0),), atol=1e-1, fast_mode=fast)
 
@@ -606,7 +617,8 @@ def test_verdict_precision():
 def test_verdict_non_deterministic():
     import wengert as ours
 
-    assert verdict(lambda x: ours.nn.functional.dropout(x, 0.5), doubles(ours, *[1.0] * 8)).verdict == "non-deterministic"
+    assert (
+        verdict(lambda x: ours.nn.functional.dropout(x, 0.5), doubles(ours, *[1.0] * 8)).verdict == "non-deterministic")
 
 
 def test_verdict_wrong_at_a_kink_is_wrong():
@@ -663,7 +675,8 @@ def test_outputs_that_change_when_inputs_move(torch, change, words):
 @both_modes
 def test_a_single_number(torch, fast):
     x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(torch.sin, x, fast_mode=fast) and torch.autograd.gradgradcheck(torch.sin, x, fast_mode=fast)
+    assert (torch.autograd.gradcheck(torch.sin, x, fast_mode=fast)
+        and torch.autograd.gradgradcheck(torch.sin, x, fast_mode=fast))
 
 
 @both_modes
@@ -677,11 +690,15 @@ def test_what_cannot_be_checked_together(torch):
     first, second = torch.autograd.gradcheck, torch.autograd.gradgradcheck
     for check, more, words in (
         (first, {"check_backward_ad": False}, "at least one of check_forward_ad or check_backward_ad"),
-        (first, {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True}, "requires check_backward_ad to be True"),
+        (first, {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True},
+            "requires check_backward_ad to be True"),
         (first, {"check_batched_forward_grad": True}, "requires check_forward_ad to be True"),
         (second, {"check_rev_over_rev": False}, "at least one of check_fwd_over_rev or check_rev_over_rev"),
-        (second, {"check_rev_over_rev": False, "check_fwd_over_rev": True}, "check_undefined_grad=True requires check_rev_over_rev"),
-        (second, {"check_rev_over_rev": False, "check_fwd_over_rev": True, "check_undefined_grad": False, "check_batched_grad": True},
+        (second, {"check_rev_over_rev": False, "check_fwd_over_rev": True},
+            "check_undefined_grad=True requires check_rev_over_rev"),
+        (second,
+            {"check_rev_over_rev": False, "check_fwd_over_rev": True, "check_undefined_grad": False,
+                "check_batched_grad": True},
          "check_batched_grad=True requires check_rev_over_rev"),
     ):  # fmt: skip
         with pytest.raises(AssertionError, match=words):

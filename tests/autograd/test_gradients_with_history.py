@@ -1,4 +1,6 @@
-"""Which gradients taken with ``create_graph=True`` can be differentiated again: those of PyTorch, also where the answer is zero."""
+"""Which gradients taken with ``create_graph=True`` can be differentiated again: those of PyTorch, also where the answer
+is zero.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ def gradient(torch, f, *values):
 @pytest.mark.parametrize(
     "name, options",
     [
-        ("relu", {}), ("relu6", {}), ("leaky_relu", {"negative_slope": 0.1}), ("hardtanh", {}), ("threshold", {"threshold": 0.0, "value": 1.0}),
-        ("hardshrink", {}), ("softshrink", {}),
+        ("relu", {}), ("relu6", {}), ("leaky_relu", {"negative_slope": 0.1}), ("hardtanh", {}),
+        ("threshold", {"threshold": 0.0, "value": 1.0}), ("hardshrink", {}), ("softshrink", {}),
     ],
 )  # fmt: skip
 def test_straight_pieces_have_a_second_derivative_of_zero(torch, name, options):
@@ -110,7 +112,8 @@ def test_a_convolution_with_a_constant_has_gradients_with_history(torch, name):
 
 
 def test_all_gradients_of_a_convolution_lead_to_input_and_weight(torch):
-    x, w, b = image(torch, 1, 2, 3, 3).requires_grad_(), image(torch, 2, 2, 2, 2).requires_grad_(), torch.zeros(2, dtype=torch.float64)
+    x, w, b = (image(torch, 1, 2, 3, 3).requires_grad_(), image(torch, 2, 2, 2, 2).requires_grad_(),
+        torch.zeros(2, dtype=torch.float64))
     y = torch.nn.functional.conv2d(x, w, b.requires_grad_())
     grads = torch.autograd.grad((y * y).sum() / 2, (x, w, b), create_graph=True)
     for g in torch.autograd.grad(y.sum(), (x, w, b), create_graph=True):
@@ -152,7 +155,8 @@ ONE_STEP = {
     "softmax": (lambda torch, x: torch.softmax(x, 0), "SoftmaxBackwardDataBackward0", "SoftmaxBackward0"),
     "log_softmax": (lambda torch, x: torch.log_softmax(x, 0), "LogSoftmaxBackwardDataBackward0", "LogSoftmaxBackward0"),
     "gelu": (lambda torch, x: torch.nn.functional.gelu(x), "GeluBackwardBackward0", "AccumulateGrad"),
-    "gelu by tanh": (lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"), "GeluBackwardBackward0", "AccumulateGrad"),
+    "gelu by tanh": (lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"), "GeluBackwardBackward0",
+        "AccumulateGrad"),
     "softplus": (lambda torch, x: torch.nn.functional.softplus(x), "SoftplusBackwardBackward0", "AccumulateGrad"),
     "elu": (lambda torch, x: torch.nn.functional.elu(x), "EluBackwardBackward0", "AccumulateGrad"),
     "logsigmoid": (lambda torch, x: torch.nn.functional.logsigmoid(x), "LogSigmoidBackwardBackward0", "AccumulateGrad"),
@@ -231,13 +235,17 @@ def test_rows_of_a_hessian(torch):
 
 
 NORMS = {
-    "layer_norm": (lambda torch, x, w, b: torch.nn.functional.layer_norm(x, (4,), w, b), "NativeLayerNormBackwardBackward0", "v x - - w b"),
+    "layer_norm": (lambda torch, x, w, b: torch.nn.functional.layer_norm(x, (4,), w, b),
+        "NativeLayerNormBackwardBackward0", "v x - - w b"),
     "a row of layer_norm": (
-        lambda torch, x, w, b: torch.nn.functional.layer_norm(x[0], (4,), w, b), "NativeLayerNormBackwardBackward0", "v ? - - w b",
+        lambda torch, x, w, b: torch.nn.functional.layer_norm(x[0], (4,), w, b), "NativeLayerNormBackwardBackward0",
+        "v ? - - w b",
     ),
-    "batch_norm": (lambda torch, x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, True), "NativeBatchNormBackwardBackward0", "v x w - -"),
+    "batch_norm": (lambda torch, x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, True),
+        "NativeBatchNormBackwardBackward0", "v x w - -"),
     "fixed batch_norm": (
-        lambda torch, x, w, b: torch.nn.functional.batch_norm(x, torch.ones(4, dtype=x.dtype), torch.full((4,), 2.0, dtype=x.dtype), w, b),
+        lambda torch, x, w, b: torch.nn.functional.batch_norm(x, torch.ones(4, dtype=x.dtype),
+            torch.full((4,), 2.0, dtype=x.dtype), w, b),
         "NativeBatchNormBackwardBackward0", "v x w - -",
     ),
 }  # fmt: skip
@@ -245,7 +253,8 @@ NORMS = {
 
 def normalised(torch, name):
     f, node, edges = NORMS[name]
-    x, w, b = image(torch, 3, 4).requires_grad_(), image(torch, 4).add(2).requires_grad_(), image(torch, 4).requires_grad_()
+    x, w, b = (image(torch, 3, 4).requires_grad_(), image(torch, 4).add(2).requires_grad_(),
+        image(torch, 4).requires_grad_())
     y = f(torch, x, w, b)
     v = image(torch, *y.shape).sin().requires_grad_()
     return f, node, edges.split(), (x, w, b, v), torch.autograd.grad(y, (x, w, b), v, create_graph=True)
@@ -276,7 +285,8 @@ def test_second_derivatives_of_a_normalisation(torch, name, which):
 
 def test_a_gradient_that_is_what_came_in_still_has_its_history(torch):
     b, v = torch.zeros(4, requires_grad=True), torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
-    (g,) = torch.autograd.grad(torch.nn.functional.layer_norm(torch.arange(4.0), (4,), torch.ones(4), b), b, v, create_graph=True)
+    (g,) = torch.autograd.grad(torch.nn.functional.layer_norm(torch.arange(4.0), (4,), torch.ones(4), b), b, v,
+        create_graph=True)
     for create_graph in (True, False):
         (h,) = torch.autograd.grad((g * g).sum(), v, retain_graph=True, create_graph=create_graph)
         assert h.tolist() == [2.0, 4.0, 6.0, 8.0]
@@ -292,7 +302,8 @@ def test_the_gradient_of_a_loss_is_one_step(torch, name, options, reduction):
     def loss(a, b):
         return getattr(torch.nn.functional, name)(a, b, reduction=reduction, **options)
 
-    v = image(torch, 3, 4).requires_grad_() if reduction == "none" else torch.tensor(2.0, dtype=a.dtype, requires_grad=True)
+    v = (image(torch, 3, 4).requires_grad_() if reduction == "none"
+        else torch.tensor(2.0, dtype=a.dtype, requires_grad=True))
     node = "".join(part.capitalize() for part in name.split("_")) + "BackwardBackward0"
     for g, order in zip(torch.autograd.grad(loss(a, b), (a, b), v, create_graph=True), ((v, a, b), (v, b, a))):
         assert g.grad_fn.name() == node
@@ -313,7 +324,8 @@ def test_the_gradient_of_a_gated_unit_is_one_step(torch, dim):
     x = image(torch, 4, 2).requires_grad_()
     v = torch.nn.functional.glu(x, dim).detach().cos().requires_grad_()
     (g,) = torch.autograd.grad(torch.nn.functional.glu(x, dim), x, v, create_graph=True)
-    assert g.grad_fn.name() == "GluBackwardBackward0" and [n.variable is t for (n, _), t in zip(g.grad_fn.next_functions, (v, x))] == [True, True]
+    assert (g.grad_fn.name() == "GluBackwardBackward0"
+        and [n.variable is t for (n, _), t in zip(g.grad_fn.next_functions, (v, x))] == [True, True])
     f = lambda x, v: torch.autograd.grad(torch.nn.functional.glu(x, dim), x, v, create_graph=True)[0]  # noqa: E731
     assert torch.autograd.gradcheck(f, (x, v)) and torch.autograd.gradgradcheck(f, (x, v))
 
@@ -323,4 +335,5 @@ def test_third_derivatives_of_a_normalisation(name):
     import wengert
 
     f, _, _, (x, w, b, v), _ = normalised(wengert, name)
-    assert wengert.autograd.gradgradcheck(lambda x, w, v: wengert.autograd.grad(f(wengert, x, w, b), (x, w), v, create_graph=True), (x, w, v))
+    assert wengert.autograd.gradgradcheck(
+        lambda x, w, v: wengert.autograd.grad(f(wengert, x, w, b), (x, w), v, create_graph=True), (x, w, v))

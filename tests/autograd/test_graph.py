@@ -57,10 +57,12 @@ def test_names(torch):
     written = x.clone()
     written[0] = 3.0
     names = {
-        "AddBackward0": x + 1, "SubBackward0": x - x, "MulBackward0": x * x, "DivBackward0": x / 2, "PowBackward0": x**2, "NegBackward0": -x,
-        "RsubBackward1": 1 - x, "SumBackward0": x.sum(), "SumBackward1": x.sum(0), "MeanBackward0": x.mean(), "CloneBackward0": x.clone(),
-        "ViewBackward0": x.view(2, 1), "ReshapeAliasBackward0": None, "SelectBackward0": x[0], "SliceBackward0": x[:1],
-        "torch::autograd::CopySlices": written, "torch::autograd::NotImplemented": x // x, "torch::autograd::CopyBackwards": x.clone().copy_(x),
+        "AddBackward0": x + 1, "SubBackward0": x - x, "MulBackward0": x * x, "DivBackward0": x / 2,
+        "PowBackward0": x**2, "NegBackward0": -x, "RsubBackward1": 1 - x, "SumBackward0": x.sum(),
+        "SumBackward1": x.sum(0), "MeanBackward0": x.mean(), "CloneBackward0": x.clone(), "ViewBackward0": x.view(2, 1),
+        "ReshapeAliasBackward0": None, "SelectBackward0": x[0], "SliceBackward0": x[:1],
+        "torch::autograd::CopySlices": written, "torch::autograd::NotImplemented": x // x,
+        "torch::autograd::CopyBackwards": x.clone().copy_(x),
     }  # fmt: skip
     for name, t in names.items():
         assert t is None or t.grad_fn.name() == name
@@ -91,7 +93,8 @@ def test_sequence_numbers_grow(torch):
 def test_what_a_node_knows_of_its_outputs(torch):
     x = torch.ones(2, 3, requires_grad=True)
     (kind,) = (x * 2).grad_fn._input_metadata
-    assert list(kind.shape) == [2, 3] and kind.dtype == torch.float32 and kind.device == torch.device("cpu") and not kind.is_nested_tensor
+    assert (list(kind.shape) == [2, 3] and kind.dtype == torch.float32 and kind.device == torch.device("cpu")
+        and not kind.is_nested_tensor)
     first, second = torch.var_mean(x, dim=0)[0].grad_fn._input_metadata
     assert list(first.shape) == list(second.shape) == [3]
 
@@ -128,7 +131,8 @@ def test_edges(torch):
     assert isinstance(edge, tuple) and isinstance(edge, torch.autograd.graph.GradientEdge)
     assert edge.node is b.grad_fn and edge.output_nr == 1 and edge[:2] == (b.grad_fn, 1) and edge == edge_of(torch, b)
     assert torch.autograd.graph.GradientEdge(a.grad_fn, 0) == edge_of(torch, a)
-    with pytest.raises(RuntimeError, match="It is not possible to get the gradient edge for a Tensor that does not require gradients"):
+    with pytest.raises(RuntimeError,
+            match="It is not possible to get the gradient edge for a Tensor that does not require gradients"):
         edge_of(torch, torch.ones(1))
 
 
@@ -158,7 +162,8 @@ def test_edges_as_roots(torch):
         torch.autograd.backward(edge)
     with pytest.raises(RuntimeError, match="Mismatch in shape"):
         torch.autograd.backward(edge, torch.ones(3))
-    with pytest.raises(RuntimeError, match="For complex Tensors, both grad_output and output are required to have the same dtype"):
+    with pytest.raises(RuntimeError,
+            match="For complex Tensors, both grad_output and output are required to have the same dtype"):
         torch.autograd.backward(edge, torch.ones(2, dtype=torch.complex64))
 
 

@@ -87,14 +87,17 @@ def test_gradient_edges(torch):
     assert g.tolist() == [3.0, 3.0]
     (g,) = torch.autograd.grad(e, x, grad_outputs=torch.ones(2))
     assert g.tolist() == [3.0, 3.0]
-    with pytest.raises(RuntimeError, match="not possible to get the gradient edge for a Tensor that does not require gradients"):
+    with pytest.raises(RuntimeError,
+            match="not possible to get the gradient edge for a Tensor that does not require gradients"):
         edge(torch.ones(1))
 
 
 def test_public_names(torch):
     graph = importlib.import_module(f"{torch.__name__}.autograd.graph")
-    names = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook", "allow_mutation_on_saved_tensors"]
-    names += ["Node", "GradientEdge", "get_gradient_edge", "increment_version", "set_warn_on_accumulate_grad_stream_mismatch", "RemovableHandle"]
+    names = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook",
+        "allow_mutation_on_saved_tensors"]
+    names += ["Node", "GradientEdge", "get_gradient_edge", "increment_version",
+        "set_warn_on_accumulate_grad_stream_mismatch", "RemovableHandle"]
     for name in names:
         assert hasattr(graph, name)
     graph.set_warn_on_accumulate_grad_stream_mismatch(True)
@@ -102,9 +105,9 @@ def test_public_names(torch):
 
 def test_the_public_names(torch):
     assert sorted(torch.autograd.graph.__all__) == [
-        "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-        "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks", "set_override_stale_capture_stream",
-        "set_warn_on_accumulate_grad_stream_mismatch",
+        "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+        "increment_version", "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu",
+        "saved_tensors_hooks", "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
     ]  # fmt: skip
 
 
@@ -190,7 +193,8 @@ def test_allowing_mutation_as_a_decorator(torch):
 def test_the_abstract_node_has_no_answers(torch):
     node = torch.autograd.graph.Node
     assert sorted(node.__abstractmethods__) == [
-        "_input_metadata", "_register_hook_dict", "_sequence_nr", "metadata", "name", "next_functions", "register_hook", "register_prehook",
+        "_input_metadata", "_register_hook_dict", "_sequence_nr", "metadata", "name", "next_functions", "register_hook",
+        "register_prehook",
     ]  # fmt: skip
 
     class Own(node):

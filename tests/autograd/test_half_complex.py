@@ -18,10 +18,13 @@ def half(torch, numbers=NUMBERS):
 
 def test_the_type(torch):
     d = torch.complex32
-    assert torch.chalf is d and repr(d) == "torch.complex32" and d.itemsize == 4 and d.is_complex and not d.is_floating_point
-    assert d.to_real() is torch.float16 and torch.float16.to_complex() is d and torch.finfo(d).max == 65504 and torch.finfo(d).resolution == 0.001
+    assert (torch.chalf is d and repr(d) == "torch.complex32" and d.itemsize == 4 and d.is_complex
+        and not d.is_floating_point)
+    assert (d.to_real() is torch.float16 and torch.float16.to_complex() is d and torch.finfo(d).max == 65504
+        and torch.finfo(d).resolution == 0.001)
     x = half(torch)
-    assert x.dtype is d and x.is_complex() and x.element_size() == 4 and x.type() == "torch.ComplexHalfTensor" and x.tolist() == NUMBERS
+    assert (x.dtype is d and x.is_complex() and x.element_size() == 4 and x.type() == "torch.ComplexHalfTensor"
+        and x.tolist() == NUMBERS)
     assert repr(x[:1]) == "tensor([1.+2.j], dtype=torch.complex32)" and x[1].item() == 3 - 4j
     with pytest.raises(TypeError, match="Got unsupported ScalarType ComplexHalf"):
         x.numpy()
@@ -56,16 +59,18 @@ def test_parts_are_views(torch):
     assert torch.view_as_complex(torch.ones(3, 2).half()).tolist() == [1 + 1j] * 3
     assert torch.complex(torch.ones(2).half(), torch.zeros(2).half()).dtype is torch.complex32
     y = x.view(2, 2).t()
-    assert y.imag.tolist() == [[7, 0.5], [-4, 5]] and y.conj().imag.tolist() == [[-7, -0.5], [4, -5]] and x.conj().is_conj()
+    assert (y.imag.tolist() == [[7, 0.5], [-4, 5]] and y.conj().imag.tolist() == [[-7, -0.5], [4, -5]]
+        and x.conj().is_conj())
 
 
 def test_what_moves_numbers(torch):
     x = half(torch)
     for y in (
-        x.clone(), copy.deepcopy(x), x.view(2, 2).flatten(), torch.cat([x[:2], x[2:]]), torch.stack(x.unbind()), x[torch.arange(4)],
-        x.index_select(0, torch.arange(4)), x.roll(1).roll(-1), torch.where(torch.ones(4, dtype=torch.bool), x, x), x.conj().conj(),
-        torch.empty(4, dtype=torch.complex32).copy_(x.to(torch.complex64)), torch.tensor(NUMBERS, dtype=torch.complex32),
-        x.conj().resolve_conj().conj(),
+        x.clone(), copy.deepcopy(x), x.view(2, 2).flatten(), torch.cat([x[:2], x[2:]]), torch.stack(x.unbind()),
+        x[torch.arange(4)], x.index_select(0, torch.arange(4)), x.roll(1).roll(-1),
+        torch.where(torch.ones(4, dtype=torch.bool), x, x), x.conj().conj(),
+        torch.empty(4, dtype=torch.complex32).copy_(x.to(torch.complex64)),
+        torch.tensor(NUMBERS, dtype=torch.complex32), x.conj().resolve_conj().conj(),
         x.view(2, 2).t().contiguous().t().reshape(4), torch.view_as_complex(torch.view_as_real(x)), x.expand(2, 4)[1],
     ):  # fmt: skip
         assert y.dtype is torch.complex32 and y.tolist() == NUMBERS
@@ -77,28 +82,34 @@ def test_what_moves_numbers(torch):
 def test_arithmetic(torch):
     x = half(torch)
     wide = torch.tensor(NUMBERS)
-    for f in (lambda x: x + x, lambda x: x * x, lambda x: x - 1, lambda x: x * 2j, lambda x: -x, lambda x: x.conj() * 1, lambda x: x.conj() + x):
+    for f in (lambda x: x + x, lambda x: x * x, lambda x: x - 1, lambda x: x * 2j, lambda x: -x, lambda x: x.conj() * 1,
+            lambda x: x.conj() + x):
         assert f(x).dtype is torch.complex32 and f(x).tolist() == f(wide).tolist()
     assert x.abs().dtype is torch.float16 and x.norm().dtype is torch.float16 and abs(x.norm().item() - 5.85) < 0.01
     assert (x + torch.ones(4)).dtype is torch.complex64 and (x + torch.ones(4).half()).dtype is torch.complex32
-    assert (torch.ones(2).half() * 1j).dtype is torch.complex32 and x.add_(1).mul_(2).tolist() == [4 + 4j, 8 - 8j, 2 + 1j, -2]
+    assert ((torch.ones(2).half() * 1j).dtype is torch.complex32
+        and x.add_(1).mul_(2).tolist() == [4 + 4j, 8 - 8j, 2 + 1j, -2])
     assert x.masked_fill(x == x, 1).tolist() == [1] * 4
 
 
 def test_promotion(torch):
-    h, expected = torch.complex32, {"float16": "complex32", "float32": "complex64", "bfloat16": "complex64", "float64": "complex128"}
-    expected |= {"int32": "complex32", "bool": "complex32", "complex64": "complex64", "complex128": "complex128", "complex32": "complex32"}
+    h, expected = (torch.complex32,
+        {"float16": "complex32", "float32": "complex64", "bfloat16": "complex64", "float64": "complex128"})
+    expected |= {"int32": "complex32", "bool": "complex32", "complex64": "complex64", "complex128": "complex128",
+        "complex32": "complex32"}
     for other, found in expected.items():
         for pair in ((h, getattr(torch, other)), (getattr(torch, other), h)):
             assert torch.promote_types(*pair) is getattr(torch, found)
-    assert torch.can_cast(torch.float32, h) and not torch.can_cast(h, torch.float16) and torch.result_type(half(torch), 1.5) is h
+    assert (torch.can_cast(torch.float32, h) and not torch.can_cast(h, torch.float16)
+        and torch.result_type(half(torch), 1.5) is h)
 
 
 @pytest.mark.parametrize(("call", "kernel"), [
-    ("x / x", "div_cpu"), ("x.sum()", "sum_cpu"), ("x.exp()", "exp_vml_cpu"), ("x ** 2", "pow"), ("x.prod()", "prod_out_cpu"),
-    ("x.reciprocal()", "reciprocal_cpu"), ("x.angle()", "angle_cpu"), ("x.view(2, 2) @ x.view(2, 2)", "addmm_impl_cpu_"),
-    ("x.cumsum(0)", "cumsum_out_cpu"),
-    ("x.flip(0)", "flip_cpu"), ("torch.dot(x, x)", "dot"), ("torch.arange(2, dtype=x.dtype)", "arange_cpu"), ("x.tanh()", "tanh_vml_cpu"),
+    ("x / x", "div_cpu"), ("x.sum()", "sum_cpu"), ("x.exp()", "exp_vml_cpu"), ("x ** 2", "pow"),
+    ("x.prod()", "prod_out_cpu"), ("x.reciprocal()", "reciprocal_cpu"), ("x.angle()", "angle_cpu"),
+    ("x.view(2, 2) @ x.view(2, 2)", "addmm_impl_cpu_"), ("x.cumsum(0)", "cumsum_out_cpu"),
+    ("x.flip(0)", "flip_cpu"), ("torch.dot(x, x)", "dot"), ("torch.arange(2, dtype=x.dtype)", "arange_cpu"),
+    ("x.tanh()", "tanh_vml_cpu"),
 ])  # fmt: skip
 def test_what_is_refused(torch, call, kernel):
     with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for 'ComplexHalf'"):

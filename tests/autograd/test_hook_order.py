@@ -53,7 +53,8 @@ def test_all_five_kinds_in_order(torch):
     node.register_prehook(lambda go: order.append("y pre"))
     y.register_hook(lambda g: order.append("y tensor"))
     y.backward()
-    assert order == ["y tensor", "y pre", "y post", "x tensor", "accumulator pre", "x after accumulation", "accumulator post"]
+    assert (order == ["y tensor", "y pre", "y post", "x tensor", "accumulator pre", "x after accumulation",
+        "accumulator post"])
 
 
 def test_which_hooks_run_for_grad_and_for_inputs(torch):

@@ -83,7 +83,8 @@ def test_retain_grad_follows_in_place_writes(torch):
 def test_multi_grad_hooks(torch):
     a, b, c = (torch.ones(1, requires_grad=True) for _ in range(3))
     calls = []
-    torch.autograd.graph.register_multi_grad_hook([a, b, c], lambda grads: calls.append([None if g is None else g.item() for g in grads]))
+    torch.autograd.graph.register_multi_grad_hook([a, b, c],
+        lambda grads: calls.append([None if g is None else g.item() for g in grads]))
     (a * 2 + b * 3).backward()
     assert calls == [[2.0, 3.0, None]]
 
@@ -91,7 +92,8 @@ def test_multi_grad_hooks(torch):
 def test_saved_tensor_hooks(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     packed = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.clone()) or len(packed) - 1, lambda i: packed[i]):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.clone()) or len(packed) - 1,
+            lambda i: packed[i]):
         y = (x * x).exp().sum()
     assert len(packed) == 3
     y.backward()
@@ -103,7 +105,8 @@ def test_innermost_saved_tensor_hooks_win(torch):
     x = torch.ones(1, requires_grad=True)
     seen = []
     hooks = torch.autograd.graph.saved_tensors_hooks
-    with hooks(lambda t: seen.append("outer") or t, lambda t: t), hooks(lambda t: seen.append("inner") or t, lambda t: t):
+    with hooks(lambda t: seen.append("outer") or t, lambda t: t), hooks(lambda t: seen.append("inner") or t,
+            lambda t: t):
         y = x.exp()
     y.backward()
     assert seen == ["inner"]
@@ -147,7 +150,8 @@ def test_a_post_accumulate_hook_may_give_its_leaf_back(torch):
     x.sum().backward()
     assert x.tolist() == [0.5] * 3
     handle.remove()
-    for answer, error, text in ((1, TypeError, "expected Variable, but hook returned"), (torch.ones(1), RuntimeError, "has changed the size"),
+    for answer, error, text in ((1, TypeError, "expected Variable, but hook returned"),
+        (torch.ones(1), RuntimeError, "has changed the size"),
                                 (torch.ones(3), RuntimeError, "should return None")):  # fmt: skip
         handle = x.register_post_accumulate_grad_hook(lambda p, answer=answer: answer)
         with pytest.raises(error, match=text):

@@ -384,7 +384,8 @@ def test_hooks_of_after_the_accumulation_are_told_where_no_gradient_comes(torch,
 @pytest.mark.parametrize("take", ["unbind", "split", "svd", "clone"])
 def test_nodes_to_which_no_gradient_comes_hand_on_none(torch, take):
     x = torch.eye(2, requires_grad=True)
-    y = {"unbind": lambda: x.unbind()[0], "split": lambda: x.split(1)[0], "svd": lambda: torch.linalg.svd(x)[1], "clone": x.clone}[take]()
+    y = {"unbind": lambda: x.unbind()[0], "split": lambda: x.split(1)[0], "svd": lambda: torch.linalg.svd(x)[1],
+        "clone": x.clone}[take]()
     seen = []
     x.register_hook(seen.append)
     without(y).sum().backward()

@@ -56,8 +56,10 @@ def test_decorators(torch):
 
 def test_creation(torch):
     with torch.inference_mode():
-        for make in (lambda: torch.zeros(2), lambda: torch.tensor([1.0]), lambda: torch.rand(2), lambda: torch.ones(2).clone(),
-                     lambda: torch.arange(3), lambda: torch.zeros(2)[0], lambda: torch.nn.Linear(2, 2).bias):  # fmt: skip
+        for make in (lambda: torch.zeros(2), lambda: torch.tensor([1.0]), lambda: torch.rand(2),
+            lambda: torch.ones(2).clone(),
+                     lambda: torch.arange(3), lambda: torch.zeros(2)[0],
+                     lambda: torch.nn.Linear(2, 2).bias):  # fmt: skip
             assert make().is_inference()
         assert torch.ones(2, requires_grad=True).requires_grad
         with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
@@ -71,7 +73,8 @@ def test_a_graph_from_before(torch):
     with torch.inference_mode():
         a.add_(2)
     assert not a.is_inference()
-    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace operation"):
+    with pytest.raises(RuntimeError,
+            match="one of the variables needed for gradient computation has been modified by an inplace operation"):
         out.backward(torch.ones_like(out))
 
 
@@ -93,7 +96,8 @@ def test_inference_tensors_outside(torch, requires_grad):
         assert state(out) == (False, False, True)
     view = c.view(-1)
     assert state(view) == (True, False, True) and not view._is_view() and view.grad_fn is None
-    for write in (lambda: c.mul_(2), lambda: c.add_(1), lambda: c.transpose_(0, 2), lambda: c[0].zero_(), lambda: view.add_(1)):
+    for write in (lambda: c.mul_(2), lambda: c.add_(1), lambda: c.transpose_(0, 2), lambda: c[0].zero_(),
+            lambda: view.add_(1)):
         with pytest.raises(RuntimeError, match=f"{WRITTEN}|{LEAF}"):
             write()
         with torch.no_grad(), pytest.raises(RuntimeError, match=WRITTEN):
@@ -164,12 +168,15 @@ def test_views_made_inside(torch):
             deep.add_(2)
             a.add_(2)
             continue
-        with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace in normal mode"):
+        with pytest.raises(RuntimeError,
+                match="A view was created in inference mode and is being modified inplace in normal mode"):
             view.add_(2)
-        with pytest.raises(RuntimeError, match="is a view of a view which was created in inference mode and is being modified inplace"):
+        with pytest.raises(RuntimeError,
+                match="is a view of a view which was created in inference mode and is being modified inplace"):
             deep.add_(2)
         a.add_(2)
-        with pytest.raises(RuntimeError, match="inference mode and its base or another view of its base has been modified inplace"):
+        with pytest.raises(RuntimeError,
+                match="inference mode and its base or another view of its base has been modified inplace"):
             view.grad_fn
         with torch.no_grad():
             view.add_(2)
@@ -177,9 +184,11 @@ def test_views_made_inside(torch):
 
 def test_what_may_be_saved(torch):
     i, w = inference(torch, shape=(2, 2)), torch.ones(2, 2, requires_grad=True)
-    for fine in (lambda: w + i, lambda: w - i, lambda: torch.cat([w, i]), lambda: w.expand_as(i), lambda: w.clone().copy_(i), lambda: w * i.clone()):
+    for fine in (lambda: w + i, lambda: w - i, lambda: torch.cat([w, i]), lambda: w.expand_as(i),
+            lambda: w.clone().copy_(i), lambda: w * i.clone()):
         assert fine().requires_grad
-    for refused in (lambda: w * i, lambda: i @ w, lambda: i / w, lambda: torch.nn.functional.linear(i, w), lambda: w.clone().mul_(i),
+    for refused in (lambda: w * i, lambda: i @ w, lambda: i / w, lambda: torch.nn.functional.linear(i, w),
+        lambda: w.clone().mul_(i),
                     lambda: torch.nn.functional.mse_loss(w, i)):  # fmt: skip
         with pytest.raises(RuntimeError, match=SAVED):
             refused()
@@ -201,7 +210,8 @@ def test_what_may_be_saved(torch):
 
 def test_requiring_gradients(torch):
     i = inference(torch)
-    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"):
+    with pytest.raises(RuntimeError,
+            match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"):
         i.requires_grad_()
     assert i.requires_grad_(False) is i
     with torch.inference_mode():
@@ -222,7 +232,8 @@ def test_enabled_gradients_record_nothing_in_inference_mode(torch):
     with torch.inference_mode():
         with torch.enable_grad():
             assert torch.is_grad_enabled() and torch.is_inference_mode_enabled()
-            for y in (x * 2, x.exp(), x.max(0)[0], torch.stack([x, x]), torch.nn.functional.linear(x, torch.ones(3, 2, requires_grad=True))):
+            for y in (x * 2, x.exp(), x.max(0)[0], torch.stack([x, x]),
+                    torch.nn.functional.linear(x, torch.ones(3, 2, requires_grad=True))):
                 assert not y.requires_grad and y.is_inference() and y.is_leaf
             view = x.view(2, 1)
             assert view.requires_grad and not view.is_inference() and view.is_leaf
@@ -280,7 +291,8 @@ def test_hooks_do_not_make_inference_tensors_fit_to_be_saved(torch):
         x * y
 
 
-@pytest.mark.parametrize("get", [lambda t: t.detach(), lambda t: t.data, lambda t: t.detach().detach()], ids=["detach", "data", "twice"])
+@pytest.mark.parametrize("get", [lambda t: t.detach(), lambda t: t.data, lambda t: t.detach().detach()],
+    ids=["detach", "data", "twice"])
 def test_what_is_detached_outside_may_be_written_to(torch, get):
     with torch.inference_mode():
         c = torch.ones(2)
@@ -378,7 +390,8 @@ def test_data_of_an_inference_tensor(torch):
         with pytest.raises(RuntimeError, match=WRITTEN):
             view.mul_(2)
     assert state(x.detach()) == (True, False, True) and x.detach()._version == 0
-    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"):
+    with pytest.raises(RuntimeError,
+            match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"):
         x.requires_grad_()
     x.data = torch.ones(3)
     assert state(x) == (False, True, True) and x[0]._is_view()
@@ -402,7 +415,8 @@ def test_parts_that_are_views_in_inference_mode_only(torch, name):
     with torch.inference_mode():
         first, second = part(x, 2)
     assert first._base is x and state(first) == (False, True, True) and first.data_ptr() == x.data_ptr()
-    with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace in normal mode"):
+    with pytest.raises(RuntimeError,
+            match="A view was created in inference mode and is being modified inplace in normal mode"):
         first.mul_(2)
     y = torch.ones(4)
     with torch.inference_mode():

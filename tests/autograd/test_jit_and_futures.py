@@ -69,7 +69,8 @@ def test_script_and_trace(torch, jit):
     def double(x):
         return x * 2
 
-    for compiled in (jit.trace(double, torch.ones(2)), jit.trace(double, (torch.ones(2),)), jit.script(torch.nn.Linear(2, 2))):
+    for compiled in (jit.trace(double, torch.ones(2)), jit.trace(double, (torch.ones(2),)),
+            jit.script(torch.nn.Linear(2, 2))):
         x = torch.ones(2, requires_grad=True)
         compiled(x).sum().backward()
         assert x.grad is not None
@@ -126,7 +127,8 @@ def test_profiles_follow_a_fork(torch, jit):
 
 
 def test_isinstance(jit):
-    assert jit.isinstance([1, 2], list[int]) and not jit.isinstance([1.5], list[int]) and jit.isinstance({"a": 1}, dict[str, int])
+    assert (jit.isinstance([1, 2], list[int]) and not jit.isinstance([1.5], list[int])
+        and jit.isinstance({"a": 1}, dict[str, int]))
 
 
 def test_labels_that_end_with_a_future(torch, futures):

@@ -37,15 +37,18 @@ def test_a_conjugate_is_a_view(torch):
 
 def test_the_imaginary_part_of_a_conjugate_is_a_lazy_negative(torch):
     c = numbers(torch, 1 + 2j, 3 - 4j).conj()
-    assert c.imag.is_neg() and torch.is_neg(c.imag) and not c.imag.is_conj() and c.imag._is_view() and c.imag.tolist() == [-2, 4]
-    assert not c.real.is_neg() and not c.real.is_conj() and c.real.tolist() == [1, 3] and c.real.numpy().tolist() == [1, 3]
+    assert (c.imag.is_neg() and torch.is_neg(c.imag) and not c.imag.is_conj() and c.imag._is_view()
+        and c.imag.tolist() == [-2, 4])
+    assert (not c.real.is_neg() and not c.real.is_conj() and c.real.tolist() == [1, 3]
+        and c.real.numpy().tolist() == [1, 3])
     assert not c.imag.resolve_neg().is_neg() and not c.imag.clone().is_neg() and not c.imag.float().is_neg()
     assert repr(c.imag) == "tensor([-2.,  4.], dtype=torch.float64)" and (c.imag + 1).tolist() == [-1, 5]
 
 
 def test_real_tensors_are_their_own_conjugates(torch):
     x = torch.tensor([1.0, 2.0])
-    assert x.conj() is x and torch.conj(x) is x and x.resolve_conj() is x and x.resolve_neg() is x and torch.conj_physical(x) is x
+    assert (x.conj() is x and torch.conj(x) is x and x.resolve_conj() is x and x.resolve_neg() is x
+        and torch.conj_physical(x) is x)
     assert torch.real(x) is x and x.real is x and not x.is_conj()
     whole = torch.tensor([1])
     assert whole.conj() is whole and x[None].mH.tolist() == [[1.0], [2.0]]
@@ -56,18 +59,21 @@ def test_resolving(torch):
     c = x.conj()
     assert x.resolve_conj() is x and torch.resolve_conj(c).tolist() == [1 - 2j] and not torch.resolve_conj(c).is_conj()
     assert not c.resolve_conj()._is_view() and c.resolve_neg() is c and torch.resolve_neg(c.imag).tolist() == [-2]
-    for computed in (torch.conj_physical(x), torch.conj_physical(c), c.clone(), copy.deepcopy(c), c.to(torch.complex64)):
+    for computed in (torch.conj_physical(x), torch.conj_physical(c), c.clone(), copy.deepcopy(c),
+            c.to(torch.complex64)):
         assert not computed.is_conj() and not computed._is_view()
-    assert c.contiguous() is c and c.to(torch.complex128) is c and copy.copy(c).is_conj() and c.detach().is_conj() and c.data.is_conj()
+    assert (c.contiguous() is c and c.to(torch.complex128) is c and copy.copy(c).is_conj() and c.detach().is_conj()
+        and c.data.is_conj())
 
 
 @pytest.mark.parametrize(
     "view",
     [
-        "v[0]", "v[:1]", "v.view(2, 1)", "v.reshape(1, 2)", "v.unsqueeze(0)", "v.expand(3, 2)", "v.as_strided((1,), (1,))", "v.t()",
-        "v.flatten()",
-        "v.unfold(0, 1, 1)", "v.split(1)[1]", "v.chunk(2)[1]", "v.unbind()[1]", "v.select(0, 1)", "v.narrow(0, 0, 1)", "v.view_as(v)", "v.squeeze()",
-        "v.view(1, 2).mT", "v.movedim(0, 0)", "v.tensor_split(2)[0]", "v.view(1, 2).diagonal()", "list(v)[1]", "v[..., None]",
+        "v[0]", "v[:1]", "v.view(2, 1)", "v.reshape(1, 2)", "v.unsqueeze(0)", "v.expand(3, 2)",
+        "v.as_strided((1,), (1,))", "v.t()", "v.flatten()",
+        "v.unfold(0, 1, 1)", "v.split(1)[1]", "v.chunk(2)[1]", "v.unbind()[1]", "v.select(0, 1)", "v.narrow(0, 0, 1)",
+        "v.view_as(v)", "v.squeeze()", "v.view(1, 2).mT", "v.movedim(0, 0)", "v.tensor_split(2)[0]",
+        "v.view(1, 2).diagonal()", "list(v)[1]", "v[..., None]",
     ],
 )  # fmt: skip
 def test_views_of_lazy_tensors_are_lazy(torch, view):
@@ -82,12 +88,14 @@ def test_results_are_not_lazy(torch):
     x = numbers(torch, 1 + 2j, 3 - 4j)
     c, p = x.conj(), x.conj().resolve_conj()
     for f in (
-        lambda v: v + 1, lambda v: v * v, lambda v: -v, lambda v: v.sum(), lambda v: v.abs(), torch.zeros_like, torch.ones_like,
-        lambda v: v.repeat(2),
-        lambda v: torch.cat([v, v]), lambda v: torch.stack([v]), lambda v: v[[0]], lambda v: v.flip(0), lambda v: v[torch.tensor([True, False])],
-        lambda v: torch.where(torch.tensor([True, False]), v, v), lambda v: v.angle(), lambda v: v.sgn(), lambda v: v.cumsum(0),
-        lambda v: torch.vdot(v, v), lambda v: torch.outer(v, v), lambda v: torch.einsum("i,j->ij", v, v), lambda v: v.exp(), lambda v: v**2,
-        lambda v: torch.fft.fft(v), lambda v: v.mean(), lambda v: torch.linalg.norm(v), lambda v: v.gather(0, torch.tensor([1])),
+        lambda v: v + 1, lambda v: v * v, lambda v: -v, lambda v: v.sum(), lambda v: v.abs(), torch.zeros_like,
+        torch.ones_like, lambda v: v.repeat(2),
+        lambda v: torch.cat([v, v]), lambda v: torch.stack([v]), lambda v: v[[0]], lambda v: v.flip(0),
+        lambda v: v[torch.tensor([True, False])], lambda v: torch.where(torch.tensor([True, False]), v, v),
+        lambda v: v.angle(), lambda v: v.sgn(), lambda v: v.cumsum(0), lambda v: torch.vdot(v, v),
+        lambda v: torch.outer(v, v), lambda v: torch.einsum("i,j->ij", v, v), lambda v: v.exp(), lambda v: v**2,
+        lambda v: torch.fft.fft(v), lambda v: v.mean(), lambda v: torch.linalg.norm(v),
+        lambda v: v.gather(0, torch.tensor([1])),
     ):  # fmt: skip
         assert not f(c).is_conj() and torch.allclose(f(c), f(p))
     assert torch.equal(c, p) and (c == p).all() and bool(c[0]) and torch.tensor([c[0], c[1]]).tolist() == c.tolist()
@@ -96,11 +104,12 @@ def test_results_are_not_lazy(torch):
 @pytest.mark.parametrize(
     "write",
     [
-        "v.add_(1j)", "v.mul_(2j)", "v.copy_(w)", "v.__setitem__(0, 7j)", "v.fill_(1j)", "v.zero_()", "v.imag.add_(1)", "v.real.add_(1)",
-        "v.index_put_((torch.tensor([0]),), w[:1])", "torch.sin(v, out=v)", "torch.add(w, 1, out=v)",
+        "v.add_(1j)", "v.mul_(2j)", "v.copy_(w)", "v.__setitem__(0, 7j)", "v.fill_(1j)", "v.zero_()", "v.imag.add_(1)",
+        "v.real.add_(1)", "v.index_put_((torch.tensor([0]),), w[:1])", "torch.sin(v, out=v)", "torch.add(w, 1, out=v)",
         "v.masked_fill_(torch.tensor([True, False]), 3j)", "v.conj_physical_()", "v.neg_()",
         "v.__setitem__(torch.tensor([True, False]), w[:1])", "v[1:].mul_(w[0])", "v.__iadd__(w)", "v.copy_(v + w)",
-        "v.addcmul_(w, w)", "v.index_add_(0, torch.tensor([1]), w[:1])", "v.tanh_()", "v.conj().mul_(1j)", "v.imag.zero_()", "v.exp_()",
+        "v.addcmul_(w, w)", "v.index_add_(0, torch.tensor([1]), w[:1])", "v.tanh_()", "v.conj().mul_(1j)",
+        "v.imag.zero_()", "v.exp_()",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("lazy", ["x.conj()", "torch._neg_view(x)", "torch._neg_view(x.conj())"])
@@ -114,7 +123,8 @@ def test_writes_go_through(torch, write, lazy):
     answer = eval(write, {"v": v, "w": w, "torch": torch})
     assert torch.allclose(v, plain) and x._version == v._version == 1 and (v.is_conj(), v.is_neg()) == marks
     assert torch.allclose(eval(lazy, {"x": x, "torch": torch}), plain)
-    assert answer is v or "__setitem__" in write or "imag" in write or "real" in write or "conj()" in write or "[1:]" in write
+    assert (answer is v or "__setitem__" in write or "imag" in write or "real" in write or "conj()" in write
+        or "[1:]" in write)
 
 
 def test_writes_of_a_conjugate_to_its_base(torch):
@@ -129,14 +139,17 @@ def test_what_lazy_tensors_refuse(torch):
     x = numbers(torch, 1 + 2j)
     c = x.conj()
     assert c.numpy(force=True).tolist() == [1 - 2j] and c.imag.numpy(force=True).tolist() == [-2]
-    with pytest.raises(RuntimeError, match="view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor"):
+    with pytest.raises(RuntimeError,
+            match="view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor"):
         torch.view_as_real(c)
     assert torch.view_as_real(c.resolve_conj()).tolist() == [[1, -2]]
     with pytest.raises(BufferError, match="Can't export tensors with the conjugate bit set"):
         c.__dlpack__()
-    with pytest.raises(RuntimeError, match="not supported for conjugate view tensors when converting to a different dtype"):
+    with pytest.raises(RuntimeError,
+            match="not supported for conjugate view tensors when converting to a different dtype"):
         c.view(torch.float64)
-    with pytest.raises(RuntimeError, match="not supported for tensors with negative bit set when converting to a different dtype"):
+    with pytest.raises(RuntimeError,
+            match="not supported for tensors with negative bit set when converting to a different dtype"):
         c.imag.view(torch.int64)
 
 
@@ -147,8 +160,10 @@ def test_lazy_negatives(torch):
     assert n.sum() == -3 and n.add_(5).tolist() == [4, 3] and r.tolist() == [-4, -3] and n.mul_(n).tolist() == [16, 9]
     x = numbers(torch, 1 + 2j)
     both = torch._neg_view(x).conj()
-    assert both.is_conj() and both.is_neg() and both.tolist() == [-1 + 2j] and not both.imag.is_neg() and both.real.is_neg()
-    assert torch.view_as_real(torch._neg_view(x)).is_neg() and torch._neg_view(torch.tensor([1, 2])).tolist() == [-1, -2]
+    assert (both.is_conj() and both.is_neg() and both.tolist() == [-1 + 2j] and not both.imag.is_neg()
+        and both.real.is_neg())
+    assert (torch.view_as_real(torch._neg_view(x)).is_neg()
+        and torch._neg_view(torch.tensor([1, 2])).tolist() == [-1, -2])
     assert torch.view_as_complex(torch._neg_view(torch.ones(1, 2))).tolist() == [-1 - 1j]
     with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
         torch._neg_view(torch.tensor([True])).tolist()
@@ -182,7 +197,8 @@ def test_adjoints(torch):
     for product in (m.H @ m, m.conj() @ m, torch.mm(m, m.H), m.H @ m.conj()):
         assert not product.is_conj()
     assert torch.allclose(m.H @ m, m.mT.resolve_conj().conj_physical() @ m)
-    with pytest.raises(RuntimeError, match="tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."):
+    with pytest.raises(RuntimeError,
+            match="tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."):
         m[0].mH
 
 
@@ -191,7 +207,8 @@ def test_nodes(torch):
     for y, chain in (
         (x.conj(), ["ConjBackward0", "AccumulateGrad"]),
         (x.conj().conj(), ["ConjBackward0", "ConjBackward0", "AccumulateGrad"]),
-        (x.conj().imag, ["SelectBackward0", "NegViewBackward0", "ViewAsRealBackward0", "ConjBackward0", "ConjBackward0"]),
+        (x.conj().imag,
+            ["SelectBackward0", "NegViewBackward0", "ViewAsRealBackward0", "ConjBackward0", "ConjBackward0"]),
         (x.imag, ["SelectBackward0", "ViewAsRealBackward0", "AccumulateGrad"]),
         (torch.real(x), ["SelectBackward0", "ViewAsRealBackward0", "AccumulateGrad"]),
         (x.conj().resolve_conj(), ["CloneBackward0", "ConjBackward0", "AccumulateGrad"]),
@@ -215,12 +232,14 @@ def test_writes_through_lazy_views_are_recorded(torch):
     assert after(lambda v: v.imag.mul_(2)) == ([1 + 4j, 3 - 8j], [2 + 16j, 6 - 32j])
     assert after(lambda v: v[0].fill_(0)) == ([0, 3 - 4j], [0, 6 - 8j])
     x = numbers(torch, 1 + 2j, 3 - 4j, requires_grad=True)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(RuntimeError,
+            match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
         x.conj().mul_(2)
     b = x * 1
     v = b.conj()
     b.mul_(3j)
-    assert v.tolist() == [-6 - 3j, 12 - 9j] and names(v.grad_fn) == ["ConjBackward0", "MulBackward0", "MulBackward0", "AccumulateGrad"]
+    assert (v.tolist() == [-6 - 3j, 12 - 9j]
+        and names(v.grad_fn) == ["ConjBackward0", "MulBackward0", "MulBackward0", "AccumulateGrad"])
     with torch.no_grad():
         x.conj().add_(1j)
     assert x.tolist() == [1 + 1j, 3 - 5j]
@@ -255,7 +274,8 @@ def test_lazy_gradients(torch):
 @pytest.mark.parametrize(
     "f",
     [
-        lambda a: a.conj() * a, lambda a: a.conj().imag * a.real, lambda a: a.mH @ a, lambda a: a.conj().real + a.imag, lambda a: a.H.conj().sin(),
+        lambda a: a.conj() * a, lambda a: a.conj().imag * a.real, lambda a: a.mH @ a, lambda a: a.conj().real + a.imag,
+        lambda a: a.H.conj().sin(),
     ],
 )  # fmt: skip
 def test_checked_numerically(torch, f):

@@ -1,4 +1,6 @@
-"""Kernels of the user's: in all threads, taken as objects, left to what is there; and functions that redispatch themselves."""
+"""Kernels of the user's: in all threads, taken as objects, left to what is there; and functions that redispatch
+themselves.
+"""
 
 import importlib
 import threading
@@ -117,7 +119,8 @@ def test_the_context_of_a_fake_kernel(torch, library):
     def _(x):
         return x.new_empty([library.get_ctx().new_dynamic_size(), x.dim()], dtype=torch.long)
 
-    with pytest.raises(RuntimeError, match="Meta Tensors don't support operators with outputs that have data-dependent shapes"):
+    with pytest.raises(RuntimeError,
+            match="Meta Tensors don't support operators with outputs that have data-dependent shapes"):
         places(torch.ones(3, device="meta"))
 
 

@@ -24,7 +24,8 @@ def of(torch, library):
 
 
 def test_a_namespace_is_defined_by_one_library(torch, library):
-    with pytest.raises(RuntimeError, match=f"Only a single TORCH_LIBRARY can be used to register the namespace {library.ns}"):
+    with pytest.raises(RuntimeError,
+            match=f"Only a single TORCH_LIBRARY can be used to register the namespace {library.ns}"):
         torch.library.Library(library.ns, "DEF")
     torch.library.Library(library.ns, "FRAGMENT")._destroy()
     torch.library.Library(library.ns, "IMPL")._destroy()
@@ -43,12 +44,15 @@ def test_a_library_that_is_gone(torch):
 
 
 @pytest.mark.parametrize(("use", "error", "message"), [
-    pytest.param(lambda lib: lib.define("f(Tensor x) -> Tensor", alias_analysis="NONE"), RuntimeError, "Invalid alias_analysis type NONE",
+    pytest.param(lambda lib: lib.define("f(Tensor x) -> Tensor", alias_analysis="NONE"), RuntimeError,
+        "Invalid alias_analysis type NONE",
                  id="alias"),
     pytest.param(lambda lib: lib.define("other::f(Tensor x) -> Tensor"), RuntimeError,
-                 r"Explicitly provided namespace \(other\) in schema string does not match namespace of enclosing TORCH_LIBRARY", id="namespace"),
+                 r"Explicitly provided namespace \(other\) in schema string does not match namespace of enclosing "
+                 r"TORCH_LIBRARY", id="namespace"),
     pytest.param(lambda lib: lib.impl(3, abs, "CPU"), RuntimeError,
-                 "impl should be passed either a name or an OpOverload object as the first argument, got <class 'int'>", id="name"),
+                 "impl should be passed either a name or an OpOverload object as the first argument, got <class 'int'>",
+                 id="name"),
 ])
 def test_definitions(torch, library, use, error, message):
     with pytest.raises(error, match=message):
@@ -64,7 +68,8 @@ def test_keys_that_there_are_not(torch, library):
 def test_names_of_operators(torch):
     with pytest.raises(ValueError, match="expected qualname to be instance of str, got <class 'int'>"):
         torch.library.define(3, "(Tensor x) -> Tensor")
-    for use in (lambda: torch.library.define("f", "(Tensor x) -> Tensor"), lambda: torch.library.register_fake("f", abs)):
+    for use in (lambda: torch.library.define("f", "(Tensor x) -> Tensor"),
+            lambda: torch.library.register_fake("f", abs)):
         with pytest.raises(ValueError, match='Expected `qualname` to be of the form "namespace::name", but got f'):
             use()
 
@@ -80,14 +85,16 @@ def test_an_operator_without_tensors_has_no_device(torch, library):
         return torch.ones(size)
 
     make.__annotations__ = {"size": int, "return": torch.Tensor}
-    with pytest.raises(ValueError, match="Functions without tensor inputs are required to have a `device: torch.device` argument"):
+    with pytest.raises(ValueError,
+            match="Functions without tensor inputs are required to have a `device: torch.device` argument"):
         torch.library.custom_op(f"{library.ns}::make", make, mutates_args=(), device_types="cpu")
 
 
 def test_a_leaf_is_not_written_to(torch, library):
     library.define("bump(Tensor(a!) x) -> Tensor(a!)")
     library.impl("bump", lambda x: x.add_(1), "CPU")
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
+    with pytest.raises(RuntimeError,
+            match="a leaf Variable that requires grad is being used in an in-place operation."):
         of(torch, library).bump(torch.ones(2, requires_grad=True))
     library.define("same(Tensor(a!) x) -> Tensor(a!)")
     library.impl("same", lambda x: x, "CPU")  # says that it writes, and does not
@@ -104,7 +111,8 @@ def test_tensors_are_not_keyword_only(torch, library):
         return x + y
 
     add.__annotations__ = {"x": torch.Tensor, "y": torch.Tensor, "return": torch.Tensor}
-    with pytest.raises(NotImplementedError, match=r"custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. Got: "):
+    with pytest.raises(NotImplementedError,
+            match=r"custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. Got: "):
         torch.library.custom_op(f"{library.ns}::add", add, mutates_args=())
     library.define("sub(Tensor x, *, Tensor y) -> Tensor")
     with pytest.raises(NotImplementedError, match="register_autograd with kwarg-only Tensor args."):
@@ -119,7 +127,8 @@ def test_results_that_are_arguments_say_whose(torch, library):
 
     same.__annotations__ = {"x": torch.Tensor, "return": torch.Tensor}
     op = torch.library.custom_op(f"{library.ns}::same", same, mutates_args=())
-    with pytest.raises(RuntimeError, match=r"same \(with implementation in .*\): The output of this custom operator \(1\) must not"):
+    with pytest.raises(RuntimeError,
+            match=r"same \(with implementation in .*\): The output of this custom operator \(1\) must not"):
         op(torch.ones(2))
 
 
@@ -130,14 +139,16 @@ def test_too_many_gradients(torch, library):
     copy.__annotations__ = {"x": torch.Tensor, "return": torch.Tensor}
     op = torch.library.custom_op(f"{library.ns}::copy", copy, mutates_args=())
     op.register_autograd(lambda ctx, g: (g, g))
-    with pytest.raises(RuntimeError, match="returned a gradient different than None at position 2, but the corresponding forward input was not a"):
+    with pytest.raises(RuntimeError, match="returned a gradient different than None at position 2, but the "
+            "corresponding forward input was not a"):
         op(torch.ones(2, requires_grad=True)).sum().backward()
 
 
 def test_no_fake_beside_a_composite_kernel(torch, library):
     library.define("f(Tensor x) -> Tensor")
     library.impl("f", lambda x: x * 2, "CompositeImplicitAutograd")
-    with pytest.raises(RuntimeError, match=f"We should not register a meta kernel directly to the operator '{library.ns}::f', because it has a"):
+    with pytest.raises(RuntimeError,
+            match=f"We should not register a meta kernel directly to the operator '{library.ns}::f', because it has a"):
         torch.library.register_fake(f"{library.ns}::f", lambda x: x)
 
 
@@ -153,7 +164,8 @@ def test_overloads(torch, library):
     assert str(scale.Text) == f"{library.ns}.scale.Text"
     with pytest.raises(RuntimeError, match="Overloaded torch operator invoked from Python failed to match any schema"):
         scale("x", 1.0)
-    with pytest.raises(AttributeError, match=f"The underlying op of '{library.ns}.scale' has no overload name 'Tensor'"):
+    with pytest.raises(AttributeError,
+            match=f"The underlying op of '{library.ns}.scale' has no overload name 'Tensor'"):
         scale.Tensor
 
 
@@ -178,6 +190,7 @@ def test_a_context_of_a_checkpoint_swallows_nothing(torch):
     def fails(x):
         raise ValueError("of the function")
 
-    with pytest.raises(RuntimeError, match="the forward context provided by context_fn suppressed an exception raised during the checkpointed"):
+    with pytest.raises(RuntimeError,
+            match="the forward context provided by context_fn suppressed an exception raised during the checkpointed"):
         checkpoint(fails, torch.ones(2, requires_grad=True), use_reentrant=False,
                    context_fn=lambda: (contextlib.suppress(ValueError), contextlib.nullcontext()))  # fmt: skip

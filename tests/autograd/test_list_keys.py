@@ -8,9 +8,10 @@ import pytest
 
 ALL = slice(None)
 KEYS = {
-    "two rows of places": [[0, 4], [2, 2]], "three": [[0, 4], [2, 2], [1, 1]], "slices first": [ALL, ALL, [1, 3]], "slices last": [[1, 3], ALL],
-    "one row": [[0, 4, 2]], "none": [None, 1], "ellipsis": [..., 1], "one slice": [ALL], "deeper": [[[0, 1]]], "number and list": [0, [1, 2]],
-    "mask": [[True, False, True, False, True]], "empty": [[]], "slice and number": [slice(0, 2), 1],
+    "two rows of places": [[0, 4], [2, 2]], "three": [[0, 4], [2, 2], [1, 1]], "slices first": [ALL, ALL, [1, 3]],
+    "slices last": [[1, 3], ALL], "one row": [[0, 4, 2]], "none": [None, 1], "ellipsis": [..., 1], "one slice": [ALL],
+    "deeper": [[[0, 1]]], "number and list": [0, [1, 2]], "mask": [[True, False, True, False, True]], "empty": [[]],
+    "slice and number": [slice(0, 2), 1],
 }  # fmt: skip
 
 

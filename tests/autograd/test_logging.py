@@ -40,7 +40,8 @@ def test_every_node_before_it_runs(torch, logs, lines):
     assert names(lines) == ["CloneBackward0", "SumBackward0", "ToCopyBackward0", "MulBackward0", "AccumulateGrad"]
     assert lines[0].startswith("Executing: <CloneBackward0 object at 0x")
     assert [line.split("with ")[1] for line in lines] == [
-        "grad_outputs: [f64[]]", "grad_outputs: [f64[]]", "grad_outputs: [f64[2, 3]]", "grad_outputs: [f32[2, 3]]", "grad_outputs: [f32[2, 3]]",
+        "grad_outputs: [f64[]]", "grad_outputs: [f64[]]", "grad_outputs: [f64[2, 3]]", "grad_outputs: [f32[2, 3]]",
+        "grad_outputs: [f32[2, 3]]",
     ]  # fmt: skip
 
 
@@ -97,8 +98,10 @@ def test_names_and_levels(logs):
 
 def test_environment():
     code = "import wengert as torch; torch.ones(1, requires_grad=True).sum().backward()"
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TORCH_LOGS": "+autograd"}, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TORCH_LOGS": "+autograd"},
+        capture_output=True, text=True)
     assert done.stderr.count("Executing: ") == 2
     assert done.stderr.startswith("V")
-    wrong = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TORCH_LOGS": "nothing"}, capture_output=True, text=True)
+    wrong = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TORCH_LOGS": "nothing"},
+        capture_output=True, text=True)
     assert "Invalid log settings: nothing" in wrong.stderr

@@ -70,13 +70,15 @@ def test_making_one_warns(torch):
         warnings.simplefilter("always")
         masked(torch).masked_tensor(torch.tensor(DATA, requires_grad=True), torch.tensor(MASK))
     texts = " ".join(str(w.message) for w in seen)
-    assert "prototype stage" in texts and "It is not recommended to create a MaskedTensor with a tensor that requires_grad" in texts
+    assert ("prototype stage" in texts and "It is not recommended to create a MaskedTensor with a tensor that "
+        "requires_grad" in texts)
 
 
 @pytest.mark.parametrize(
     ("data", "mask", "text"),
     [
-        (DATA, MASK, "MaskedTensor(\n  [\n    [  0.5000,       --,       --],\n    [  3.0000,   4.0000,       --]\n  ]\n)"),
+        (DATA, MASK,
+            "MaskedTensor(\n  [\n    [  0.5000,       --,       --],\n    [  3.0000,   4.0000,       --]\n  ]\n)"),
         ([1, 20], [True, False], "MaskedTensor(\n  [1,       --]\n)"), (1.5, True, "MaskedTensor(  1.5000, True)"),
         (1.5, False, "MaskedTensor(--, False)"),
         ([123456.789, NAN, 1.0], [True, True, False], "MaskedTensor(\n  [123456.7891,      nan,          --]\n)"),
@@ -94,7 +96,8 @@ def test_data_mask_and_a_dense_tensor(torch):
     source.fill_(7.0)
     assert x.get_data().tolist() == DATA and x.get_mask().tolist() == MASK
     assert x.to_tensor(9).tolist() == [[0.5, 9.0, 9.0], [3.0, 4.0, 9.0]]
-    assert type(x.to_tensor(0)) is torch.Tensor and x.dtype is torch.float32 and x.layout is torch.strided and not x.is_sparse
+    assert (type(x.to_tensor(0)) is torch.Tensor and x.dtype is torch.float32 and x.layout is torch.strided
+        and not x.is_sparse)
 
 
 @pytest.mark.parametrize("name", [
@@ -111,27 +114,32 @@ def test_functions_of_one_keep_the_mask(torch, name):
 
 def test_functions_of_one_take_numbers_only(torch):
     x = make(torch)
-    assert same(torch, x.clamp(1, 3), [[1, 0, 0], [3, 3, 0]], MASK) and same(torch, x**2, [[0.25, 0, 0], [9, 16, 0]], MASK)
+    assert (same(torch, x.clamp(1, 3), [[1, 0, 0], [3, 3, 0]], MASK)
+        and same(torch, x**2, [[0.25, 0, 0], [9, 16, 0]], MASK))
     with pytest.raises(TypeError, match="do not support additional Tensor arguments"):
         torch.pow(x, x)
     with pytest.raises(ValueError, match="require that len"):
         x.round(decimals=1)
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "eq", "lt", "ge", "maximum", "fmin", "atan2", "logaddexp", "remainder", "floor_divide"])
+@pytest.mark.parametrize("name",
+    ["add", "sub", "mul", "div", "eq", "lt", "ge", "maximum", "fmin", "atan2", "logaddexp", "remainder",
+        "floor_divide"])
 def test_functions_of_two_want_equal_masks(torch, name):
     f, x, other = getattr(torch, name), torch.tensor(DATA), torch.tensor(DATA) + 0.25
     mask = torch.tensor(MASK)
     y = f(masked(torch).masked_tensor(x, mask), masked(torch).masked_tensor(other, mask))
     assert matches(torch, y, f(x, other), MASK)
     assert matches(torch, f(make(torch), other), f(x, other), MASK)
-    with pytest.raises(ValueError, match=r"Input masks must match. If you need support for this, please open an issue on Github."):
+    with pytest.raises(ValueError,
+            match=r"Input masks must match. If you need support for this, please open an issue on Github."):
         f(make(torch), masked(torch).masked_tensor(other, ~mask))
 
 
 def test_operators_with_numbers_and_in_place(torch):
     x = make(torch)
-    assert same(torch, 1 + x * 2, [[2, 0, 0], [7, 9, 0]], MASK) and same(torch, 1 / x, [[2, 0, 0], [1 / 3, 0.25, 0]], MASK)
+    assert (same(torch, 1 + x * 2, [[2, 0, 0], [7, 9, 0]], MASK)
+        and same(torch, 1 / x, [[2, 0, 0], [1 / 3, 0.25, 0]], MASK))
     assert same(torch, x > 1, [[False, False, False], [True, True, False]], MASK)
     before = x
     x += 1
@@ -166,12 +174,14 @@ def test_all_of_what_is_there(torch):
 
 
 @pytest.mark.parametrize("call", [
-    "x.max()", "x.median()", "x.cumsum(0)", "torch.relu(x)", "x.unbind()", "x.permute(1, 0)", "torch.zeros_like(x)", "x.zero_()", "x.fill_(1)",
-    "torch.equal(x, x)", "torch.hypot(x, x)", "x.masked_fill(m, 1)", "x.log_softmax(0)", "torch.addmm(x, x, x)", "x.gather(0, i)",
+    "x.max()", "x.median()", "x.cumsum(0)", "torch.relu(x)", "x.unbind()", "x.permute(1, 0)", "torch.zeros_like(x)",
+    "x.zero_()", "x.fill_(1)", "torch.equal(x, x)", "torch.hypot(x, x)", "x.masked_fill(m, 1)", "x.log_softmax(0)",
+    "torch.addmm(x, x, x)", "x.gather(0, i)",
 ])  # fmt: skip
 def test_what_has_no_meaning_is_named(torch, call):
     names = {"torch": torch, "x": make(torch), "m": torch.tensor(MASK), "i": torch.tensor([[0]])}
-    with warnings.catch_warnings(record=True) as seen, pytest.raises(TypeError, match="Multiple dispatch failed for 'torch._ops.aten."):
+    with warnings.catch_warnings(record=True) as seen, pytest.raises(TypeError,
+            match="Multiple dispatch failed for 'torch._ops.aten."):
         warnings.simplefilter("always")
         eval(call, names)
     assert any("is not implemented in __torch_dispatch__ for MaskedTensor" in str(w.message) for w in seen)
@@ -180,9 +190,10 @@ def test_what_has_no_meaning_is_named(torch, call):
 def test_what_moves_elements_moves_the_mask(torch):
     x, data, mask = make(torch), torch.tensor(DATA), torch.tensor(MASK)
     moves = (
-        lambda t: t[0], lambda t: t[:, 1], lambda t: t[0:1, 1:], lambda t: t.t(), lambda t: t.transpose(0, 1), lambda t: t.reshape(3, 2),
-        lambda t: t.view(6), lambda t: t.flatten(), lambda t: t.unsqueeze(1), lambda t: t.expand(2, 2, 3), lambda t: t.split(1)[1],
-        lambda t: torch.cat([t, t]), lambda t: torch.stack([t, t]), lambda t: t.unfold(1, 2, 1), lambda t: t.narrow(1, 0, 2),
+        lambda t: t[0], lambda t: t[:, 1], lambda t: t[0:1, 1:], lambda t: t.t(), lambda t: t.transpose(0, 1),
+        lambda t: t.reshape(3, 2), lambda t: t.view(6), lambda t: t.flatten(), lambda t: t.unsqueeze(1),
+        lambda t: t.expand(2, 2, 3), lambda t: t.split(1)[1], lambda t: torch.cat([t, t]),
+        lambda t: torch.stack([t, t]), lambda t: t.unfold(1, 2, 1), lambda t: t.narrow(1, 0, 2),
         lambda t: t[torch.tensor([1, 0])], lambda t: t.t().contiguous(), lambda t: t.clone(), lambda t: t.detach(),
     )  # fmt: skip
     for move in moves:
@@ -209,17 +220,25 @@ def test_types(torch):
 @pytest.mark.parametrize(
     ("f", "grad"),
     [
-        (lambda torch, x: x.sum(), [[1, 0, 0], [1, 1, 0]]), (lambda torch, x: x.mean(), [[1 / 3, 0, 0], [1 / 3, 1 / 3, 0]]),
-        (lambda torch, x: x.mean(0).sum(), [[0.5, 0, 0], [0.5, 1, 0]]), (lambda torch, x: x.amax(), [[0, 0, 0], [0, 1, 0]]),
-        (lambda torch, x: x.amin(1).sum(), [[1, 0, 0], [1, 0, 0]]), (lambda torch, x: x.prod(), [[12, 0, 0], [2, 1.5, 0]]),
-        (lambda torch, x: (x * x).sum(), [[1, 0, 0], [6, 8, 0]]), (lambda torch, x: (1 / x).sum(), [[-4, 0, 0], [-1 / 9, -1 / 16, 0]]),
-        (lambda torch, x: (x**3).sum(), [[0.75, 0, 0], [27, 48, 0]]), (lambda torch, x: x.log().sum(), [[2, 0, 0], [1 / 3, 0.25, 0]]),
-        (lambda torch, x: x.square().mean(), [[1 / 3, 0, 0], [2, 8 / 3, 0]]), (lambda torch, x: x.view(3, 2).sum(), [[1, 0, 0], [1, 1, 0]]),
-        (lambda torch, x: torch.cat([x, x]).sum(), [[2, 0, 0], [2, 2, 0]]), (lambda torch, x: x.expand(2, 2, 3).sum(), [[2, 0, 0], [2, 2, 0]]),
-        (lambda torch, x: x.softmax(-1).sum(), [[0, 0, 0], [0, 0, 0]]), (lambda torch, x: x.double().sum(), [[1, 0, 0], [1, 1, 0]]),
+        (lambda torch, x: x.sum(), [[1, 0, 0], [1, 1, 0]]),
+        (lambda torch, x: x.mean(), [[1 / 3, 0, 0], [1 / 3, 1 / 3, 0]]),
+        (lambda torch, x: x.mean(0).sum(), [[0.5, 0, 0], [0.5, 1, 0]]),
+        (lambda torch, x: x.amax(), [[0, 0, 0], [0, 1, 0]]), (lambda torch, x: x.amin(1).sum(), [[1, 0, 0], [1, 0, 0]]),
+        (lambda torch, x: x.prod(), [[12, 0, 0], [2, 1.5, 0]]),
+        (lambda torch, x: (x * x).sum(), [[1, 0, 0], [6, 8, 0]]),
+        (lambda torch, x: (1 / x).sum(), [[-4, 0, 0], [-1 / 9, -1 / 16, 0]]),
+        (lambda torch, x: (x**3).sum(), [[0.75, 0, 0], [27, 48, 0]]),
+        (lambda torch, x: x.log().sum(), [[2, 0, 0], [1 / 3, 0.25, 0]]),
+        (lambda torch, x: x.square().mean(), [[1 / 3, 0, 0], [2, 8 / 3, 0]]),
+        (lambda torch, x: x.view(3, 2).sum(), [[1, 0, 0], [1, 1, 0]]),
+        (lambda torch, x: torch.cat([x, x]).sum(), [[2, 0, 0], [2, 2, 0]]),
+        (lambda torch, x: x.expand(2, 2, 3).sum(), [[2, 0, 0], [2, 2, 0]]),
+        (lambda torch, x: x.softmax(-1).sum(), [[0, 0, 0], [0, 0, 0]]),
+        (lambda torch, x: x.double().sum(), [[1, 0, 0], [1, 1, 0]]),
         (lambda torch, x: x.to_sparse().to_dense().sum(), [[1, 0, 0], [1, 1, 0]]),
         (lambda torch, x: (x.to_sparse() * 2).to_dense().sum(), [[2, 0, 0], [2, 2, 0]]),
-        (lambda torch, x: x.to_tensor(0).sum(), [[1, 0, 0], [1, 1, 0]]), (lambda torch, x: x.t().contiguous().sum(), [[1, 0, 0], [1, 1, 0]]),
+        (lambda torch, x: x.to_tensor(0).sum(), [[1, 0, 0], [1, 1, 0]]),
+        (lambda torch, x: x.t().contiguous().sum(), [[1, 0, 0], [1, 1, 0]]),
         (lambda torch, x: x.var(), [[-2, 0, 0], [0.5, 1.5, 0]]),
     ],
 )  # fmt: skip
@@ -305,14 +324,16 @@ def test_sparse_layouts(torch, layout):
 def test_functions_of_sparse_ones_work_on_what_is_stored(torch):
     assert same(torch, make(torch).to_sparse().cos(), torch.tensor(DATA).cos().tolist(), MASK)
     x = make(torch).to_sparse()
-    assert x._values().get_data().tolist() == [0.5, 3.0, 4.0] and x._indices().get_data().tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert (x._values().get_data().tolist() == [0.5, 3.0, 4.0]
+        and x._indices().get_data().tolist() == [[0, 1, 1], [0, 0, 1]])
 
 
 def test_sparse_data_and_masks_share_their_places(torch):
     data = torch.tensor(DATA)
     x = masked(torch).masked_tensor(data.to_sparse(), torch.tensor(MASK).to_sparse())
     assert same(torch, x, DATA, MASK) and x.get_data()._nnz() == 3
-    places = [torch.sparse_coo_tensor(torch.tensor([p]), v, (3,)) for p, v in (([0, 1], torch.ones(2)), ([0, 2], torch.tensor([True, True])))]
+    places = [torch.sparse_coo_tensor(torch.tensor([p]), v, (3,))
+        for p, v in (([0, 1], torch.ones(2)), ([0, 2], torch.tensor([True, True])))]
     with pytest.raises(ValueError, match="data and mask are both sparse COO tensors but do not have the same indices"):
         masked(torch).masked_tensor(*places)
     with pytest.raises(TypeError, match="data layout of torch.sparse_csc is not supported"):
@@ -327,7 +348,8 @@ def test_names_of_the_operators(torch):
     assert len(unary.UNARY_NAMES) == len(unary.NATIVE_UNARY_FNS) == 62 and "sinc" in unary.UNARY_NAMES
     assert {f.__name__ for f in binary.NATIVE_BINARY_FNS} == set(binary.BINARY_NAMES)
     assert {f.__name__ for f in unary.NATIVE_INPLACE_UNARY_FNS} == set(unary.INPLACE_UNARY_NAMES)
-    assert sorted(reductions.REDUCE_NAMES) == sorted(["sum", "mean", "amin", "amax", "argmin", "argmax", "prod", "all", "norm", "var", "std"])
+    assert (sorted(reductions.REDUCE_NAMES)
+        == sorted(["sum", "mean", "amin", "amax", "argmin", "argmax", "prod", "all", "norm", "var", "std"]))
     assert part(torch, "core")._masks_match(make(torch), make(torch))
 
 
@@ -336,7 +358,8 @@ def test_every_unary_and_binary_operator_of_the_tables(torch):
     data, mask = torch.tensor([[0.2, 0.6], [0.4, 0.9]]), torch.tensor([[True, False], [True, True]])
     for fn in unary.NATIVE_UNARY_FNS:
         whole = fn.__name__.startswith("bitwise")
-        x, more = (data * 10).int() if whole else data, {"clamp": (0.3, 0.5), "clip": (0.3, 0.5), "pow": (2.0,)}.get(fn.__name__, ())
+        x, more = ((data * 10).int() if whole else data,
+            {"clamp": (0.3, 0.5), "clip": (0.3, 0.5), "pow": (2.0,)}.get(fn.__name__, ()))
         if fn.__name__ in ("acosh", "arccosh"):
             x = x + 1
         f = getattr(torch.ops.aten, fn.__name__)

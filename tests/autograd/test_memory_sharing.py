@@ -41,7 +41,8 @@ def deterministic(torch):
 
 def test_fresh_memory_stands_out_where_results_shall_not_vary(torch, deterministic):
     a = torch.ones(3)
-    for fresh in (torch.empty(2), torch.empty_like(a), a.new_empty(2), torch.empty_strided((2,), (1,)), torch.ones(1).resize_(3)[1:]):
+    for fresh in (torch.empty(2), torch.empty_like(a), a.new_empty(2), torch.empty_strided((2,), (1,)),
+            torch.ones(1).resize_(3)[1:]):
         assert all(math.isnan(v) for v in fresh.tolist())
     assert torch.empty(2, dtype=torch.int64).tolist() == [2**63 - 1] * 2
     assert torch.empty(2, dtype=torch.bool).tolist() == [True, True]

@@ -15,10 +15,11 @@ def looks(t):
 
 
 MAKERS = {
-    "ones": (2, 3), "zeros": (2, 3), "empty": (2, 3), "rand": (2, 3), "randn": (2, 3), "full": ((2, 3), 1.5), "arange": (5,), "linspace": (0, 1, 4),
-    "logspace": (0, 1, 4), "eye": (3,), "randint": (4, (2, 3)), "randperm": (4,), "tensor": ([[1.0, 2.0]],), "as_tensor": ([1, 2],),
-    "asarray": ([1.0],), "empty_strided": ((2, 3), (1, 2)), "tril_indices": (3, 3), "triu_indices": (3, 3), "hann_window": (4,),
-    "normal": (0.0, 1.0, (3,)), "scalar_tensor": (2.0,), "empty_permuted": ((2, 3, 4), (0, 2, 1)),
+    "ones": (2, 3), "zeros": (2, 3), "empty": (2, 3), "rand": (2, 3), "randn": (2, 3), "full": ((2, 3), 1.5),
+    "arange": (5,), "linspace": (0, 1, 4), "logspace": (0, 1, 4), "eye": (3,), "randint": (4, (2, 3)), "randperm": (4,),
+    "tensor": ([[1.0, 2.0]],), "as_tensor": ([1, 2],), "asarray": ([1.0],), "empty_strided": ((2, 3), (1, 2)),
+    "tril_indices": (3, 3), "triu_indices": (3, 3), "hann_window": (4,), "normal": (0.0, 1.0, (3,)),
+    "scalar_tensor": (2.0,), "empty_permuted": ((2, 3, 4), (0, 2, 1)),
 }  # fmt: skip
 
 
@@ -35,7 +36,8 @@ def test_factories_by_example(torch, name):
     x, y = torch.ones(2, 3, device="meta"), torch.ones(2, 3)
     assert make(x).is_meta and make(y, device="meta").is_meta
     assert not make(x, device="cpu").is_meta and make(x, device="cpu").shape == (2, 3)
-    assert x.new_zeros(3).is_meta and y.new_ones(3, device="meta").is_meta and x.new_full((2,), 1.0).is_meta and x.new_tensor([1.0]).is_meta
+    assert (x.new_zeros(3).is_meta and y.new_ones(3, device="meta").is_meta and x.new_full((2,), 1.0).is_meta
+        and x.new_tensor([1.0]).is_meta)
 
 
 def test_no_numbers_come_out(torch):
@@ -61,7 +63,8 @@ def test_text(torch):
     x = torch.ones(2, device="meta", requires_grad=True)
     assert repr(x) == "tensor(..., device='meta', size=(2,), requires_grad=True)"
     assert repr(x * 2) == "tensor(..., device='meta', size=(2,), grad_fn=<MulBackward0>)"
-    assert repr(torch.ones(2, device="meta", dtype=torch.int64)) == "tensor(..., device='meta', size=(2,), dtype=torch.int64)"
+    assert (repr(torch.ones(2, device="meta", dtype=torch.int64)) == "tensor(..., device='meta', size=(2,), "
+        "dtype=torch.int64)")
 
 
 def test_moves(torch):
@@ -71,7 +74,8 @@ def test_moves(torch):
     assert torch.ones(2).to(there).is_meta and torch.ones(2).to("meta", torch.float16).dtype == torch.float16
     leaf = torch.ones(2, requires_grad=True)
     assert leaf.to("meta").grad_fn is not None
-    assert there.data_ptr() == 0 and there.untyped_storage().nbytes() == 48 and there.untyped_storage().device.type == "meta"
+    assert (there.data_ptr() == 0 and there.untyped_storage().nbytes() == 48
+        and there.untyped_storage().device.type == "meta")
     assert there.copy_(x) is there and there._version == 1
 
 
@@ -89,7 +93,8 @@ def test_random_numbers_are_not_drawn(torch):
     first = torch.rand(1)
     torch.manual_seed(0)
     x = torch.rand(4, device="meta")
-    torch.nn.functional.dropout(x), x.uniform_(), torch.randperm(4, device="meta"), torch.bernoulli(x), torch.randn_like(x)
+    (torch.nn.functional.dropout(x), x.uniform_(), torch.randperm(4, device="meta"), torch.bernoulli(x),
+        torch.randn_like(x))
     assert torch.equal(torch.rand(1), first)
 
 
@@ -117,16 +122,19 @@ def test_a_module_without_numbers(torch):
     nn = torch.nn
     with torch.device("meta"):
         net = nn.Sequential(
-            nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(), nn.Linear(64, 2)
+            nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(),
+            nn.Linear(64, 2)
         )
-    assert all(p.is_meta and type(p) is nn.Parameter for p in net.parameters()) and all(b.is_meta for b in net.buffers())
+    assert (all(p.is_meta and type(p) is nn.Parameter for p in net.parameters())
+        and all(b.is_meta for b in net.buffers()))
     y = net(torch.ones(5, 3, 8, 8, device="meta"))
     assert y.shape == (5, 2) and y.is_meta and y.requires_grad
     optimizer = torch.optim.Adam(net.parameters())
     y.sum().backward()
     optimizer.step()
     assert all(p.grad.is_meta for p in net.parameters())
-    with pytest.raises(NotImplementedError, match=r"Please use torch.nn.Module.to_empty\(\) instead of torch.nn.Module.to\(\)"):
+    with pytest.raises(NotImplementedError,
+            match=r"Please use torch.nn.Module.to_empty\(\) instead of torch.nn.Module.to\(\)"):
         net.to("cpu")
     assert net.to_empty(device="cpu") is net and not any(p.is_meta for p in net.parameters())
     assert net(torch.ones(5, 3, 8, 8)).shape == (5, 2)
@@ -145,11 +153,13 @@ def test_large_modules(torch, make):
 
 def test_state_dicts(torch):
     net, source = torch.nn.Linear(3, 4, device="meta"), torch.nn.Linear(3, 4)
-    with pytest.warns(UserWarning, match="for weight: copying from a non-meta parameter in the checkpoint to a meta parameter"):
+    with pytest.warns(UserWarning,
+            match="for weight: copying from a non-meta parameter in the checkpoint to a meta parameter"):
         net.load_state_dict(source.state_dict())
     assert net.weight.is_meta
     net.load_state_dict(source.state_dict(), assign=True)
-    assert net.weight.data_ptr() == source.weight.data_ptr() and net.weight.requires_grad and type(net.weight) is torch.nn.Parameter
+    assert (net.weight.data_ptr() == source.weight.data_ptr() and net.weight.requires_grad
+        and type(net.weight) is torch.nn.Parameter)
     moved = torch.nn.Linear(3, 4).to("meta")
     assert moved.weight.is_meta and moved.weight.requires_grad and type(moved.weight) is torch.nn.Parameter
 
@@ -250,7 +260,8 @@ def test_bags_and_dropout_and_conjugates(torch):
     assert torch.ones(3, dtype=torch.complex64, device="meta").conj().is_meta
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop"])
+@pytest.mark.parametrize("name",
+    ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop"])
 def test_optimizers(torch, name):
     p = torch.nn.Parameter(torch.ones(3, 4, device="meta"))
     optimizer = getattr(torch.optim, name)([p])

@@ -40,7 +40,8 @@ def test_what_somebody_refers_to_weakly_is_not_swapped(torch, conversion):
     with pytest.raises(RuntimeError, match=r"_apply\(\): Couldn't swap Linear.weight"):
         module.double()
     assert ref() is weight and weight.dtype == torch.float32 and weight.grad is grad
-    with pytest.raises(RuntimeError, match='While swapping the parameter named "weight".*has weakref associated with it'):
+    with pytest.raises(RuntimeError,
+            match='While swapping the parameter named "weight".*has weakref associated with it'):
         module.load_state_dict({"weight": torch.ones(2, 2), "bias": torch.ones(2)})
 
 
@@ -68,4 +69,5 @@ def test_what_a_parameter_makes_of_what_is_loaded_into_it(torch, conversion):
     module.weight = torch.nn.Parameter(torch.zeros(1, 2).as_subclass(Half))
     conversion.set_swap_module_params_on_conversion(True)
     module.load_state_dict({"weight": torch.ones(1, 2)})
-    assert module.weight.dtype == torch.float16 and module.weight.tolist() == [[1.0, 1.0]] and module.weight.requires_grad
+    assert (module.weight.dtype == torch.float16 and module.weight.tolist() == [[1.0, 1.0]]
+        and module.weight.requires_grad)

@@ -157,7 +157,8 @@ def test_forward_hooks_with_keywords_and_always_called(torch):
 
     log = []
     m = Add()
-    m.register_forward_pre_hook(lambda mod, args, kwargs: (args, {**kwargs, "y": kwargs.get("y", 0) + 1}), with_kwargs=True)
+    m.register_forward_pre_hook(lambda mod, args, kwargs: (args, {**kwargs, "y": kwargs.get("y", 0) + 1}),
+        with_kwargs=True)
     m.register_forward_hook(lambda mod, args, kwargs, out: log.append(kwargs) or out * 10, with_kwargs=True)
     m.register_forward_hook(lambda mod, args, out: log.append("always"), always_call=True)
     assert m(torch.ones(1), y=2).item() == 40.0

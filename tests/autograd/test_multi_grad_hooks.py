@@ -61,7 +61,8 @@ def test_leaves_whose_gradients_are_asked_for_cannot_be_waited_for(torch, wanted
     torch.autograd.graph.register_multi_grad_hook((a, b, d), lambda grads: calls.append([g is not None for g in grads]))
     ask = [(a, b, c, d)[i] for i in wanted]
     if {0, 1} & set(wanted):
-        with pytest.raises(RuntimeError, match="A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad()"):
+        with pytest.raises(RuntimeError, match="A leaf node was passed to _will_engine_execute_node but we are "
+                "currently running autograd.grad()"):
             torch.autograd.grad((d * b * c).sum(), ask)
     else:
         torch.autograd.grad((d * b * c).sum(), ask)
@@ -151,7 +152,8 @@ def test_tensors_that_the_walk_cannot_reach_are_not_waited_for(torch):
     x, y, z = (torch.rand(2, requires_grad=True) for _ in range(3))
     unreached = z * 2
     seen = []
-    torch.autograd.graph.register_multi_grad_hook((x, y, unreached), lambda grads: seen.append([g is not None for g in grads]))
+    torch.autograd.graph.register_multi_grad_hook((x, y, unreached),
+        lambda grads: seen.append([g is not None for g in grads]))
     out = (x * y).sum()
     out.backward(inputs=(unreached, y), retain_graph=True)
     assert seen == [[False, True, False]]

@@ -14,8 +14,8 @@ import pytest
 def test_checks(torch):
     torch._check(True)
     for check, error in (
-        (torch._check, RuntimeError), (torch._check_value, ValueError), (torch._check_type, TypeError), (torch._check_index, IndexError),
-        (torch._check_not_implemented, NotImplementedError),
+        (torch._check, RuntimeError), (torch._check_value, ValueError), (torch._check_type, TypeError),
+        (torch._check_index, IndexError), (torch._check_not_implemented, NotImplementedError),
     ):  # fmt: skip
         check(True, lambda: "unused")
         with pytest.raises(error, match="Expected cond to be True, but got False"):
@@ -73,9 +73,10 @@ def test_modules_that_nobody_imported_by_name(torch):
         f"import {torch.__name__} as torch\n"
         "import sys\n"
         "assert torch.multiprocessing.get_context and torch._ops.OpOverload and torch.nn.grad.conv2d_input\n"
-        "assert torch.utils._pytree.tree_map and torch.utils._python_dispatch.TorchDispatchMode and torch.utils._mode_utils.no_dispatch\n"
-        "assert torch.nn.utils.fusion.fuse_conv_bn_eval and torch.nn.utils.init.skip_init\n"
-        "assert torch.autograd.variable.Variable is torch.autograd.Variable\n"
+        "assert torch.utils._pytree.tree_map and torch.utils._python_dispatch.TorchDispatchMode and "
+        "torch.utils._mode_utils.no_dispatch\nassert torch.nn.utils.fusion.fuse_conv_bn_eval and "
+        "torch.nn.utils.init.skip_init\nassert torch.autograd.variable.Variable is torch.autograd.Variable\n"
         "assert torch.utils.data._utils.collate.default_collate([1, 2]).tolist() == [1, 2]\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={k: v for k, v in os.environ.items() if k != "CI"})
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120,
+        env={k: v for k, v in os.environ.items() if k != "CI"})

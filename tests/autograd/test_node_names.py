@@ -14,24 +14,26 @@ CALLS = {
     "torch.copysign(x, c)": "CopysignBackward0", "torch.xlogy(x, c)": "XlogyBackward0",
     "x // 2": "torch::autograd::NotImplemented", "torch.square(x)": "PowBackward0",
     "torch.float_power(x, 2)": "PowBackward0", "torch.div(x, c, rounding_mode='floor')": "DivBackward2",
-    "torch.lerp(x, c, 0.5)": "LerpBackward0", "torch.lerp(x, c, c)": "LerpBackward1", "torch.masked_fill(x, x > 0, 0.0)": "MaskedFillBackward0",
+    "torch.lerp(x, c, 0.5)": "LerpBackward0", "torch.lerp(x, c, c)": "LerpBackward1",
+    "torch.masked_fill(x, x > 0, 0.0)": "MaskedFillBackward0",
     "torch.masked_fill(x, x > 0, torch.tensor(0.0))": "MaskedFillBackward1", "torch.fill(x, 1.0)": "FillBackward0",
-    "torch.clamp(x, 0, 1)": "ClampBackward1",
-    "torch.clamp(x, min=c)": "ClampBackward0", "torch.clamp(x, min=0)": "ClampBackward1",
-    "torch.clamp_min(x, c)": "ClampMinBackward1", "torch.clamp_min(x, 0)": "ClampMinBackward0",
+    "torch.clamp(x, 0, 1)": "ClampBackward1", "torch.clamp(x, min=c)": "ClampBackward0",
+    "torch.clamp(x, min=0)": "ClampBackward1", "torch.clamp_min(x, c)": "ClampMinBackward1",
+    "torch.clamp_min(x, 0)": "ClampMinBackward0",
     # products by the ranks of their factors
     "m @ m": "MmBackward0",
     "torch.bmm(b, b)": "BmmBackward0", "torch.mv(m, x)": "MvBackward0",
-    "torch.vdot(x, x)": "VdotBackward0", "torch.addmm(m, m, m)": "AddmmBackward0", "torch.addmv(x, m, x)": "AddmvBackward0",
-    "torch.addr(m, x, x)": "AddrBackward0", "torch.addbmm(m, b, b)": "AddbmmBackward0", "torch.baddbmm(b, b, b)": "BaddbmmBackward0",
+    "torch.vdot(x, x)": "VdotBackward0", "torch.addmm(m, m, m)": "AddmmBackward0",
+    "torch.addmv(x, m, x)": "AddmvBackward0", "torch.addr(m, x, x)": "AddrBackward0",
+    "torch.addbmm(m, b, b)": "AddbmmBackward0", "torch.baddbmm(b, b, b)": "BaddbmmBackward0",
     "F.linear(m, m, x)": "AddmmBackward0", "F.linear(m, m)": "MmBackward0",
     # views
     "x.reshape(3, 1)": "ViewBackward0", "m.T": "PermuteBackward0", "m.t()": "TBackward0", "m.mT": "TransposeBackward0",
     "m.unsqueeze(0).squeeze(0)": "SqueezeBackward1",
     "m[0]": "SelectBackward0", "m[1:]": "SliceBackward0", "m[None]": "UnsqueezeBackward0",
-    "m[[0, 1]]": "IndexBackward0", "z.real": "SelectBackward0", "z.imag": "SelectBackward0", "torch.view_as_real(z)": "ViewAsRealBackward0",
-    "m.split(2)[0]": "SplitBackward0", "m.unbind()[0]": "UnbindBackward0", "m.expand(2, 3, 3)": "ExpandBackward0",
-    "m.diagonal()": "DiagonalBackward0",
+    "m[[0, 1]]": "IndexBackward0", "z.real": "SelectBackward0", "z.imag": "SelectBackward0",
+    "torch.view_as_real(z)": "ViewAsRealBackward0", "m.split(2)[0]": "SplitBackward0",
+    "m.unbind()[0]": "UnbindBackward0", "m.expand(2, 3, 3)": "ExpandBackward0", "m.diagonal()": "DiagonalBackward0",
     # in place
     "torch.conj_physical(z)": "ConjPhysicalBackward0",
     "F.leaky_relu(x)": "LeakyReluBackward0", "F.elu(x)": "EluBackward0",
@@ -44,16 +46,19 @@ CALLS = {
     "F.avg_pool2d(i2, 2)": "AvgPool2DBackward0", "F.avg_pool3d(i3, 2)": "AvgPool3DBackward0",
     "F.adaptive_avg_pool2d(i2, 2)": "AdaptiveAvgPool2DBackward0",
     "F.adaptive_avg_pool3d(i3, 2)": "AdaptiveAvgPool3DBackward0",
-    "F.adaptive_max_pool2d(i2, 2)": "AdaptiveMaxPool2DBackward0", "F.adaptive_max_pool3d(i3, 2)": "AdaptiveMaxPool3DBackward0",
+    "F.adaptive_max_pool2d(i2, 2)": "AdaptiveMaxPool2DBackward0",
+    "F.adaptive_max_pool3d(i3, 2)": "AdaptiveMaxPool3DBackward0",
     "F.max_unpool2d(*F.max_pool2d(i2, 2, return_indices=True), 2)": "MaxUnpool2DBackward0",
     "F.affine_grid(b[:1, :2], (1, 2, 3, 3), align_corners=False)": "AffineGridGeneratorBackward0",
-    "F.pixel_shuffle(i2[:, :, :2, :2].repeat(1, 2, 1, 1), 2)": "PixelShuffleBackward0", "F.pixel_unshuffle(i2, 2)": "PixelUnshuffleBackward0",
-    "F.embedding_bag(n.reshape(1, 2), m)": "EmbeddingBagBackward0", "F.embedding_bag(n.reshape(1, 2), m, mode='max')": "EmbeddingBagBackward0",
-    "F.group_norm(i2, 2)": "NativeGroupNormBackward0", "F.layer_norm(x, (3,))": "NativeLayerNormBackward0", "F.rms_norm(x, (3,))": "MulBackward0",
-    "F.batch_norm(m, None, None, training=True)": "NativeBatchNormBackward0",
+    "F.pixel_shuffle(i2[:, :, :2, :2].repeat(1, 2, 1, 1), 2)": "PixelShuffleBackward0",
+    "F.pixel_unshuffle(i2, 2)": "PixelUnshuffleBackward0",
+    "F.embedding_bag(n.reshape(1, 2), m)": "EmbeddingBagBackward0",
+    "F.embedding_bag(n.reshape(1, 2), m, mode='max')": "EmbeddingBagBackward0",
+    "F.group_norm(i2, 2)": "NativeGroupNormBackward0", "F.layer_norm(x, (3,))": "NativeLayerNormBackward0",
+    "F.rms_norm(x, (3,))": "MulBackward0", "F.batch_norm(m, None, None, training=True)": "NativeBatchNormBackward0",
     "F.scaled_dot_product_attention(b[None], b[None], b[None])": "ScaledDotProductFlashAttentionForCpuBackward0",
-    "torch.cdist(m, m)": "CdistBackward0", "torch.cdist(m, m, 1.0)": "CdistBackward0", "torch.pdist(m)": "PdistBackward0",
-    "torch.dist(x, c)": "DistBackward0",
+    "torch.cdist(m, m)": "CdistBackward0", "torch.cdist(m, m, 1.0)": "CdistBackward0",
+    "torch.pdist(m)": "PdistBackward0", "torch.dist(x, c)": "DistBackward0",
     # losses
     "F.mse_loss(x, c)": "MseLossBackward0", "F.cross_entropy(m[:2], n)": "NllLossBackward0",
     "F.nll_loss(m[:2], n)": "NllLossBackward0",
@@ -67,7 +72,9 @@ CALLS = {
 
 @pytest.fixture
 def names(torch):
-    """Arguments: ``x`` a vector, ``m`` a matrix, ``b`` a batch of them, ``i1`` … ``i3`` images, ``c`` a constant, ``n`` integers."""
+    """Arguments: ``x`` a vector, ``m`` a matrix, ``b`` a batch of them, ``i1`` … ``i3`` images, ``c`` a constant, ``n``
+    integers.
+    """
     shapes = {"x": (3,), "m": (3, 3), "b": (2, 3, 3), "i1": (1, 2, 4), "i2": (1, 2, 4, 4), "i3": (1, 2, 4, 4, 4)}
     made = {k: (torch.rand(*s) * 0.5 + 0.25).requires_grad_() for k, s in shapes.items()}
     z = torch.complex(torch.rand(3), torch.rand(3)).requires_grad_()
@@ -107,12 +114,15 @@ def test_a_composite_that_returns_its_argument_renames_nothing(torch):
     assert y.grad_fn.name() == "MulBackward0"
 
 
-WHOLE = {  # calls that are one node, though made of several steps here: where their edges lead, and something remembered
-    "F.binary_cross_entropy(x, c)": ("x", None), "F.binary_cross_entropy_with_logits(x, c)": ("x", None), "F.soft_margin_loss(x, c)": ("x",),
-    "F.grid_sample(i2, g)": ("i2", "g"), "F.pixel_shuffle(i2.repeat(1, 2, 1, 1), 2)": ("RepeatBackward0",), "torch.cdist(m, m)": ("m", "m"),
-    "F.interpolate(i2, scale_factor=2, mode='bilinear')": ("i2",), "F.max_unpool2d(i2, n4, 2)": ("i2",), "F.adaptive_avg_pool2d(i2, 3)": ("i2",),
-    "F.conv_transpose2d(i2, w, x[:2])": ("i2", "w", "SliceBackward0"),
-    "F.multi_margin_loss(m[:2], n)": ("SliceBackward0",), "F.embedding_bag(n.reshape(1, 2), m)": ("m", None), "torch.pdist(m)": ("m",),
+# calls that are one node, though made of several steps here: where their edges lead, and something remembered
+WHOLE = {
+    "F.binary_cross_entropy(x, c)": ("x", None), "F.binary_cross_entropy_with_logits(x, c)": ("x", None),
+    "F.soft_margin_loss(x, c)": ("x",), "F.grid_sample(i2, g)": ("i2", "g"),
+    "F.pixel_shuffle(i2.repeat(1, 2, 1, 1), 2)": ("RepeatBackward0",), "torch.cdist(m, m)": ("m", "m"),
+    "F.interpolate(i2, scale_factor=2, mode='bilinear')": ("i2",), "F.max_unpool2d(i2, n4, 2)": ("i2",),
+    "F.adaptive_avg_pool2d(i2, 3)": ("i2",), "F.conv_transpose2d(i2, w, x[:2])": ("i2", "w", "SliceBackward0"),
+    "F.multi_margin_loss(m[:2], n)": ("SliceBackward0",), "F.embedding_bag(n.reshape(1, 2), m)": ("m", None),
+    "torch.pdist(m)": ("m",),
 }  # fmt: skip
 
 
@@ -120,10 +130,12 @@ WHOLE = {  # calls that are one node, though made of several steps here: where t
 @pytest.mark.parametrize("code", WHOLE)
 def test_one_node_for_the_whole(torch, names, code):
     names |= {"i2": torch.rand(1, 2, 4, 4).requires_grad_(), "g": (torch.rand(1, 3, 3, 2) - 0.5).requires_grad_(),
-              "w": torch.rand(2, 2, 2, 2).requires_grad_(), "n4": torch.arange(16).reshape(4, 4).expand(1, 2, 4, 4)}  # fmt: skip
+              "w": torch.rand(2, 2, 2, 2).requires_grad_(),
+              "n4": torch.arange(16).reshape(4, 4).expand(1, 2, 4, 4)}  # fmt: skip
     y = eval(code, names)
     below = [n for n, _ in y.grad_fn.next_functions]
-    found = [None if n is None else next((k for k, v in names.items() if v is getattr(n, "variable", 0)), n.name()) for n in below]
+    found = [None if n is None else next((k for k, v in names.items() if v is getattr(n, "variable", 0)), n.name())
+        for n in below]
     assert found == list(WHOLE[code])
 
 
@@ -182,7 +194,8 @@ def test_a_number_over_a_tensor_is_a_number_times_a_reciprocal(torch, number):
     (g,) = torch.autograd.grad(y.sum(), x)
     assert g.tolist() == [-number / 4, -number / 16]
     assert torch.div(number, x).grad_fn.name() == "DivBackward0"
-    assert [node and node.name() for node, _ in torch.div(number, x).grad_fn.next_functions] == [None, "torch::autograd::AccumulateGrad"]
+    assert ([node and node.name() for node, _ in torch.div(number, x).grad_fn.next_functions] == [None,
+        "torch::autograd::AccumulateGrad"])
     assert (number / torch.tensor([2, 4])).tolist() == [number / 2, number / 4]
 
 

@@ -22,7 +22,8 @@ def gradient(torch, f, *values, dtype=None):
 def test_every_coordinate_that_is_farthest_gets_the_gradient(torch):
     a, b = gradient(torch, lambda x, y: torch.cdist(x, y, p=math.inf), [[3.0, 4.0, 1.0]], [[1.0, 2.0, 1.0]])
     assert a == [[1.0, 1.0, 0.0]] and b == [[-1.0, -1.0, 0.0]]
-    assert gradient(torch, lambda x: torch.nn.functional.pdist(x, p=math.inf), [[3.0, 4.0], [1.0, 2.0]]) == [[1.0, 1.0], [-1.0, -1.0]]
+    assert (gradient(torch, lambda x: torch.nn.functional.pdist(x, p=math.inf),
+        [[3.0, 4.0], [1.0, 2.0]]) == [[1.0, 1.0], [-1.0, -1.0]])
 
 
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf])
@@ -47,7 +48,8 @@ def test_powers_of_zero(torch):
 def test_powers_of_negative_numbers_with_complex_exponents(torch):
     e = torch.tensor([0.3 + 1j, -1 + 0.5j], dtype=torch.complex128, requires_grad=True)
     base = -torch.ones(2, dtype=torch.float64)
-    assert torch.autograd.gradcheck(lambda e: torch.pow(base, e), e) and torch.autograd.gradcheck(lambda e: torch.pow(-2.0, e), e)
+    assert (torch.autograd.gradcheck(lambda e: torch.pow(base, e), e)
+        and torch.autograd.gradcheck(lambda e: torch.pow(-2.0, e), e))
 
 
 @pytest.mark.parametrize("values", [[[1.0, 2.0], [0.0, 3.0]], [[0.0, 2.0], [0.0, 3.0]], [[0.0, 0.0], [1.0, 3.0]]])
@@ -106,8 +108,9 @@ def test_assignment_strips_leading_ones(torch):
 @pytest.mark.parametrize(
     ("value", "error", "match"),
     [
-        ([1.0, 2.0], TypeError, "can't assign a list to a torch.FloatTensor"), ("a", TypeError, "can't assign a str to a torch.FloatTensor"),
-        (None, TypeError, "can't assign a NoneType"), (1j, RuntimeError, "value cannot be converted to type float without overflow"),
+        ([1.0, 2.0], TypeError, "can't assign a list to a torch.FloatTensor"),
+        ("a", TypeError, "can't assign a str to a torch.FloatTensor"), (None, TypeError, "can't assign a NoneType"),
+        (1j, RuntimeError, "value cannot be converted to type float without overflow"),
         (1e300, RuntimeError, "value cannot be converted to type float without overflow"),
     ],
 )  # fmt: skip
@@ -130,8 +133,10 @@ def test_wrong_indices(torch):
     x = torch.ones(2, 3, requires_grad=True)
     for key, error, match in (
         (torch.tensor([5]), IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
-        ((torch.tensor([0, 1]), torch.tensor([0, 1, 2])), IndexError, r"could not be broadcast together with shapes \[2\], \[3\]"),
-        (1.5, IndexError, r"only integers, slices \(`:`\), ellipsis \(`...`\), None and long or byte Variables are valid indices"),
+        ((torch.tensor([0, 1]), torch.tensor([0, 1, 2])), IndexError,
+            r"could not be broadcast together with shapes \[2\], \[3\]"),
+        (1.5, IndexError,
+            r"only integers, slices \(`:`\), ellipsis \(`...`\), None and long or byte Variables are valid indices"),
         ("a", TypeError, "invalid data type 'str'"),
     ):
         with pytest.raises(error, match=match):
@@ -154,7 +159,8 @@ def test_a_number_has_no_elements(torch):
 
 def test_which_tensor_was_not_used(torch):
     a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
-    with pytest.raises(RuntimeError, match="The differentiated Tensor at index 1 appears to not have been used in the graph"):
+    with pytest.raises(RuntimeError,
+            match="The differentiated Tensor at index 1 appears to not have been used in the graph"):
         torch.autograd.grad(a * 1, [a, b])
     with pytest.raises(RuntimeError, match=r"`inputs` argument to `grad\(\)` cannot be empty"):
         torch.autograd.grad(a * 1, [])
@@ -168,7 +174,9 @@ def test_repeated_places_add_up(torch):
 
 
 def test_repeated_places_of_several_dimensions_add_up(torch):
-    """Places of the first dimensions, broadcast, from the end too; rows come along. A slice in between; nothing at all."""
+    """Places of the first dimensions, broadcast, from the end too; rows come along. A slice in
+    between; nothing at all.
+    """
     i, j = torch.tensor([[0, -1], [0, 1]]), torch.tensor([-1, 1])
     x = torch.arange(24.0, dtype=torch.float64).reshape(2, 2, 6).requires_grad_()
     weight = torch.arange(1.0, 25.0, dtype=torch.float64).reshape(2, 2, 6)
@@ -180,7 +188,8 @@ def test_repeated_places_of_several_dimensions_add_up(torch):
     assert torch.equal(x.grad, want)
     one, none = torch.tensor(1), torch.zeros(0, dtype=torch.int64)
     for f, shape in ((lambda t: t[i], (2, 2, 2, 6)), (lambda t: t[:, j], (2, 2, 6)), (lambda t: t[i, :, j], (2, 2, 2)),
-                     (lambda t: t[i, j, j], (2, 2)), (lambda t: t[one], (2, 6)), (lambda t: t[none], (0, 2, 6))):  # fmt: skip
+                     (lambda t: t[i, j, j], (2, 2)), (lambda t: t[one], (2, 6)),
+                     (lambda t: t[none], (0, 2, 6))):  # fmt: skip
         x.grad = None
         y = f(x)
         assert tuple(y.shape) == shape
@@ -197,7 +206,8 @@ def test_scattered_extremes(torch):
     i = torch.tensor([0, 0, 1])
     x, s = gradient(torch, lambda x, s: x.scatter_reduce(0, i, s, "amax"), [3.0, 1.0], [3.0, 3.0, 2.0])
     assert x == [1 / 3, 0.0] and s == [1 / 3, 1 / 3, 1.0]
-    x, s = gradient(torch, lambda x, s: x.scatter_reduce(0, i, s, "amax", include_self=False), [3.0, 1.0], [3.0, 3.0, 2.0])
+    x, s = gradient(torch, lambda x, s: x.scatter_reduce(0, i, s, "amax", include_self=False), [3.0, 1.0],
+        [3.0, 3.0, 2.0])
     assert x == [0.0, 0.0] and s == [1 / 3, 1 / 3, 1.0]
 
 
@@ -211,12 +221,14 @@ def test_products_of_two_zeros_have_no_second_derivative(torch, name):
         assert torch.autograd.gradcheck(getattr(torch, name), inputs)
         with pytest.raises(RuntimeError, match=rf"{name}\(\): Double backward is unsupported for"):
             torch.autograd.gradgradcheck(getattr(torch, name), inputs)
-        with torch.autograd._force_original_view_tracking(True), pytest.raises(RuntimeError, match="Double backward is unsupported for"):
+        with torch.autograd._force_original_view_tracking(True), pytest.raises(RuntimeError,
+                match="Double backward is unsupported for"):
             torch.autograd.gradgradcheck(getattr(torch, name), inputs)
 
 
 def test_gather_with_a_sparse_gradient(torch):
-    for shape, index, dim in (((3, 2), [[0, 0], [1, 0]], 1), ((3,), [2, 2, 0], 0), ((3,), 1, 0), ((), [0, 0], 0), ((), 0, 0)):
+    for shape, index, dim in (((3, 2), [[0, 0], [1, 0]], 1), ((3,), [2, 2, 0], 0), ((3,), 1, 0), ((), [0, 0], 0),
+            ((), 0, 0)):
         x = torch.ones(shape, requires_grad=True)
         torch.gather(x, dim, torch.tensor(index), sparse_grad=True).sum().backward()
         sparse, x.grad = x.grad, None
@@ -303,13 +315,14 @@ def test_numbers_of_tensors(torch):
 
 def test_other_sizes_are_another_version(torch):
     x, versions = torch.rand(1), []
-    for run in (lambda: x.resize_((1, 2)), lambda: x.resize_as_(torch.ones(3)), lambda: x.resize_((3,)), lambda: x.resize_as_(torch.ones(3))):
+    for run in (lambda: x.resize_((1, 2)), lambda: x.resize_as_(torch.ones(3)), lambda: x.resize_((3,)),
+            lambda: x.resize_as_(torch.ones(3))):
         run()
         versions.append(x._version)
     assert versions == [1, 2, 2, 2]
 
 
-# -- tensors of old -----------------------------------------------------------------------------------------------------
+# -- tensors of old ----------------------------------------------------------------------------------------------------
 
 
 def test_names_of_old_warn(torch):
@@ -382,6 +395,7 @@ def test_logit_is_differentiated_twice_inside_and_at_its_ends(torch):
     x = torch.tensor([0.0, -0.0, 0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
     (first,) = torch.autograd.grad(torch.logit(x), x, torch.full((5,), -1.0, dtype=torch.float64))
     assert first[:4].tolist() == [-float("inf"), -float("inf"), -4.0, -float("inf")] and first[4].isnan()
-    x, g = torch.tensor([0.5, 0.25], dtype=torch.float64, requires_grad=True), torch.ones(2, dtype=torch.float64, requires_grad=True)
+    x, g = (torch.tensor([0.5, 0.25], dtype=torch.float64, requires_grad=True),
+        torch.ones(2, dtype=torch.float64, requires_grad=True))
     (first,) = torch.autograd.grad(torch.logit(x), x, g, create_graph=True)
     assert torch.allclose(torch.autograd.grad(first.sum(), g)[0], 1 / (x * (1 - x)).detach())

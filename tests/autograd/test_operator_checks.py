@@ -1,4 +1,6 @@
-"""What PyTorch's generated tests of operators and modules ask beyond gradients: layouts, rare types, writing in place, ``out=``, modes."""
+"""What PyTorch's generated tests of operators and modules ask beyond gradients: layouts, rare types, writing in place,
+``out=``, modes.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,8 @@ def test_a_transform_does_not_ask_for_tangents_that_are_views(torch):
     assert torch.func.jacfwd(first_row(torch))(x).sum(0).tolist() == [[1.0, 1.0], [0.0, 0.0]]
 
 
-@pytest.mark.parametrize("call", [lambda x: x[0].item(), lambda x: x.detach(), lambda x: x.new_zeros(2)], ids=["item", "detach", "new_zeros"])
+@pytest.mark.parametrize("call", [lambda x: x[0].item(), lambda x: x.detach(), lambda x: x.new_zeros(2)],
+    ids=["item", "detach", "new_zeros"])
 def test_a_class_is_asked_when_a_mode_has_called_on(torch, call):
     asked = []
 
@@ -151,7 +154,8 @@ def test_options_of_a_loss_are_saved_with_it(torch):
 
 
 @pytest.mark.parametrize("shape, found, error, message", [
-    ((4, 2), (5,), ValueError, "Expected input batch_size"), ((4, 2), (4, 3), RuntimeError, "0D or 1D target tensor expected"),
+    ((4, 2), (5,), ValueError, "Expected input batch_size"),
+    ((4, 2), (4, 3), RuntimeError, "0D or 1D target tensor expected"),
     ((4, 2, 3), (4, 2), RuntimeError, "Expected target size"), ((4, 2), (4,), RuntimeError, "Long"),
 ])  # fmt: skip
 def test_shapes_of_targets_are_checked_before_their_type(torch, shape, found, error, message):
@@ -164,7 +168,8 @@ def test_shapes_of_targets_are_checked_before_their_type(torch, shape, found, er
 def test_weights_of_classes_have_the_type_of_the_input(torch, classes):
     x, target = torch.ones(classes, classes), torch.zeros(classes, dtype=torch.int64)
     for name in ("nll_loss", "cross_entropy"):
-        for one, other in ((torch.float32, torch.float16), (torch.float16, torch.float32), (torch.float16, torch.bfloat16)):
+        for one, other in ((torch.float32, torch.float16), (torch.float16, torch.float32),
+                (torch.float16, torch.bfloat16)):
             with pytest.raises(RuntimeError, match=r"expected scalar type \w+ but found \w+"):
                 getattr(functional(torch), name)(x.to(one), target, torch.ones(classes, dtype=other))
 
@@ -187,5 +192,7 @@ def test_below_a_dispatch_mode(torch):
             assert y.dtype == torch.float64
         assert x.squeeze(()).shape == x.shape
         torch.nansum(x, 0), torch.linalg.vector_norm(x, 2, 1)
-    assert [row[0] for row in seen[:4]] == ["aten._to_copy.default", "aten._softmax.default", "aten._to_copy.default", "aten._log_softmax.default"]
-    assert seen[4:] == [("aten.squeeze.dims", []), ("aten.nansum.default", [0]), ("aten.linalg_vector_norm.default", 2, [1])]
+    assert ([row[0] for row in seen[:4]] == ["aten._to_copy.default", "aten._softmax.default", "aten._to_copy.default",
+        "aten._log_softmax.default"])
+    assert (seen[4:] == [("aten.squeeze.dims", []), ("aten.nansum.default", [0]),
+        ("aten.linalg_vector_norm.default", 2, [1])])

@@ -1,4 +1,6 @@
-"""``torch.overrides``: every function that it lists is overridden by who is among its arguments, by Tensor's own methods too."""
+"""``torch.overrides``: every function that it lists is overridden by who is among its arguments, by Tensor's own
+methods too.
+"""
 
 import inspect
 
@@ -19,14 +21,14 @@ _NUMBERS = {
 }
 # ... or of the function.
 _OTHERS = {
-    "select": {"index": 0}, "select_scatter": {"index": 0}, "movedim": {"source": 0}, "moveaxis": {"source": 0}, "unfold": {"size": 1},
-    "split": {"split_size_or_sections": 1}, "unsafe_split": {"split_size_or_sections": 1},
+    "select": {"index": 0}, "select_scatter": {"index": 0}, "movedim": {"source": 0}, "moveaxis": {"source": 0},
+    "unfold": {"size": 1}, "split": {"split_size_or_sections": 1}, "unsafe_split": {"split_size_or_sections": 1},
 }  # fmt: skip
 # What PyTorch's functions require although their stand-ins in get_testing_overrides do not.
 _REQUIRED = {
-    "frobenius_norm": {"dim": 0}, "native_layer_norm": {"weight": None, "bias": None, "eps": 1.0}, "nonzero_static": {"size": 1},
-    "_fused_rms_norm": {"weight": None, "eps": 1.0}, "segment_reduce": {"reduce": "sum"}, "repeat_interleave": {"repeats": 1},
-    "linalg_solve_triangular": {"upper": True},
+    "frobenius_norm": {"dim": 0}, "native_layer_norm": {"weight": None, "bias": None, "eps": 1.0},
+    "nonzero_static": {"size": 1}, "_fused_rms_norm": {"weight": None, "eps": 1.0}, "segment_reduce": {"reduce": "sum"},
+    "repeat_interleave": {"repeats": 1}, "linalg_solve_triangular": {"upper": True},
 }  # fmt: skip
 
 
@@ -77,9 +79,11 @@ def test_every_function_that_is_listed_is_overridden(torch):
                 left.append((overrides.resolve_name(f), str(error)[:80]))
         if not asked:
             left.append(overrides.resolve_name(f) or f.__name__)
-        elif not of_tensor and asked[0] is not f and asked[0].__name__ not in ("mm", "hspmm", "sspaddmm"):  # which PyTorch has twice
+        # which PyTorch has twice
+        elif not of_tensor and asked[0] is not f and asked[0].__name__ not in ("mm", "hspmm", "sspaddmm"):
             left.append((overrides.resolve_name(f), asked[0].__name__))
-    # the first argument of polygamma's method is no tensor; is_inference is asked of every kind of tensor here; in PyTorch some only ask parts
+    # the first argument of polygamma's method is no tensor; is_inference is asked of every kind of tensor here; in
+    # PyTorch some only ask parts
     known = {"torch.Tensor.polygamma", "torch.Tensor.is_inference", "torch.Tensor.set_", "torch.Tensor.record_stream"}
     left = [n for n in left if (n if isinstance(n, str) else n[0]) not in known]
     assert left == []
@@ -87,7 +91,8 @@ def test_every_function_that_is_listed_is_overridden(torch):
 
 def test_stand_ins_have_the_signatures_of_what_they_stand_for(torch):
     overrides = torch.overrides.get_testing_overrides()
-    for f, required in ((torch.where, 1), (torch.lerp, 3), (torch.nn.functional.dropout, 1), (torch.Tensor.lerp, 3), (torch.Tensor.shape.__get__, 1)):
+    for f, required in ((torch.where, 1), (torch.lerp, 3), (torch.nn.functional.dropout, 1), (torch.Tensor.lerp, 3),
+            (torch.Tensor.shape.__get__, 1)):
         found = inspect.getfullargspec(overrides[f])
         assert len(found.args) - len(found.defaults or ()) == required
         assert overrides[f](*range(required)) == -1
@@ -95,7 +100,8 @@ def test_stand_ins_have_the_signatures_of_what_they_stand_for(torch):
 
 def test_functions_that_are_never_overridden(torch):
     ignored, listed = torch.overrides.get_ignored_functions(), torch.overrides.get_overridable_functions()
-    for f in (torch.normal, torch.range, torch.set_num_threads, torch.sparse_coo_tensor, torch.nn.functional.tanh, torch.Tensor.new_ones):
+    for f in (torch.normal, torch.range, torch.set_num_threads, torch.sparse_coo_tensor, torch.nn.functional.tanh,
+            torch.Tensor.new_ones):
         assert f in ignored and not any(f in row for row in listed.values())
     for f in (torch.exp_, torch.nn.functional.relu_):
         assert f not in ignored and not any(f in row for row in listed.values())
@@ -126,7 +132,8 @@ def test_methods_of_tensor_itself_ask_the_class_of_what_they_are_called_with(tor
     assert handler(torch.Tensor.size, (Outer,), (outer, 0)) == 6
     assert type(handler(torch.Tensor.detach, (Outer,), (outer,))) is Inner
     assert type(torch.exp(outer)) is Inner
-    assert asked == ["torch.Tensor.shape.__get__", "torch.Tensor.view", "torch.Tensor.size", "torch.Tensor.detach", "torch.exp"]
+    assert (asked == ["torch.Tensor.shape.__get__", "torch.Tensor.view", "torch.Tensor.size", "torch.Tensor.detach",
+        "torch.exp"])
 
 
 def test_functions_about_conjugates_are_overridden(torch):
@@ -159,9 +166,12 @@ def test_the_error_names_the_function_and_the_types(torch):
         return torch.overrides.handle_torch_function(mine, (a,), a)
 
     for call, text in (
-        (lambda: mine(x), rf"no implementation found for '{__name__}.mine' on types that implement __torch_function__: \[<class '.*Declining'>\]"),
-        (lambda: torch.nn.functional.dropout(x), "no implementation found for 'torch.nn.functional.dropout' on types that implement"),
-        (lambda: torch.add(x, 1), r"Multiple dispatch failed for 'torch.add'; all __torch_function__ handlers returned NotImplemented"),
+        (lambda: mine(x), rf"no implementation found for '{__name__}.mine' on types that implement __torch_function__: "
+            r"\[<class '.*Declining'>\]"),
+        (lambda: torch.nn.functional.dropout(x),
+            "no implementation found for 'torch.nn.functional.dropout' on types that implement"),
+        (lambda: torch.add(x, 1),
+            r"Multiple dispatch failed for 'torch.add'; all __torch_function__ handlers returned NotImplemented"),
         (lambda: x.shape, "Multiple dispatch failed for 'torch.Tensor.shape.__get__'; all"),
         (lambda: x.neg_(), "Multiple dispatch failed for 'torch.Tensor.neg_'; all"),
         (lambda: x[0], "Multiple dispatch failed for 'torch.Tensor.__getitem__'; all"),
@@ -181,7 +191,8 @@ def test_the_error_names_the_mode(torch):
         return torch.overrides.handle_torch_function(mine, (a,), a)
 
     for call, text in (
-        (lambda: mine(1), r"no implementation found for '.*mine' on types that implement __torch_function__: \[\] nor in mode <.*Mode object"),
+        (lambda: mine(1), r"no implementation found for '.*mine' on types that implement __torch_function__: \[\] nor "
+            r"in mode <.*Mode object"),
         (lambda: torch.ones(1), r"Multiple dispatch failed for 'torch.ones'; (?s:.*)- mode object <.*Mode object"),
     ):
         with pytest.raises(TypeError, match=text), Mode():

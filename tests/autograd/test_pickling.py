@@ -17,7 +17,8 @@ def test_leaves(torch):
     x.grad = torch.full((2,), 3.0)
     for twin in (copy.deepcopy(x), again(x)):
         assert twin.requires_grad and twin.is_leaf and twin.tolist() == [1.0, 1.0] and twin.data_ptr() != x.data_ptr()
-    assert copy.deepcopy(x).grad.tolist() == [3.0, 3.0] and copy.deepcopy(x).grad is not x.grad and again(x).grad is None
+    assert (copy.deepcopy(x).grad.tolist() == [3.0, 3.0] and copy.deepcopy(x).grad is not x.grad
+        and again(x).grad is None)
     with torch.no_grad():
         assert copy.deepcopy(x).requires_grad
     assert all(again(x, p).tolist() == [1.0, 1.0] for p in range(6))
@@ -25,7 +26,8 @@ def test_leaves(torch):
 
 def test_results(torch):
     x = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user .graph leaves. support the deepcopy protocol at the moment"):
+    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user .graph leaves. support the "
+            "deepcopy protocol at the moment"):
         copy.deepcopy(x * 2)
     twin = again(x * 2)
     assert twin.requires_grad and twin.is_leaf and twin.tolist() == [2.0, 2.0]

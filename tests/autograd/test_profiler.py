@@ -35,7 +35,7 @@ def the(events, name):
     return next(e for e in events if e.name == name)
 
 
-# -- what is recorded ---------------------------------------------------------------------------------------------------
+# -- what is recorded --------------------------------------------------------------------------------------------------
 
 
 def test_operators_and_labels_become_events(torch, P):
@@ -64,7 +64,8 @@ def test_times_nest(torch, P):
     outer = the(prof.function_events, "outer")
     for child in outer.cpu_children:
         assert outer.time_range.start <= child.time_range.start <= child.time_range.end <= outer.time_range.end
-    assert outer.cpu_time_total == pytest.approx(outer.self_cpu_time_total + sum(c.cpu_time_total for c in outer.cpu_children))
+    assert (outer.cpu_time_total
+        == pytest.approx(outer.self_cpu_time_total + sum(c.cpu_time_total for c in outer.cpu_children)))
     assert prof.self_cpu_time_total == pytest.approx(outer.cpu_time_total)
 
 
@@ -122,7 +123,8 @@ def test_rules_show_what_they_do(torch, P):
     for step in steps.values():
         below = sum(e.cpu_time_total for e in step.cpu_children)
         assert step.self_cpu_time_total == pytest.approx(step.cpu_time_total - below)
-        assert all(step.time_range.start <= e.time_range.start <= e.time_range.end <= step.time_range.end for e in step.cpu_children)
+        assert all(step.time_range.start <= e.time_range.start <= e.time_range.end <= step.time_range.end
+            for e in step.cpu_children)
     counts = {row.key: row.count for row in prof.key_averages()}
     assert counts["aten::mul"] == counts["aten::mm"] == 3 and counts["MulBackward0"] == 1
     assert x.grad.tolist() == [[10] * 4] * 3 and w.grad.tolist() == [[3] * 5] * 4
@@ -133,13 +135,16 @@ def test_arithmetic_of_rules_and_of_the_engine(torch, P):
     y = x.exp() / 2 + x.tanh() + b
     with P.profile(profile_memory=True) as prof:
         y.sum().backward()
-    counted = 48 if torch.__name__ == "torch" or kernels.available else 0  # the extension counts memory; without it nobody does
-    for step, does in (("ExpBackward0", "aten::mul"), ("DivBackward0", "aten::div"), ("TanhBackward0", "aten::tanh_backward")):
+    # the extension counts memory; without it nobody does
+    counted = 48 if torch.__name__ == "torch" or kernels.available else 0
+    for step, does in (("ExpBackward0", "aten::mul"), ("DivBackward0", "aten::div"),
+            ("TanhBackward0", "aten::tanh_backward")):
         event = the(prof.function_events, step)
         assert names(event.cpu_children) == [does]
         assert event.cpu_memory_usage == event.cpu_children[0].cpu_memory_usage == counted
         assert event.self_cpu_memory_usage == 0
-    between = [e for e in prof.function_events if e.cpu_parent is not None and e.cpu_parent.name.startswith("autograd::engine")]
+    between = [e for e in prof.function_events
+        if e.cpu_parent is not None and e.cpu_parent.name.startswith("autograd::engine")]
     assert "aten::sum" in names(between)  # broadcasting undone
     assert {"aten::add", "aten::add_"} & set(names(between))  # two gradients of x
 
@@ -206,10 +211,14 @@ def test_names_of_everyday_functions(torch, P):
     F = torch.nn.functional
     x = torch.ones(2, 3)
     with P.profile() as prof:
-        torch.zeros(2), torch.ones_like(x), torch.full((2,), 1.0), torch.arange(3), x.detach(), x.sum(0), x.mean(), x.max(1), x.reshape(6)
-        x[0], x[0:1], x[x > 0], x.double(), x.clone(), x.clamp(0, 1), torch.where(x > 0, x, x), F.mse_loss(x, x), F.linear(x, x)
-        x.std(), torch.cat([x, x]), torch.stack([x, x]), x.unsqueeze(0), x.view(3, 2), x.masked_fill(x > 0, 0), x.sum().item(), 1 - x
-        F.cross_entropy(x, torch.arange(2)), x.zero_(), x.copy_(x), x.normal_(), x.uniform_(), torch.einsum("ij->", x), F.relu(x), -x, x**2
+        (torch.zeros(2), torch.ones_like(x), torch.full((2,), 1.0), torch.arange(3), x.detach(), x.sum(0), x.mean(),
+            x.max(1), x.reshape(6))
+        (x[0], x[0:1], x[x > 0], x.double(), x.clone(), x.clamp(0, 1), torch.where(x > 0, x, x), F.mse_loss(x, x),
+            F.linear(x, x))
+        (x.std(), torch.cat([x, x]), torch.stack([x, x]), x.unsqueeze(0), x.view(3, 2), x.masked_fill(x > 0, 0),
+            x.sum().item(), 1 - x)
+        (F.cross_entropy(x, torch.arange(2)), x.zero_(), x.copy_(x), x.normal_(), x.uniform_(), torch.einsum("ij->", x),
+            F.relu(x), -x, x**2)
     found = set(names(prof.function_events))
     wanted = """zeros ones_like full arange detach sum mean max reshape select slice index to clone clamp where mse_loss linear std cat
         stack unsqueeze view masked_fill item rsub cross_entropy_loss zero_ copy_ normal_ uniform_ einsum relu neg pow gt"""
@@ -255,7 +264,7 @@ def test_results_are_the_same_under_a_profile(torch, P):
         assert torch.allclose(a, b, rtol=1e-6)
 
 
-# -- what is known of an event ------------------------------------------------------------------------------------------
+# -- what is known of an event -----------------------------------------------------------------------------------------
 
 
 def test_shapes(torch, P):
@@ -296,12 +305,13 @@ def test_scopes_of_optimizers_and_loaders(torch, P):
         optimizer.zero_grad()
         list(loader)
     found = names(prof.function_events)
-    for name in ("Optimizer.step#SGD.step", "Optimizer.zero_grad#SGD.zero_grad", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"):
+    for name in ("Optimizer.step#SGD.step", "Optimizer.zero_grad#SGD.zero_grad",
+            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"):
         assert name in found
     assert w.grad is None
 
 
-# -- on and off ---------------------------------------------------------------------------------------------------------
+# -- on and off --------------------------------------------------------------------------------------------------------
 
 
 def test_entered_once(torch, P):
@@ -326,8 +336,10 @@ def test_profilers_within_each_other():  # PyTorch's outer one would lose its ev
             torch.zeros(2)
         x - 2
     within = ["aten::add", "aten::sum", "aten::expand", "aten::zeros"]
-    parts = {f"aten::{n}" for n in ["as_strided", "fill_", "empty", "zero_", "detach", "copy_", "new_empty_strided", "empty_strided"]}
-    assert [n for n in names(outer.function_events) if n.startswith("aten") and n not in parts] == ["aten::mul", *within, "aten::sub"]
+    parts = {f"aten::{n}"
+        for n in ["as_strided", "fill_", "empty", "zero_", "detach", "copy_", "new_empty_strided", "empty_strided"]}
+    assert ([n for n in names(outer.function_events) if n.startswith("aten") and n not in parts] == ["aten::mul",
+        *within, "aten::sub"])
     assert [n for n in names(inner.function_events) if n.startswith("aten") and n not in parts] == within
     for prof in (outer, inner):
         assert {"label", "AddBackward0", "torch::autograd::AccumulateGrad"} <= set(names(prof.function_events))
@@ -410,7 +422,8 @@ def test_labels_of_functions(torch, P):
     with P.profile() as prof:
         assert f(1, 0) == 2
     assert "my_func" in str(prof)
-    assert [a.count for a in prof.key_averages() if a.key == "my_func"] in ([1], [2])  # recursion is one event inside another
+    # recursion is one event inside another
+    assert [a.count for a in prof.key_averages() if a.key == "my_func"] in ([1], [2])
 
 
 def test_labels_around_await(torch, P):
@@ -454,7 +467,8 @@ def test_profilers_of_several_threads():  # PyTorch crashes here
         t.start()
     for t in threads:
         t.join()
-    assert found == {0: ["aten::add", "aten::zeros"], 1: ["aten::mul", "aten::mul", "aten::zeros"]}  # forward and backward
+    # forward and backward
+    assert found == {0: ["aten::add", "aten::zeros"], 1: ["aten::mul", "aten::mul", "aten::zeros"]}
 
 
 def test_entry_points_of_old(torch, P):
@@ -479,11 +493,13 @@ def test_marks_for_other_tools(torch, P):
             P.emit_nvtx().__enter__()
 
 
-# -- lists, averages, tables --------------------------------------------------------------------------------------------
+# -- lists, averages, tables -------------------------------------------------------------------------------------------
 
 
 def made(U, *rows):
-    return U.EventList([U.FunctionEvent(id=i, node_id=0, name=n, thread=t, start_us=a, end_us=b) for i, (n, t, a, b) in enumerate(rows)])
+    return U.EventList(
+        [U.FunctionEvent(id=i, node_id=0, name=n, thread=t, start_us=a, end_us=b)
+            for i, (n, t, a, b) in enumerate(rows)])
 
 
 def test_families_from_intervals(U):
@@ -517,8 +533,10 @@ def test_averages(U):
 
 
 def test_numbers_as_text(U):
-    assert [U._format_time(v) for v in (0, 1.0, 999.99, 1234.0, 2.5e6)] == ["0.000us", "1.000us", "999.990us", "1.234ms", "2.500s"]
-    assert [U._format_memory(v) for v in (0, 100, 2048, 3 << 20, -(5 << 30))] == ["0 B", "100 B", "2.00 KB", "3.00 MB", "-5.00 GB"]
+    assert ([U._format_time(v) for v in (0, 1.0, 999.99, 1234.0, 2.5e6)] == ["0.000us", "1.000us", "999.990us",
+        "1.234ms", "2.500s"])
+    assert ([U._format_memory(v) for v in (0, 100, 2048, 3 << 20, -(5 << 30))] == ["0 B", "100 B", "2.00 KB", "3.00 MB",
+        "-5.00 GB"])
     assert U._format_time_share(1, 4) == "25.00%" and U._format_time_share(0, 0) == "NaN"
     with pytest.raises(AssertionError, match="Expected time_us == 0"):
         U._format_time_share(1, 0)
@@ -536,7 +554,8 @@ def test_tables(torch, U):
     assert row.split() == ["foo", "33.33%", "2.000us", "83.33%", "5.000us", "5.000us", "1", "0"]
     order = [line.split()[0] for line in events.table(sort_by="self_cpu_time_total").split("\n")[3:6]]
     assert order == ["bar", "foo", "a" * 52 + "..."]
-    assert len(events.table(row_limit=1).split("\n")) == len(lines) - 2 == len(events.table(row_limit=1, header="H").split("\n")) - 2
+    assert (len(events.table(row_limit=1).split("\n")) == len(lines) - 2
+        == len(events.table(row_limit=1, header="H").split("\n")) - 2)
     top = events.table(top_level_events_only=True)
     assert "only display top-level" in top and "bar" not in top
     with pytest.raises(AttributeError):
@@ -568,7 +587,7 @@ def test_recurrent_network(torch, P, U, tmp_path):
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
 
 
-# -- traces -------------------------------------------------------------------------------------------------------------
+# -- traces ------------------------------------------------------------------------------------------------------------
 
 
 def test_trace(torch, P, tmp_path):
@@ -594,12 +613,13 @@ def test_trace(torch, P, tmp_path):
         assert end["bp"] == "e" and begins[number]["ts"] < end["ts"]
 
 
-# -- torch.profiler -----------------------------------------------------------------------------------------------------
+# -- torch.profiler ----------------------------------------------------------------------------------------------------
 
 
 def test_schedule(TP):
     plan = TP.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
-    letters = "".join({"NONE": "-", "WARMUP": "w", "RECORD": "r", "RECORD_AND_SAVE": "S"}[plan(i).name] for i in range(12))
+    letters = "".join({"NONE": "-", "WARMUP": "w", "RECORD": "r", "RECORD_AND_SAVE": "S"}[plan(i).name]
+        for i in range(12))
     assert letters == "--wrS-wrS---"
     plan = TP.schedule(wait=2, warmup=1, active=1, skip_first=1, skip_first_wait=1)
     assert [i for i in range(12) if plan(i) == TP.ProfilerAction.RECORD_AND_SAVE] == [2, 6, 10]
@@ -616,11 +636,13 @@ def test_steps(torch, TP):
     seen = []
 
     def ready(prof):
-        seen.append((prof.step_num, [e.trace_name for e in prof.events() if "ProfilerStep" in e.name], names(prof.events()).count("aten::mul")))
+        seen.append((prof.step_num, [e.trace_name for e in prof.events() if "ProfilerStep" in e.name],
+            names(prof.events()).count("aten::mul")))
 
     x = torch.ones(3)
     with TP.profile(
-        activities=[TP.ProfilerActivity.CPU], schedule=TP.schedule(wait=1, warmup=1, active=2, repeat=2), on_trace_ready=ready
+        activities=[TP.ProfilerActivity.CPU], schedule=TP.schedule(wait=1, warmup=1, active=2, repeat=2),
+        on_trace_ready=ready
     ) as prof:
         for _ in range(9):
             x * 2
@@ -674,7 +696,7 @@ def test_tensorboard(torch, TP, tmp_path):
     assert "aten::mul" in path.read_text()
 
 
-# -- stacks: PyTorch gives Python frames as events of their own, here each event has its lines ----------------------------
+# -- stacks: PyTorch gives Python frames as events of their own, here each event has its lines -------------------------
 
 
 def test_stacks(tmp_path):
@@ -744,7 +766,8 @@ def test_pausing():
         torch.ones(2) - 2
         prof.toggle_collection_dynamic(True, [ProfilerActivity.CPU])
         torch.ones(2) / 2
-    assert [n for n in names(prof.events()) if n not in ("aten::ones", "aten::empty", "aten::fill_")] == ["aten::mul", "aten::div"]
+    assert ([n for n in names(prof.events()) if n not in ("aten::ones", "aten::empty", "aten::fill_")] == ["aten::mul",
+        "aten::div"])
 
 
 def test_events_of_all_cycles():
@@ -771,7 +794,8 @@ def test_steps_within_operators(torch):
         found = [names(e.cpu_children) for e in prof.function_events if e.name == outer]
         assert found == [[inner] if inner else []], (outer, found)
     assert names(the(prof.function_events, "aten::zeros").cpu_children) == ["aten::empty", "aten::zero_"]
-    assert names(the(prof.function_events, "aten::clone").cpu_children)[-1] == "aten::copy_" and z.shape == (2,) and w.shape == (4, 3)
+    assert (names(the(prof.function_events, "aten::clone").cpu_children)[-1] == "aten::copy_" and z.shape == (2,)
+        and w.shape == (4, 3))
     assert all(e.self_cpu_time_total >= 0 for e in prof.function_events)
 
 

@@ -27,10 +27,12 @@ def listed(*events, U, **options):
 def some(U):
     def make(**options):
         return listed(
-            event(U, 1, "a", 0, 100, flops=10, overload_name="Tensor", input_shapes=[[2, 3], []], cpu_memory_usage=2048),
+            event(U, 1, "a", 0, 100, flops=10, overload_name="Tensor", input_shapes=[[2, 3], []],
+                cpu_memory_usage=2048),
             event(U, 2, "b", 10, 40, flops=2000, overload_name="", input_shapes=[[2]], cpu_memory_usage=1024),
             event(U, 3, "b", 50, 60, flops=0, overload_name="out", input_shapes=[[3]]),
-            event(U, 4, "long_name_" * 7, 100, 5000, flops=3_000_000, overload_name="x" * 60, input_shapes=[[1, 2]] * 40),
+            event(U, 4, "long_name_" * 7, 100, 5000, flops=3_000_000, overload_name="x" * 60,
+                input_shapes=[[1, 2]] * 40),
             U=U,
             **options,
         )
@@ -43,7 +45,8 @@ def on_device(U, **options):
     first.append_kernel("k", 0, 7)
     first.append_kernel("l", 0, 2)
     kernel = event(U, 3, "kernel", 3, 9, device_type=U.DeviceType.CUDA, use_device="cuda")
-    return listed(first, event(U, 2, "b", 2, 4, use_device="cuda", device_memory_usage=4096), kernel, U=U, use_device="cuda", **options)
+    return listed(first, event(U, 2, "b", 2, 4, use_device="cuda", device_memory_usage=4096), kernel, U=U,
+        use_device="cuda", **options)
 
 
 def cells(line):
@@ -53,9 +56,11 @@ def cells(line):
 def test_columns(some):
     text = some().table().split("\n")
     assert [c.strip() for c in cells(text[1])] == [
-        "Name", "Overload Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls", "Input Shapes"
+        "Name", "Overload Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls",
+        "Input Shapes"
     ]  # fmt: skip
-    assert [c.strip() for c in cells(text[3])] == ["a", "Tensor", "1.20%", "60.000us", "2.00%", "100.000us", "100.000us", "1", "[[2, 3], []]"]
+    assert ([c.strip() for c in cells(text[3])] == ["a", "Tensor", "1.20%", "60.000us", "2.00%", "100.000us",
+        "100.000us", "1", "[[2, 3], []]"])
     name, overload, *_, shapes = cells(text[6])
     assert name == ("long_name_" * 7)[:52] + "..." and overload.strip() == "x" * 52 + "..."
     assert shapes == str([[1, 2]] * 40)[:80] and text[-2:] == ["Self CPU time total: 5.000ms", ""]
@@ -79,7 +84,8 @@ def test_widths_of_tables(some):
     assert cells(narrow[6])[0] == "long_na..." and len(narrow[0].split("  ")[-2]) == 20
 
 
-@pytest.mark.parametrize(("unit", "shown"), [("s", "0.000s"), ("ms", "0.060ms"), ("us", "60.000us"), ("hours", "60.000us"), (None, "60.000us")])
+@pytest.mark.parametrize(("unit", "shown"),
+    [("s", "0.000s"), ("ms", "0.060ms"), ("us", "60.000us"), ("hours", "60.000us"), (None, "60.000us")])
 def test_units_of_tables(some, unit, shown):
     assert cells(some().table(time_unit=unit).split("\n")[3])[3].strip() == shown
 
@@ -97,7 +103,8 @@ def test_memory_and_arithmetic_in_tables(U, some):
     assert [c.strip() for c in cells(lines[1])][-4:] == ["CPU Mem", "Self CPU Mem", "# of Calls", "Total FLOPs"]
     assert [c.strip() for c in cells(lines[3])][-4:] == ["2.00 KB", "1.00 KB", "1", "10.000"]
     assert [c.strip() for c in cells(lines[5])][-1] == "3000000.000"
-    thousands = listed(event(U, 1, "a", 0, 1, flops=4000), event(U, 2, "b", 1, 2, flops=0), U=U, with_flops=True).table()
+    thousands = listed(event(U, 1, "a", 0, 1, flops=4000), event(U, 2, "b", 1, 2, flops=0), U=U,
+        with_flops=True).table()
     assert "Total KFLOPs" in thousands and " 4.000 " in thousands and " -- " in thousands
     assert "FLOPs" not in listed(event(U, 1, "a", 0, 1, flops=0), U=U, with_flops=True).table()
 
@@ -115,18 +122,22 @@ def test_stacks_in_tables(U):
 
 def test_events_that_end_in_another_thread(U):
     events = listed(event(U, 1, "a", 0, 10, is_async=True), event(U, 2, "b", 2, 4), U=U)
-    assert [c.strip() for c in cells(events.table().split("\n")[3])] == ["a", "0.00%", "0.000us", "0", "10.000us", "10.000us", "1"]
+    assert ([c.strip() for c in cells(events.table().split("\n")[3])] == ["a", "0.00%", "0.000us", "0", "10.000us",
+        "10.000us", "1"])
     assert events[1].cpu_parent is None and events[0].self_cpu_time_total == events[0].self_cpu_memory_usage == 0
     assert "NaN" in listed(event(U, 1, "a", 5, 5), U=U).table()
 
 
 def test_devices_in_tables(U):
     events = on_device(U, profile_memory=True)
-    assert [e.device_time_total for e in events] == [9, 0, 6] and [e.self_device_time_total for e in events] == [9, 0, 6]
-    assert [e.self_cpu_time_total for e in events] == [8, 2, 0] and [e.self_device_memory_usage for e in events] == [-4096, 4096, 0]
+    assert ([e.device_time_total for e in events] == [9, 0, 6]
+        and [e.self_device_time_total for e in events] == [9, 0, 6])
+    assert ([e.self_cpu_time_total for e in events] == [8, 2, 0]
+        and [e.self_device_memory_usage for e in events] == [-4096, 4096, 0])
     lines = events.table(sort_by="self_cuda_time_total").split("\n")
     assert [c.strip() for c in cells(lines[1])][6:] == [
-        "Self CUDA", "Self CUDA %", "CUDA total", "CUDA time avg", "CPU Mem", "Self CPU Mem", "CUDA Mem", "Self CUDA Mem", "# of Calls"
+        "Self CUDA", "Self CUDA %", "CUDA total", "CUDA time avg", "CPU Mem", "Self CPU Mem", "CUDA Mem",
+        "Self CUDA Mem", "# of Calls"
     ]  # fmt: skip
     assert [c.strip() for c in cells(lines[3])][6:10] == ["9.000us", "150.00%", "9.000us", "9.000us"]
     assert lines[-3:] == ["Self CPU time total: 10.000us", "Self CUDA time total: 6.000us", ""]
@@ -140,18 +151,19 @@ def test_devices_in_tables(U):
 def test_shown_by_events(U):
     one = event(U, 1, "a", 0, 10, overload_name="x", input_shapes=[[1]], cpu_memory_usage=4, node_id=2)
     assert repr(one) == (
-        "<FunctionEvent id=1 name=a overload_name=x device_type=DeviceType.CPU node_id=2 cpu_time=10.000us start_us=0 end_us=10 "
-        "cpu_children=[] None_time=0.000us name=a thread=1 input_shapes=[[1]] cpu_memory_usage=4 None_memory_usage=0 is_async=False "
-        "is_remote=False seq_nr=-1 is_legacy=False>"
+        "<FunctionEvent id=1 name=a overload_name=x device_type=DeviceType.CPU node_id=2 cpu_time=10.000us start_us=0 "
+        "end_us=10 cpu_children=[] None_time=0.000us name=a thread=1 input_shapes=[[1]] cpu_memory_usage=4 "
+        "None_memory_usage=0 is_async=False is_remote=False seq_nr=-1 is_legacy=False>"
     )
     average = U.FunctionEventAvg()
     assert average.add(one) is average and average.is_user_annotation is False
     assert repr(average) == (
-        "<FunctionEventAvg key=a self_cpu_time=10.000us cpu_time=10.000us  self_cuda_time=0.000us cuda_time=0.000us input_shapes=[[1]] "
-        "cpu_memory_usage=4 cuda_memory_usage=0>"
+        "<FunctionEventAvg key=a self_cpu_time=10.000us cpu_time=10.000us  self_cuda_time=0.000us cuda_time=0.000us "
+        "input_shapes=[[1]] cpu_memory_usage=4 cuda_memory_usage=0>"
     )
     assert "self_xpu_time" in repr(U.FunctionEventAvg().add(event(U, 1, "a", 0, 1, use_device="xpu")))
-    assert (one.self_cpu_percent, one.total_cpu_percent, one.device_resource_id, one.external_id, one.python_id) == (-1, -1, 1, 0, -1)
+    assert ((one.self_cpu_percent, one.total_cpu_percent, one.device_resource_id, one.external_id,
+        one.python_id) == (-1, -1, 1, 0, -1))
     listed(one, U=U).table()
     assert (one.self_cpu_percent, one.total_cpu_percent) == ("100.00%", "100.00%")
     with pytest.raises(TypeError, match="unexpected keyword"):
@@ -161,8 +173,8 @@ def test_shown_by_events(U):
 def test_names_of_old(U):
     one = event(U, 1, "a", 0, 10)
     for old, new in (
-        ("cuda_time", "device_time"), ("cuda_time_total", "device_time_total"), ("self_cuda_time_total", "self_device_time_total"),
-        ("self_cuda_memory_usage", "self_device_memory_usage"),
+        ("cuda_time", "device_time"), ("cuda_time_total", "device_time_total"),
+        ("self_cuda_time_total", "self_device_time_total"), ("self_cuda_memory_usage", "self_device_memory_usage"),
     ):  # fmt: skip
         with pytest.warns(FutureWarning, match=f"`{old}` is deprecated.*`{new}`"):
             assert getattr(one, old) == getattr(one, new) == 0
@@ -216,12 +228,15 @@ def test_steps_of_the_backward_have_the_stack_of_the_forward(U):
 
 def test_groups(U, some):
     def groups(*options):
-        return [(a.key[:4], a.count, str(a.input_shapes)[:8], (a.overload_name or "")[:3]) for a in some().key_averages(*options)]
+        return [(a.key[:4], a.count, str(a.input_shapes)[:8], (a.overload_name or "")[:3])
+            for a in some().key_averages(*options)]
 
     assert groups() == [("a", 1, "", ""), ("b", 2, "", ""), ("long", 1, "", "")]
-    assert [row[:3] for row in groups(True)] == [("a", 1, "[[2, 3],"), ("b", 1, "[[2]]"), ("b", 1, "[[3]]"), ("long", 1, "[[1, 2],")]
+    assert ([row[:3] for row in groups(True)] == [("a", 1, "[[2, 3],"), ("b", 1, "[[2]]"), ("b", 1, "[[3]]"),
+        ("long", 1, "[[1, 2],")])
     assert [row[3] for row in groups(False, 0, True)] == ["Ten", "", "out", "xxx"]
-    stacks = listed(event(U, 1, "a", 0, 1, stack=["x", "y"]), event(U, 2, "a", 1, 2, stack=["x", "z"]), event(U, 3, "a", 3, 4), U=U)
+    stacks = listed(event(U, 1, "a", 0, 1, stack=["x", "y"]), event(U, 2, "a", 1, 2, stack=["x", "z"]),
+        event(U, 3, "a", 3, 4), U=U)
     assert [[(a.count, a.stack) for a in stacks.key_averages(group_by_stack_n=n)] for n in (0, 1, 2)] == [
         [(3, [])], [(2, ["x"]), (1, [])], [(1, ["x", "y"]), (1, ["x", "z"]), (1, [])]
     ]  # fmt: skip
@@ -233,7 +248,8 @@ def test_groups(U, some):
 
 def test_sums(U, some):
     total = some().total_average()
-    assert (total.key, total.count, total.cpu_time_total, total.flops, total.cpu_memory_usage) == ("Total", 4, 5040, 3_002_010, 3072)
+    assert ((total.key, total.count, total.cpu_time_total, total.flops, total.cpu_memory_usage) == ("Total", 4, 5040,
+        3_002_010, 3072))
     nothing = U.EventList().total_average()
     assert (nothing.key, nothing.count, nothing.cpu_time, nothing.device_time) == ("Total", 0, 0.0, 0.0)
     average = U.FunctionEventAvg()
@@ -250,11 +266,13 @@ def test_spans(U, tmp_path):
     path = str(tmp_path / "spans.json")
     named = event(U, 1, "a", 0, 10, trace_name="a#1")
     named.append_kernel("k", 0, 1)
-    listed(named, event(U, 2, "b", 2, 4), event(U, 3, "c", 11, 12, trace_name="c", is_remote=True, node_id=4), U=U).export_chrome_trace(path)
+    listed(named, event(U, 2, "b", 2, 4), event(U, 3, "c", 11, 12, trace_name="c", is_remote=True, node_id=4),
+        U=U).export_chrome_trace(path)
     span = {"ph": "X", "pid": "CPU functions", "args": {}}
     assert json.loads((tmp_path / "spans.json").read_text()) == [
         {"name": "a#1", "ts": 0, "dur": 10, "tid": 1, **span},
-        {"name": "a#1", "ph": "s", "ts": 0, "tid": 1, "pid": "CPU functions", "id": 0, "cat": "cpu_to_cuda", "args": {}},
+        {"name": "a#1", "ph": "s", "ts": 0, "tid": 1, "pid": "CPU functions", "id": 0, "cat": "cpu_to_cuda",
+            "args": {}},
         {"name": "c", "ts": 11, "dur": 1, "tid": " node_id:4, thread_id:1 ", **span},
     ]
     U.EventList().export_chrome_trace(path)
@@ -263,7 +281,8 @@ def test_spans(U, tmp_path):
 
 def test_stacks_as_text(U, some, tmp_path):
     path = tmp_path / "stacks"
-    events = listed(event(U, 1, "a", 0, 10, stack=["in ner;x", "out\ter"]), event(U, 2, "b", 20, 20.5, stack=["tiny"]), event(U, 3, "c", 30, 40), U=U)
+    events = listed(event(U, 1, "a", 0, 10, stack=["in ner;x", "out\ter"]), event(U, 2, "b", 20, 20.5, stack=["tiny"]),
+        event(U, 3, "c", 30, 40), U=U)
     events.export_stacks(str(path), "self_cpu_time_total")
     assert path.read_text() == "out_er;in_ner_x 10\n"
     events = on_device(U)
@@ -276,11 +295,15 @@ def test_stacks_as_text(U, some, tmp_path):
 
 
 def test_metadata_of_kernels_and_messages(U):
-    known = event(U, 1, "a", 0, 1, extra_meta={"stream": "7", "grid": "[1, 2]", "Collective name": '"all"', "Is asynchronized op": "1", "other": "3"})
+    known = event(U, 1, "a", 0, 1,
+        extra_meta={"stream": "7", "grid": "[1, 2]", "Collective name": '"all"', "Is asynchronized op": "1",
+            "other": "3"})
     found = known.event_metadata
-    assert (found.stream, found.grid, found.collective_name, found.is_async, found.rank) == (7, [1, 2], "all", True, None)
+    assert (
+        (found.stream, found.grid, found.collective_name, found.is_async, found.rank) == (7, [1, 2], "all", True, None))
     assert isinstance(found, U.EventMetadata) and len(found) == 35
-    assert event(U, 1, "a", 0, 1, extra_meta={"other": "3"}).event_metadata is None is event(U, 1, "a", 0, 1).event_metadata
+    assert (event(U, 1, "a", 0, 1, extra_meta={"other": "3"}).event_metadata is None is event(U, 1, "a", 0,
+        1).event_metadata)
 
 
 def test_records_of_memory(U):

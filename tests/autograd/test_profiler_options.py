@@ -83,10 +83,12 @@ def test_fields_of_events(torch, P):
     with P.profile(record_shapes=True, with_flops=True) as prof, P.record_function("label"):
         torch.ones(2, 3) @ torch.ones(3, 4)
     product = next(e for e in prof.function_events if e.name == "aten::mm")
-    assert (product.input_shapes, product.kwinputs, product.flops, product.activity_type) == ([[2, 3], [3, 4]], {}, 48, "cpu_op")
+    assert ((product.input_shapes, product.kwinputs, product.flops, product.activity_type) == ([[2, 3], [3, 4]], {}, 48,
+        "cpu_op"))
     assert (product.flow_id, product.flow_type, product.flow_start, product.event_metadata) == (0, 0, False, None)
     label = next(e for e in prof.function_events if e.name == "label")
-    assert (label.scope, label.is_user_annotation, label.activity_type, label.trace_name) == (7, True, "user_annotation", "label")
+    assert ((label.scope, label.is_user_annotation, label.activity_type, label.trace_name) == (7, True,
+        "user_annotation", "label"))
     with P.profile() as prof:
         torch.ones(2) * 2
     assert all((e.input_shapes, e.concrete_inputs, e.input_dtypes) == ([], [], []) for e in prof.function_events)
@@ -170,7 +172,8 @@ def test_activities(torch, TP):
     with pytest.warns(UserWarning, match="CUDA is not available"), TP.profile(activities=[CPU, CUDA]) as prof:
         torch.ones(2) * 2
     assert prof.use_device == "cuda" and names(prof.events()) == ["aten::mul"]
-    with pytest.warns(UserWarning, match="CUDA is not available"), pytest.raises(AssertionError, match="No activities specified"):
+    with pytest.warns(UserWarning, match="CUDA is not available"), pytest.raises(AssertionError,
+            match="No activities specified"):
         TP.profile(activities=[CUDA]).start()
     with pytest.warns(FutureWarning, match="`use_cuda` is deprecated"):
         assert TP.profile(use_cuda=True).activities == {CPU}
@@ -180,7 +183,8 @@ def test_activities(torch, TP):
 def test_recordings_by_hand(torch, TP):
     prof = TP._KinetoProfile()
     assert not isinstance(prof, TP.profile) and issubclass(TP.profile, TP._KinetoProfile)
-    for call, purpose in ((prof.start_trace, "starting trace"), (prof.stop_trace, "stopping trace"), (prof.events, "accessing events")):
+    for call, purpose in ((prof.start_trace, "starting trace"), (prof.stop_trace, "stopping trace"),
+            (prof.events, "accessing events")):
         assert text_of(call) == f"AssertionError: Profiler must be initialized before {purpose}"
     assert prof.toggle_collection_dynamic(False, []) is None
     for count in (1, 2):
@@ -213,7 +217,8 @@ def test_recordings_by_hand(torch, TP):
     ],
 )
 def test_plans_step_by_step(torch, TP, plan, traces, warned):
-    actions = {action.name[0]: action for action in TP.ProfilerAction} | {"R": TP.ProfilerAction.RECORD, "S": TP.ProfilerAction.RECORD_AND_SAVE}
+    actions = ({action.name[0]: action for action in TP.ProfilerAction} | {"R": TP.ProfilerAction.RECORD,
+        "S": TP.ProfilerAction.RECORD_AND_SAVE})
     seen = []
 
     def run():
@@ -237,7 +242,8 @@ def test_plans_step_by_step(torch, TP, plan, traces, warned):
 @pytest.mark.filterwarnings("ignore:.*clears events")
 def test_a_plan_that_ends_early(torch, TP):
     seen = []
-    with TP.profile(schedule=TP.schedule(wait=0, warmup=1, active=2), on_trace_ready=lambda p: seen.append(names(p.events()))) as prof:
+    with TP.profile(schedule=TP.schedule(wait=0, warmup=1, active=2),
+            on_trace_ready=lambda p: seen.append(names(p.events()))) as prof:
         torch.ones(2) * 2
         prof.step()
         torch.ones(2) - 2
@@ -313,10 +319,12 @@ def test_execution_traces(torch, TP, tmp_path):
     nodes = {node["name"]: node for node in document["nodes"]}
     assert "aten::sub" not in nodes and {"aten::ones", "aten::mul", "label"} <= set(nodes)
     assert nodes["aten::mul"]["ctrl_deps"] == nodes["label"]["id"]
-    assert nodes["aten::mul"]["inputs"]["shapes"][0] == [2, 3] and nodes["aten::mul"]["inputs"]["types"][0] == "Tensor(float)"
+    assert (nodes["aten::mul"]["inputs"]["shapes"][0] == [2, 3]
+        and nodes["aten::mul"]["inputs"]["types"][0] == "Tensor(float)")
     assert {a["name"]: a["value"] for a in nodes["label"]["attrs"]}["scope"] == 7
     assert TP.ExecutionTraceObserver.get_resources_dir_for_et_path(str(path)) is None
-    assert TP.ExecutionTraceObserver.get_resources_dir_for_et_path(str(path), create_dir=True) == str(tmp_path / "trace_resources")
+    assert (TP.ExecutionTraceObserver.get_resources_dir_for_et_path(str(path),
+        create_dir=True) == str(tmp_path / "trace_resources"))
 
 
 def test_execution_traces_by_the_environment(TP, monkeypatch):

@@ -64,6 +64,9 @@ def test_memory_timelines(torch, tmp_path, name):
 def test_configurations(torch):
     profiler = room(torch, "autograd.profiler")
     assert type(profiler.profile().config()).__name__ == "ProfilerConfig"
-    assert profiler.ProfilerState is torch.autograd.ProfilerState and torch.autograd.ProfilerConfig is profiler.ProfilerConfig
-    assert [int(getattr(profiler.ProfilerState, name)) for name in ("Disabled", "CPU", "CUDA", "NVTX", "ITT", "KINETO")] == [0, 1, 2, 3, 4, 6]
+    assert (profiler.ProfilerState is torch.autograd.ProfilerState
+        and torch.autograd.ProfilerConfig is profiler.ProfilerConfig)
+    assert (
+        [int(getattr(profiler.ProfilerState, name)) for name in ("Disabled", "CPU", "CUDA", "NVTX", "ITT", "KINETO")]
+        == [0, 1, 2, 3, 4, 6])
     assert profiler.MEMORY_EVENT_NAME == "[memory]" and profiler.OUT_OF_MEMORY_EVENT_NAME == "[OutOfMemory]"

@@ -29,7 +29,8 @@ def test_scale_and_zero_point_as_tensors(torch):
 
 def test_a_scale_for_each_channel(torch):
     x = torch.tensor([[0.26, 0.26], [-1.0, 9.0]], requires_grad=True)
-    y = torch.fake_quantize_per_channel_affine(x, torch.tensor([0.1, 0.2]), torch.tensor([0, 1], dtype=torch.int32), 1, 0, 15)
+    y = torch.fake_quantize_per_channel_affine(x, torch.tensor([0.1, 0.2]), torch.tensor([0, 1], dtype=torch.int32), 1,
+        0, 15)
     assert y.grad_fn.name() == "FakeQuantizePerChannelAffineCachemaskBackward0"
     assert torch.allclose(y, torch.tensor([[0.3, 0.2], [0.0, 2.8]]))
     y.sum().backward()
@@ -38,7 +39,8 @@ def test_a_scale_for_each_channel(torch):
 
 def test_the_gradient_of_the_gradient_passes_too(torch):
     x = torch.tensor([0.26, 9.0], requires_grad=True)
-    (g,) = torch.autograd.grad(torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 15).pow(2).sum(), x, create_graph=True)
+    (g,) = torch.autograd.grad(torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 15).pow(2).sum(), x,
+        create_graph=True)
     (gg,) = torch.autograd.grad(g.sum(), x)
     assert gg.tolist() == [2, 0]
 
@@ -76,7 +78,8 @@ def _channels(torch, scale=(0.1, 0.2, 0.3), scale_type="float32", zero=(0, 1, 2)
 @pytest.mark.parametrize(
     ("error", "text", "options"),
     [
-        (RuntimeError, "dimensions of scale and zero-point are not consistent with input tensor", dict(scale=(0.1, 0.2), zero=(0, 1))),
+        (RuntimeError, "dimensions of scale and zero-point are not consistent with input tensor",
+            dict(scale=(0.1, 0.2), zero=(0, 1))),
         (RuntimeError, "scale and zero-point need to have the same dimensions", dict(zero=(0, 1))),
         (RuntimeError, "scale should be a 1-D tensor", dict(scale=[[0.1, 0.2, 0.3]])),
         (RuntimeError, "Scale must be Float or BFloat16, found Double", dict(scale_type="float64")),

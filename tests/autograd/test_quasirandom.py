@@ -18,7 +18,8 @@ def test_points_are_pytorchs(dimension, scramble):
     import wengert
 
     theirs, ours = (t.quasirandom.SobolEngine(dimension, scramble=scramble, seed=7) for t in (torch, wengert))
-    for step in (lambda e: e.draw(), lambda e: e.draw(5), lambda e: e.fast_forward(9).draw(3), lambda e: e.reset().draw(17), lambda e: e.quasi):
+    for step in (lambda e: e.draw(), lambda e: e.draw(5), lambda e: e.fast_forward(9).draw(3),
+            lambda e: e.reset().draw(17), lambda e: e.quasi):
         np.testing.assert_array_equal(step(theirs).numpy(), step(ours).numpy())
     for name in ("sobolstate", "shift", "quasi", "_first_point"):
         np.testing.assert_array_equal(getattr(theirs, name).numpy(), getattr(ours, name).numpy())
@@ -58,13 +59,15 @@ def test_drawing(torch):
     out = torch.zeros(1)
     assert e.draw(2, out=out) is out and out.shape == (2, 2)
     assert e.draw(dtype=torch.float64).dtype is torch.float64 and repr(e) == "SobolEngine(dimension=2)"
-    assert repr(torch.quasirandom.SobolEngine(3, scramble=True, seed=1)) == "SobolEngine(dimension=3, scramble=True, seed=1)"
+    assert (repr(torch.quasirandom.SobolEngine(3, scramble=True, seed=1)) == "SobolEngine(dimension=3, scramble=True, "
+        "seed=1)")
 
 
 def test_powers_of_two(torch):
     e = torch.quasirandom.SobolEngine(3, scramble=True, seed=1)
     assert e.draw_base2(3).shape == (8, 3) and e.draw_base2(3).shape == (8, 3)
-    with pytest.raises(ValueError, match=r"require n to be a power of 2. 16 points have been previously generated, then: n=16\+2\*\*1=18"):
+    with pytest.raises(ValueError,
+            match=r"require n to be a power of 2. 16 points have been previously generated, then: n=16\+2\*\*1=18"):
         e.draw_base2(1)
 
 

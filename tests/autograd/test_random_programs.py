@@ -50,7 +50,8 @@ def test_views_of_tensors_without_dimensions(torch):
         assert x.mH is x
     with pytest.raises(RuntimeError, match="unflatten got an unexpected error"):
         x.unflatten(0, (1,))
-    with pytest.raises(RuntimeError, match=r"index_select\(\): Index to scalar can have only 1 value, got 2 value\(s\)"):
+    with pytest.raises(RuntimeError,
+            match=r"index_select\(\): Index to scalar can have only 1 value, got 2 value\(s\)"):
         x.index_select(0, torch.tensor([0, 0]))
     assert x.index_select(0, torch.tensor([0])).item() == 2
 
@@ -95,7 +96,8 @@ def test_an_input_returned_and_saved_is_refused_with_setup_context_also_without_
             ctx.save_for_backward(output)
 
     for x in (leaf(torch, 2), torch.ones(2)):
-        with pytest.raises(RuntimeError, match="An input that has been returned as-is as output is being saved for backward"):
+        with pytest.raises(RuntimeError,
+                match="An input that has been returned as-is as output is being saved for backward"):
             Same.apply(x)
 
 
@@ -141,8 +143,9 @@ def test_materialized_gradients_lie_as_their_inputs(torch):
 def test_slices_of_a_whole_dimension_are_no_step(torch):
     x = leaf(torch, 2, 3)
     for y, name in (
-        (x[None, 0:2], "Unsqueeze"), (x[0, 0:3], "Select"), (x[..., 0:9], "Alias"), (x[:, 0:3], "Alias"), (x[0:2, 0:3], "Alias"),
-        (x[0:2], "Slice"), (x[0:9], "Slice"), (x[None, -2:], "Slice"), (x[None, 0:1], "Slice"), (x[0:2, 0], "Select"),
+        (x[None, 0:2], "Unsqueeze"), (x[0, 0:3], "Select"), (x[..., 0:9], "Alias"), (x[:, 0:3], "Alias"),
+        (x[0:2, 0:3], "Alias"), (x[0:2], "Slice"), (x[0:9], "Slice"), (x[None, -2:], "Slice"), (x[None, 0:1], "Slice"),
+        (x[0:2, 0], "Select"),
     ):  # fmt: skip
         assert y.grad_fn.name() == name + "Backward0"
         (g,) = torch.autograd.grad(y.sum(), x)
@@ -156,20 +159,25 @@ def test_slices_of_a_whole_dimension_are_no_step(torch):
 def test_shapes_that_do_not_fit_are_refused_in_pytorchs_words(torch):
     x = torch.ones(2, 3)
     for target, source, text in (
-        (x, torch.ones(2, 2), r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton dimension 1"),
-        (x, torch.ones(5), r"The size of tensor a \(3\) must match the size of tensor b \(5\) at non-singleton dimension 1"),
+        (x, torch.ones(2, 2),
+            r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton dimension 1"),
+        (x, torch.ones(5),
+            r"The size of tensor a \(3\) must match the size of tensor b \(5\) at non-singleton dimension 1"),
         (x[:1], torch.ones(2, 3), r"output with shape \[1, 3\] doesn't match the broadcast shape \[2, 3\]"),
         (x[0], torch.ones(2, 3), r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]"),
     ):
         with pytest.raises(RuntimeError, match=text):
             target.copy_(source)
-    with pytest.raises(RuntimeError, match=r"expand\(torch.FloatTensor\{\[2, 3\]\}, size=\[3\]\): the number of sizes provided \(1\) must be"):
+    with pytest.raises(RuntimeError,
+            match=r"expand\(torch.FloatTensor\{\[2, 3\]\}, size=\[3\]\): the number of sizes provided \(1\) must be"):
         x[0] = torch.ones(2, 3)
     with pytest.raises(RuntimeError, match=r"expand\(torch.DoubleTensor\{\[2, 3\]\}, size=\[3\]\)"):
         x.double().expand(3)
-    with pytest.raises(RuntimeError, match=r"^The expanded size of the tensor \(-1\) isn't allowed in a leading, non-existing dimension 0"):
+    with pytest.raises(RuntimeError,
+            match=r"^The expanded size of the tensor \(-1\) isn't allowed in a leading, non-existing dimension 0"):
         x.expand(-1, -1, -1)
-    with pytest.raises(RuntimeError, match=r"The expanded size of the tensor \(3\) must match the existing size \(2\) at non-singleton dimension 1"):
+    with pytest.raises(RuntimeError, match=r"The expanded size of the tensor \(3\) must match the existing size \(2\) "
+            r"at non-singleton dimension 1"):
         x.expand(-1, 3, -1)
 
 
@@ -188,9 +196,11 @@ def test_writes_to_expanded_tensors_are_advised_against(torch):
 @pytest.mark.parametrize("name", ["scatter_", "scatter_add_", "index_add_", "index_copy_"])
 def test_a_tensor_is_not_scattered_into_itself(torch, name):
     x = torch.arange(4.0)
-    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+    with pytest.raises(RuntimeError,
+            match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
         getattr(x, name)(0, torch.arange(4), x)
-    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+    with pytest.raises(RuntimeError,
+            match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
         x.put_(torch.tensor([0]), x[:1])
     assert x.tolist() == [0, 1, 2, 3] and x._version == 0
 
@@ -246,7 +256,8 @@ def test_what_make_dual_refuses_first(torch, fwd):
     with fwd.dual_level():
         dual = fwd.make_dual(torch.ones(2), torch.ones(2))
         for tangent in (torch.ones(3), dual):
-            with pytest.raises(RuntimeError, match="Making a dual Tensor based on a Tensor that already has a forward gradient"):
+            with pytest.raises(RuntimeError,
+                    match="Making a dual Tensor based on a Tensor that already has a forward gradient"):
                 fwd.make_dual(dual, tangent)
         with pytest.raises(RuntimeError, match="Setting a forward grad that itself has a forward gradient"):
             fwd.make_dual(torch.ones(3), dual)
@@ -284,7 +295,8 @@ def test_what_is_put_at_places_must_be_of_the_type(torch, key, value):
     key = torch.tensor([0, 1]) if key == "tensor" else (torch.tensor([0]), torch.tensor([1])) if key == "pair" else key
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match, got Double for the destination"):
+        with pytest.raises(RuntimeError,
+                match="Index put requires the source and destination dtypes match, got Double for the destination"):
             x[key] = torch.tensor(value)
         assert x.sum() == 0 and x._version == 0
         x[key] = 2  # a number takes the type
@@ -299,8 +311,9 @@ def test_a_mask_is_filled_by_a_value_of_any_type(torch):
 
 
 @pytest.mark.parametrize(("f", "reached"), [
-    ("x.max()", [2]), ("x.min()", [0]), ("x.median()", [1]), ("x.nanmedian()", [1]), ("x.amax()", [0, 1, 2]), ("x.aminmax()[0]", [0, 1, 2]),
-    ("F.threshold(x, 2.0, 0.0)", [2]), ("F.hardshrink(x, 2.0)", [2]), ("F.softshrink(x, 2.0)", [2]), ("F.relu(x - 2)", [2]),
+    ("x.max()", [2]), ("x.min()", [0]), ("x.median()", [1]), ("x.nanmedian()", [1]), ("x.amax()", [0, 1, 2]),
+    ("x.aminmax()[0]", [0, 1, 2]), ("F.threshold(x, 2.0, 0.0)", [2]), ("F.hardshrink(x, 2.0)", [2]),
+    ("F.softshrink(x, 2.0)", [2]), ("F.relu(x - 2)", [2]),
 ])  # fmt: skip
 def test_how_far_a_gradient_of_nan_reaches(torch, f, reached):
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -311,7 +324,8 @@ def test_how_far_a_gradient_of_nan_reaches(torch, f, reached):
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4), (1,)])
 def test_probabilities_of_classes_are_floating(torch, shape):
-    with pytest.raises(RuntimeError, match="Expected floating point type for target with class probabilities, got Long"):
+    with pytest.raises(RuntimeError,
+            match="Expected floating point type for target with class probabilities, got Long"):
         torch.nn.functional.cross_entropy(torch.ones(shape), torch.zeros(shape, dtype=torch.int64))
 
 
@@ -319,5 +333,6 @@ def test_probabilities_of_classes_are_floating(torch, shape):
 def test_complex_embeddings_have_no_gradient(torch, sparse):
     weight = torch.ones(2, 2, dtype=torch.complex64)
     assert torch.nn.functional.embedding(torch.tensor([0]), weight, sparse=sparse).shape == (1, 2)
-    with pytest.raises(RuntimeError, match="embedding does not support automatic differentiation for outputs with complex dtype."):
+    with pytest.raises(RuntimeError,
+            match="embedding does not support automatic differentiation for outputs with complex dtype."):
         torch.nn.functional.embedding(torch.tensor([0]), weight.requires_grad_(), sparse=sparse)

@@ -73,7 +73,7 @@ def test_sizes_that_do_not_fit(torch, rearrange, pattern, lengths, text):
     assert type(caught.value).__name__ == "DimensionBindError"
 
 
-# -- the parser ----------------------------------------------------------------------------------------------------------
+# -- the parser --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -91,7 +91,8 @@ def test_names_of_dimensions(parsing):
 
 @pytest.mark.parametrize(
     "text",
-    ["... a ...", "... a (b ...)", "(... a) (b ...)", "a. b", "(a)) b", "(a b", "(()) a", "(a) ((b c) d)", "1a b", "_pre", "...pre_", "a a", "0"],
+    ["... a ...", "... a (b ...)", "(... a) (b ...)", "a. b", "(a)) b", "(a b", "(()) a", "(a) ((b c) d)", "1a b",
+        "_pre", "...pre_", "a a", "0"],
 )
 def test_expressions_that_cannot_be(parsing, text):
     with pytest.raises(ValueError):
@@ -118,7 +119,8 @@ def test_both_sides(parsing):
             parsing.parse_pattern(pattern, {})
     with pytest.raises(ValueError):
         parsing.parse_pattern("... -> ...", {parsing._ellipsis: 2})
-    for pattern, lengths, kind in (("a 2 -> 2 a", {}, ValueError), ("a b -> a", {}, ValueError), ("a -> a", dict(c=2), ValueError),
+    for pattern, lengths, kind in (("a 2 -> 2 a", {}, ValueError), ("a b -> a", {}, ValueError),
+        ("a -> a", dict(c=2), ValueError),
                                    ("a -> a", dict(a=2.0), TypeError)):  # fmt: skip
         with pytest.raises(kind):
             parsing.validate_rearrange_expressions(*parsing.parse_pattern(pattern, lengths), lengths)

@@ -23,30 +23,39 @@ def _refuses(torch, run, error, message):
 def _run_backward(*args, **kwargs):
     def run(torch):
         x = torch.ones(2, requires_grad=True)
-        made = {"sum": x.sum(), "x": x, "one": torch.ones(()), "edge": torch.autograd.graph.get_gradient_edge(x * 2), "plain": torch.ones(2)}
+        made = {"sum": x.sum(), "x": x, "one": torch.ones(()), "edge": torch.autograd.graph.get_gradient_edge(x * 2),
+            "plain": torch.ones(2)}
 
         def given(a):
             if isinstance(a, (tuple, list)):
                 return type(a)(given(e) for e in a)
             return made.get(a, a) if isinstance(a, str) else a
 
-        torch.autograd.Variable._execution_engine.run_backward(*map(given, args), **{k: given(v) for k, v in kwargs.items()})
+        torch.autograd.Variable._execution_engine.run_backward(*map(given, args),
+            **{k: given(v) for k, v in kwargs.items()})
 
     return run
 
 
 @_cases([
-    ("tensors", _run_backward(["sum"], (None,), False, False, ()), RuntimeError, "tensors argument is expected to be a tuple, but got list"),
-    ("grads", _run_backward(("sum",), [None], False, False, ()), RuntimeError, "grad_tensors argument is expected to be a tuple, but got list"),
-    ("counts", _run_backward(("sum",), ("one", "one"), False, False, ()), RuntimeError, "got 1 tensors and 2 gradients"),
-    ("inputs", _run_backward(("sum",), ("one",), False, False, ["x"]), RuntimeError, "inputs to run_backward must be a tuple"),
-    ("no tensor", _run_backward((3,), (None,), False, False, ()), RuntimeError, "element 0 of tensors tuple is neither a Tensor nor a GradientEdge"),
-    ("no grad", _run_backward(("plain",), (None,), False, False, ()), RuntimeError, "element 0 of tensors does not require grad and does not have"),
+    ("tensors", _run_backward(["sum"], (None,), False, False, ()), RuntimeError,
+        "tensors argument is expected to be a tuple, but got list"),
+    ("grads", _run_backward(("sum",), [None], False, False, ()), RuntimeError,
+        "grad_tensors argument is expected to be a tuple, but got list"),
+    ("counts", _run_backward(("sum",), ("one", "one"), False, False, ()), RuntimeError,
+        "got 1 tensors and 2 gradients"),
+    ("inputs", _run_backward(("sum",), ("one",), False, False, ["x"]), RuntimeError,
+        "inputs to run_backward must be a tuple"),
+    ("no tensor", _run_backward((3,), (None,), False, False, ()), RuntimeError,
+        "element 0 of tensors tuple is neither a Tensor nor a GradientEdge"),
+    ("no grad", _run_backward(("plain",), (None,), False, False, ()), RuntimeError,
+        "element 0 of tensors does not require grad and does not have"),
     ("none", _run_backward(("sum",), (None,), False, False, ()), RuntimeError,
      "element 0 of gradients tuple is None, but the corresponding Tensor requires grad"),
     ("edge", _run_backward(("edge",), (None,), False, False, ()), RuntimeError,
      "element 0 of gradients tuple is None, but the corresponding output is a GradientEdge"),
-    ("number", _run_backward(("sum",), (3,), False, False, ()), RuntimeError, "element 0 of gradients tuple is not a Tensor or None"),
+    ("number", _run_backward(("sum",), (3,), False, False, ()), RuntimeError,
+        "element 0 of gradients tuple is not a Tensor or None"),
 ])
 def test_the_engine_takes_tuples(torch, run, error, message):
     _refuses(torch, run, error, message)
@@ -67,11 +76,13 @@ def _grad(make):
 @_cases([
     *((name, _set(name, 1), AttributeError, f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
       for name in ("grad_fn", "is_leaf", "output_nr", "retains_grad", "shape", "dtype")),
-    ("del grad_fn", _del("grad_fn"), AttributeError, "attribute 'grad_fn' of 'torch._C.TensorBase' objects is not writable"),
-    ("del hooks", _del("_post_accumulate_grad_hooks"), RuntimeError, "Deletion of _post_accumulate_grad_hooks not allowed!"),
+    ("del grad_fn", _del("grad_fn"), AttributeError,
+        "attribute 'grad_fn' of 'torch._C.TensorBase' objects is not writable"),
+    ("del hooks", _del("_post_accumulate_grad_hooks"), RuntimeError,
+        "Deletion of _post_accumulate_grad_hooks not allowed!"),
     ("device", _grad(lambda torch: torch.ones(2, 2, device="meta")), RuntimeError,
-     "attempting to assign a gradient with device type 'meta' to a tensor with device type 'cpu'. Please ensure that the gradient and the tensor "
-     "are on the same device"),
+     "attempting to assign a gradient with device type 'meta' to a tensor with device type 'cpu'. Please ensure that "
+     "the gradient and the tensor are on the same device"),
     ("layout", _grad(lambda torch: torch.ones(2, 2).to_sparse_csr()), RuntimeError,
      "attempting to assign a gradient to a tensor that has data of a different type"),
 ])
@@ -111,21 +122,26 @@ def _marking(name):
     return run
 
 
-@_cases([(name, _marking(name), RuntimeError, f"autograd internal error: {name} attribute is expected to be a tuple but is")
+@_cases(
+    [(name, _marking(name), RuntimeError, f"autograd internal error: {name} attribute is expected to be a tuple but is")
          for name in ("dirty_tensors", "non_differentiable", "to_save")])
 def test_marks_of_a_context_are_tuples(torch, run, error, message):
     _refuses(torch, run, error, message)
 
 
 @_cases([
-    ("number", lambda torch: torch.autograd.graph.increment_version(3), RuntimeError, "increment_version expect a Iterable[Tensor] as input"),
+    ("number", lambda torch: torch.autograd.graph.increment_version(3), RuntimeError,
+        "increment_version expect a Iterable[Tensor] as input"),
     ("numbers", lambda torch: torch.autograd.graph.increment_version([3]), RuntimeError,
      "increment_version expects each element of the iterable to be a tensor"),
     ("hook dict", lambda torch: (torch.ones(2, requires_grad=True) * 2).grad_fn._register_hook_dict(3), TypeError,
      "_register_hook_dict expected a variable"),
-    ("edge", lambda torch: torch.autograd.grad(torch.ones((), requires_grad=True) * 1, torch.autograd.graph.GradientEdge(3, 0)), RuntimeError,
+    ("edge",
+        lambda torch: torch.autograd.grad(torch.ones((), requires_grad=True) * 1,
+            torch.autograd.graph.GradientEdge(3, 0)), RuntimeError,
      "GradientEdge's first object must be an autograd.graph.Node but got int"),
-    ("anomaly", lambda torch: torch.autograd.set_detect_anomaly(3), TypeError, "argument 'enabled' (position 1) must be bool, not int"),
+    ("anomaly", lambda torch: torch.autograd.set_detect_anomaly(3), TypeError,
+        "argument 'enabled' (position 1) must be bool, not int"),
     ("threads", lambda torch: torch.autograd.set_multithreading_enabled(3), TypeError,
      "set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not int"),
 ])
@@ -157,12 +173,14 @@ def _policy(torch):
     ("make", lambda torch: torch.Tensor._make_subclass(int, torch.ones(2)), TypeError, NO_SUBCLASS),
     ("as", lambda torch: torch.ones(2).as_subclass(int), TypeError, NO_SUBCLASS),
     ("wrapper", lambda torch: torch.Tensor._make_wrapper_subclass(int, (2,)), TypeError, NO_SUBCLASS),
-    ("no class", lambda torch: torch.Tensor._make_subclass(3, torch.ones(2)), TypeError, "cls must be a type (got int)"),
+    ("no class", lambda torch: torch.Tensor._make_subclass(3, torch.ones(2)), TypeError,
+        "cls must be a type (got int)"),
     ("integers", lambda torch: torch.Tensor._make_subclass(torch.Tensor, torch.arange(2), True), RuntimeError,
      "Only Tensors of floating point and complex dtype can require gradients"),
     ("parameter", lambda torch: torch.nn.Parameter(torch.arange(2)), RuntimeError,
      "Only Tensors of floating point and complex dtype can require gradients"),
-    ("detach", _detaching, RuntimeError, "requires that detach() returns an instance of the same type, but return type Tensor was found instead"),
+    ("detach", _detaching, RuntimeError,
+        "requires that detach() returns an instance of the same type, but return type Tensor was found instead"),
     ("policy", _policy, ValueError, "Unknown sizes_strides_policy: none; expected 'strides' or 'sizes'"),
 ])
 def test_classes_of_tensors(torch, run, error, message):
@@ -174,13 +192,16 @@ def _leaf(torch, value=3.0):
 
 
 @_cases([
-    ("alpha", lambda torch: torch.add(torch.ones(2), torch.ones(2), alpha=_leaf(torch)), TypeError, "must be Number, not Tensor"),
-    ("full", lambda torch: torch.full((2,), _leaf(torch)), TypeError, "full(): argument 'fill_value' (position 2) must be Number, not Tensor"),
+    ("alpha", lambda torch: torch.add(torch.ones(2), torch.ones(2), alpha=_leaf(torch)), TypeError,
+        "must be Number, not Tensor"),
+    ("full", lambda torch: torch.full((2,), _leaf(torch)), TypeError,
+        "full(): argument 'fill_value' (position 2) must be Number, not Tensor"),
     ("full_like", lambda torch: torch.full_like(torch.ones(2), _leaf(torch)), TypeError,
      "full_like(): argument 'fill_value' (position 2) must be Number, not Tensor"),
     ("new_full", lambda torch: torch.ones(2).new_full((2,), _leaf(torch)), TypeError,
      "new_full(): argument 'fill_value' (position 2) must be Number, not Tensor"),
-    ("a row", lambda torch: torch.full((2,), torch.ones(1)), TypeError, "full(): argument 'fill_value' (position 2) must be Number, not Tensor"),
+    ("a row", lambda torch: torch.full((2,), torch.ones(1)), TypeError,
+        "full(): argument 'fill_value' (position 2) must be Number, not Tensor"),
     ("arange", lambda torch: torch.arange(_leaf(torch)), TypeError, "must be Number, not Tensor"),
 ])
 def test_a_recorded_tensor_is_no_number(torch, run, error, message):
@@ -205,7 +226,8 @@ def _loss(name, shape=(3, 4), target=None, **weights):
 
 
 def _no_gradient(function, argument):
-    return f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot have requires_grad True."
+    return (f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot "
+        "have requires_grad True.")
 
 
 @_cases([
@@ -213,14 +235,19 @@ def _no_gradient(function, argument):
     ("cross entropy", _loss("cross_entropy", weight=4), RuntimeError, _no_gradient("nll_loss_forward", "weight")),
     ("pictures", _loss("nll_loss", (3, 4, 2, 2), weight=4), RuntimeError, _no_gradient("nll_loss2d_forward", "weight")),
     ("margin", _loss("multi_margin_loss", weight=4), RuntimeError, _no_gradient("multi_margin_loss", "weight")),
-    ("bce", _loss("binary_cross_entropy", target=1, weight=4), RuntimeError, _no_gradient("binary_cross_entropy", "weight")),
+    ("bce", _loss("binary_cross_entropy", target=1, weight=4), RuntimeError,
+        _no_gradient("binary_cross_entropy", "weight")),
     ("logits", _loss("binary_cross_entropy_with_logits", target=1, weight=4), RuntimeError,
      _no_gradient("binary_cross_entropy_with_logits", "weight")),
     ("pos_weight", _loss("binary_cross_entropy_with_logits", target=1, pos_weight=4), RuntimeError,
      _no_gradient("binary_cross_entropy_with_logits", "pos_weight")),
-    ("mean", lambda torch: torch.nn.functional.batch_norm(torch.rand(3, 2), torch.ones(2, requires_grad=True), torch.ones(2)), RuntimeError,
+    ("mean",
+        lambda torch: torch.nn.functional.batch_norm(torch.rand(3, 2), torch.ones(2, requires_grad=True),
+            torch.ones(2)), RuntimeError,
      _no_gradient("native_batch_norm", "running_mean")),
-    ("var", lambda torch: torch.nn.functional.batch_norm(torch.rand(3, 2), torch.ones(2), torch.ones(2, requires_grad=True), training=True),
+    ("var",
+        lambda torch: torch.nn.functional.batch_norm(torch.rand(3, 2), torch.ones(2), torch.ones(2, requires_grad=True),
+            training=True),
      RuntimeError, _no_gradient("native_batch_norm", "running_var")),
 ])
 def test_arguments_without_a_derivative(torch, run, error, message):
@@ -248,20 +275,25 @@ def test_weights_of_targets_in_probabilities_have_a_gradient(torch):
      "the derivative for 'igammac: input' is not implemented."),
     ("unique", lambda torch: torch.unique(torch.rand(3, requires_grad=True)).sum().backward(), NotImplementedError,
      "the derivative for '_unique2' is not implemented."),
-    ("unique rows", lambda torch: torch.unique(torch.rand(3, 2, requires_grad=True), dim=0).sum().backward(), NotImplementedError,
+    ("unique rows", lambda torch: torch.unique(torch.rand(3, 2, requires_grad=True), dim=0).sum().backward(),
+        NotImplementedError,
      "the derivative for 'unique_dim' is not implemented."),
-    ("runs", lambda torch: torch.unique_consecutive(torch.rand(3, 2, requires_grad=True), dim=0).sum().backward(), NotImplementedError,
+    ("runs", lambda torch: torch.unique_consecutive(torch.rand(3, 2, requires_grad=True), dim=0).sum().backward(),
+        NotImplementedError,
      "the derivative for 'unique_consecutive' is not implemented."),
     ("map", lambda torch: torch.ones(2).map_(torch.ones(2, dtype=torch.float64), max), TypeError,
      "map_: expected torch.FloatTensor for 'other' (got torch.DoubleTensor)"),
     ("map2", lambda torch: torch.ones(2).map2_(torch.ones(2), torch.arange(2), max), TypeError,
      "map2_: expected torch.FloatTensor for argument 'y' (got torch.LongTensor)"),
-    ("apply", lambda torch: torch.ones(2).to_sparse().apply_(abs), RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage"),
-    *((name, lambda torch, name=name: getattr(torch.sparse_coo_tensor([[0, 0]], [1.0, 1.0], (2,)), name)(), RuntimeError,
+    ("apply", lambda torch: torch.ones(2).to_sparse().apply_(abs), RuntimeError,
+        "Cannot access data pointer of Tensor that doesn't have storage"),
+    *((name, lambda torch, name=name: getattr(torch.sparse_coo_tensor([[0, 0]], [1.0, 1.0], (2,)), name)(),
+        RuntimeError,
        f"{name} requires coalesced input") for name in ("sin_", "relu_", "sqrt_", "erfinv_")),
     ("set", lambda torch: torch.ones(2).set_(torch.ones(2, device="meta").untyped_storage()), RuntimeError,
      'Attempted to set the storage of a tensor on device "cpu" to a storage on different device "meta".'),
-    ("asarray", lambda torch: torch.asarray(importlib.import_module("numpy").float32(3), copy=False), RuntimeError, "can't alias NumPy scalars."),
+    ("asarray", lambda torch: torch.asarray(importlib.import_module("numpy").float32(3), copy=False), RuntimeError,
+        "can't alias NumPy scalars."),
 ])
 def test_operations(torch, run, error, message):
     _refuses(torch, run, error, message)
@@ -292,11 +324,14 @@ def test_gradients_by_name_that_nothing_depends_on(torch):
 
 
 @_cases([
-    ("grad", lambda torch: torch.autograd.grad(_leaf(torch) * 2, types.MappingProxyType({"a": _leaf(torch)})), TypeError,
+    ("grad", lambda torch: torch.autograd.grad(_leaf(torch) * 2, types.MappingProxyType({"a": _leaf(torch)})),
+        TypeError,
      "`inputs` argument to `grad()` must be a dict, not mappingproxy. Other Mapping types are not supported."),
-    ("backward", lambda torch: (_leaf(torch) * 2).backward(inputs=types.MappingProxyType({"a": _leaf(torch)})), TypeError,
+    ("backward", lambda torch: (_leaf(torch) * 2).backward(inputs=types.MappingProxyType({"a": _leaf(torch)})),
+        TypeError,
      "`inputs` argument to `backward()` must be a dict, not mappingproxy. Other Mapping types are not supported."),
-    ("empty", lambda torch: torch.autograd.grad(_leaf(torch) * 2, {}), RuntimeError, "`inputs` argument to `grad()` cannot be empty."),
+    ("empty", lambda torch: torch.autograd.grad(_leaf(torch) * 2, {}), RuntimeError,
+        "`inputs` argument to `grad()` cannot be empty."),
 ])
 def test_names_come_in_a_dictionary(torch, run, error, message):
     _refuses(torch, run, error, message)
@@ -319,21 +354,28 @@ def _mapped(f, shape=(3, 2), **options):
 
 
 @_cases([
-    ("escaped", _escaped(lambda x: x + 1), RuntimeError, "your tensor may have escaped from inside a function being vmapped"),
-    ("method", _escaped(lambda x: x.sin()), RuntimeError, "your tensor may have escaped from inside a function being vmapped"),
-    ("in place", _escaped(lambda x: x.mul_(2)), RuntimeError, "your tensor may have escaped from inside a function being vmapped"),
+    ("escaped", _escaped(lambda x: x + 1), RuntimeError,
+        "your tensor may have escaped from inside a function being vmapped"),
+    ("method", _escaped(lambda x: x.sin()), RuntimeError,
+        "your tensor may have escaped from inside a function being vmapped"),
+    ("in place", _escaped(lambda x: x.mul_(2)), RuntimeError,
+        "your tensor may have escaped from inside a function being vmapped"),
     ("classes", lambda torch: torch.vmap(torch.nn.functional.one_hot)(torch.tensor([0, 1])), RuntimeError,
      "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."),
     ("clone", _mapped(lambda torch, x: x.clone(memory_format=torch.channels_last), (2, 2, 3, 4, 5)), RuntimeError,
-     "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or torch.contiguous_format (got "
-     "ChannelsLast)"),
-    ("contiguous", _mapped(lambda torch, x: x.contiguous(memory_format=torch.channels_last), (2, 2, 3, 4, 5)), RuntimeError,
+     "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+     "torch.contiguous_format (got ChannelsLast)"),
+    ("contiguous", _mapped(lambda torch, x: x.contiguous(memory_format=torch.channels_last), (2, 2, 3, 4, 5)),
+        RuntimeError,
      "NYI: querying is_contiguous inside of vmap for memory_format"),
-    ("is_contiguous", _mapped(lambda torch, x: x.is_contiguous(memory_format=torch.channels_last), (2, 2, 3, 4, 5)), RuntimeError,
+    ("is_contiguous", _mapped(lambda torch, x: x.is_contiguous(memory_format=torch.channels_last), (2, 2, 3, 4, 5)),
+        RuntimeError,
      "NYI: querying is_contiguous inside of vmap for memory_format"),
     ("rand", _mapped(lambda torch, x: torch.rand(2, out=torch.zeros(2)), randomness="different"), RuntimeError,
-     "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as a workaround"),
-    ("bernoulli", _mapped(lambda torch, x: torch.bernoulli(x, out=torch.zeros(2)), randomness="different"), RuntimeError,
+     "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as "
+     "a workaround"),
+    ("bernoulli", _mapped(lambda torch, x: torch.bernoulli(x, out=torch.zeros(2)), randomness="different"),
+        RuntimeError,
      "vmap: We do not support calling out variants of random operations inside of vmap."),
 ])
 def test_maps(torch, run, error, message):
@@ -349,7 +391,8 @@ def test_tangents_of_another_structure(torch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _, push = torch.func.linearize(lambda x: x * 2, torch.ones(2))
-    with pytest.raises(RuntimeError, match=r"Expected the tangents TreeSpec\(tuple, None, \[\*,\s+\*\]\) to have the same argspec"):
+    with pytest.raises(RuntimeError,
+            match=r"Expected the tangents TreeSpec\(tuple, None, \[\*,\s+\*\]\) to have the same argspec"):
         push(torch.ones(2), torch.ones(2))
 
 
@@ -358,11 +401,14 @@ def test_tangents_of_another_structure(torch):
 
 @pytest.mark.parametrize(("use", "kind", "message"), [
     pytest.param(lambda torch: torch.asarray(torch.ones(2, requires_grad=True)), UserWarning,
-                 "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False.", id="asarray"),
+                 "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False.",
+                 id="asarray"),
     pytest.param(lambda torch: torch.set_autocast_cpu_enabled(False), DeprecationWarning,
-                 "torch.set_autocast_cpu_enabled(enabled) is deprecated. Please use torch.set_autocast_enabled('cpu', enabled) instead.", id="set"),
+                 "torch.set_autocast_cpu_enabled(enabled) is deprecated. Please use torch.set_autocast_enabled('cpu', "
+                 "enabled) instead.", id="set"),
     pytest.param(lambda torch: torch.is_autocast_cpu_enabled(), DeprecationWarning,
-                 "torch.is_autocast_cpu_enabled() is deprecated. Please use torch.is_autocast_enabled('cpu') instead.", id="is"),
+                 "torch.is_autocast_cpu_enabled() is deprecated. Please use torch.is_autocast_enabled('cpu') instead.",
+                 id="is"),
 ])  # fmt: skip
 def test_warnings_of_what_is_old(torch, use, kind, message):
     before = torch.is_warn_always_enabled()

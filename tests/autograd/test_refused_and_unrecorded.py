@@ -1,4 +1,6 @@
-"""Writes that expanded memory does not take, views that were not recorded, the primal of a dual tensor, and what a checkpoint cannot keep."""
+"""Writes that expanded memory does not take, views that were not recorded, the primal of a dual tensor, and what a
+checkpoint cannot keep.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,8 @@ def test_the_primal_is_a_view(torch):
         assert primal.tolist() == [2.0] * 3 and primal._version == dual._version == 1
         result = dual * 5
         primal, tangent = forward_ad.unpack_dual(result)
-        assert primal._base is result and forward_ad.unpack_dual(primal).tangent is None and tangent.tolist() == [10.0] * 3
+        assert (primal._base is result and forward_ad.unpack_dual(primal).tangent is None
+            and tangent.tolist() == [10.0] * 3)
         assert forward_ad.unpack_dual(primal * 2).tangent is None
         plain = forward_ad.unpack_dual(p).primal
         assert plain is not p and plain._base is p

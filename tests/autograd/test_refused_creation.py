@@ -37,7 +37,8 @@ def test_data(torch, data, error, text):
 def test_devices(torch, device, error, text):
     if device.startswith("cuda") and torch.cuda.is_available():
         pytest.skip("there is a card")
-    for make in (lambda: torch.ones(2).to(device), lambda: torch.rand(2, device=device), lambda: torch.nn.Linear(2, 2).to(device)):
+    for make in (lambda: torch.ones(2).to(device), lambda: torch.rand(2, device=device),
+            lambda: torch.nn.Linear(2, 2).to(device)):
         with pytest.raises(error, match=text):
             make()
 
@@ -75,12 +76,12 @@ def test_a_size_is_needed(torch, name):
 def test_keywords_that_name_dimensions_are_refused(torch):
     t = torch.ones(2, 2)
     makers = {
-        "zeros": (2,), "ones": (2,), "empty": (2,), "full": ((2,), 1.0), "rand": (2,), "randn": (2,), "randint": (2, (2,)),
-        "arange": (2,), "eye": (2,), "linspace": (0, 1, 2), "logspace": (0, 1, 2), "randperm": (2,), "tensor": ([1.0],),
-        "as_tensor": ([1.0],), "scalar_tensor": (1.0,), "normal": (0.0, 1.0, (2,)), "empty_strided": ((2,), (1,)),
-        "empty_permuted": ((2,), (0,)), "tril_indices": (2, 2), "triu_indices": (2, 2), "zeros_like": (t,),
-        "empty_like": (t,), "full_like": (t, 1.0), "rand_like": (t,), "Tensor": (2,), "FloatTensor": (2,),
-        "from_file": ("no file",),
+        "zeros": (2,), "ones": (2,), "empty": (2,), "full": ((2,), 1.0), "rand": (2,), "randn": (2,),
+        "randint": (2, (2,)), "arange": (2,), "eye": (2,), "linspace": (0, 1, 2), "logspace": (0, 1, 2),
+        "randperm": (2,), "tensor": ([1.0],), "as_tensor": ([1.0],), "scalar_tensor": (1.0,),
+        "normal": (0.0, 1.0, (2,)), "empty_strided": ((2,), (1,)), "empty_permuted": ((2,), (0,)),
+        "tril_indices": (2, 2), "triu_indices": (2, 2), "zeros_like": (t,), "empty_like": (t,), "full_like": (t, 1.0),
+        "rand_like": (t,), "Tensor": (2,), "FloatTensor": (2,), "from_file": ("no file",),
     }  # fmt: skip
     own = {"new_zeros": (2,), "new_ones": (2,), "new_empty": (2,), "new_full": ((2,), 1.0), "new_tensor": ([1.0],)}
     for calls, home in ((makers, torch), (own, t)):
@@ -98,4 +99,5 @@ def test_constructors_of_old_take_no_other_keywords(torch):
         for named in ({"requires_grad": True}, {"dtype": torch.float32}, {"size": (2,)}, {"data": [1.0]}):
             with pytest.raises(TypeError, match=r"new\(\) received an invalid combination of arguments - got \(int, "):
                 kind(2, **named)
-        assert kind(size=(2,)).shape == (2,) and kind(data=[1.0]).tolist() == [1.0] and kind(2, device="cpu").shape == (2,)
+        assert (kind(size=(2,)).shape == (2,) and kind(data=[1.0]).tolist() == [1.0]
+            and kind(2, device="cpu").shape == (2,))

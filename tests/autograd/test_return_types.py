@@ -46,19 +46,22 @@ def test_given_where_results_go(torch):
 
     f, i = torch.float32, torch.int64
     calls = {
-        "max": (torch.max, (x, 1), (f, i)), "min": (torch.min, (x, 1), (f, i)), "median": (torch.median, (x, 1), (f, i)),
-        "sort": (torch.sort, (x,), (f, i)),
-        "kthvalue": (torch.kthvalue, (x, 1), (f, i)), "topk": (torch.topk, (x, 1), (f, i)), "mode": (torch.mode, (x, 1), (f, i)),
-        "cummax": (torch.cummax, (x, 1), (f, i)), "aminmax": (torch.aminmax, (x,), (f, f)), "linalg_eigh": (torch.linalg.eigh, (x @ x.T,), (f, f)),
-        "linalg_svd": (torch.linalg.svd, (x,), (f, f, f)), "linalg_qr": (torch.linalg.qr, (x,), (f, f)), "svd": (torch.svd, (x,), (f, f, f)),
-        "slogdet": (torch.slogdet, (x,), (f, f)), "linalg_slogdet": (torch.linalg.slogdet, (x,), (f, f)), "qr": (torch.qr, (x,), (f, f)),
+        "max": (torch.max, (x, 1), (f, i)), "min": (torch.min, (x, 1), (f, i)),
+        "median": (torch.median, (x, 1), (f, i)), "sort": (torch.sort, (x,), (f, i)),
+        "kthvalue": (torch.kthvalue, (x, 1), (f, i)), "topk": (torch.topk, (x, 1), (f, i)),
+        "mode": (torch.mode, (x, 1), (f, i)), "cummax": (torch.cummax, (x, 1), (f, i)),
+        "aminmax": (torch.aminmax, (x,), (f, f)), "linalg_eigh": (torch.linalg.eigh, (x @ x.T,), (f, f)),
+        "linalg_svd": (torch.linalg.svd, (x,), (f, f, f)), "linalg_qr": (torch.linalg.qr, (x,), (f, f)),
+        "svd": (torch.svd, (x,), (f, f, f)), "slogdet": (torch.slogdet, (x,), (f, f)),
+        "linalg_slogdet": (torch.linalg.slogdet, (x,), (f, f)), "qr": (torch.qr, (x,), (f, f)),
     }  # fmt: skip
     for name, (function, args, dtypes) in calls.items():
         out = empty(*dtypes)
         row = function(*args, out=out)
         assert type(row) is getattr(torch.return_types, f"{name}_out"), name
         assert all(a is b for a, b in zip(row, out)), name
-        assert row.__match_args__ == getattr(torch.return_types, name).__match_args__ == type(function(*args)).__match_args__, name
+        assert (row.__match_args__ == getattr(torch.return_types,
+            name).__match_args__ == type(function(*args)).__match_args__), name
 
 
 def test_all_of_them(torch):

@@ -1,4 +1,6 @@
-"""What graphs remember: ``_saved_*``, ``_raw_saved_*``, the hooks on it, and what happens when it is written to or freed."""
+"""What graphs remember: ``_saved_*``, ``_raw_saved_*``, the hooks on it, and what happens when it is written to or
+freed.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,8 @@ def test_python_numbers_are_not_packed(torch, hooks):
 def test_wrong_answers(torch, hooks):
     with hooks(same, lambda x: 1):
         y = leaf(torch).exp()
-    with pytest.raises(TypeError, match="Output of saved tensor unpack_hook expected to be a Tensor but got result of type"):
+    with pytest.raises(TypeError,
+            match="Output of saved tensor unpack_hook expected to be a Tensor but got result of type"):
         y.sum().backward()
     with pytest.raises(TypeError, match="missing 1 required positional argument"), hooks(lambda x, y: x, same):
         leaf(torch).exp()
@@ -152,7 +155,8 @@ def test_a_pack_hook_may_not_write_to_what_it_is_given(torch, hooks):
         return x
 
     for run in (lambda a: a.exp(), lambda a: a * a):
-        with pytest.raises(RuntimeError, match="A saved tensor pack hook is modifying its input in place"), hooks(increment, same):
+        with pytest.raises(RuntimeError,
+                match="A saved tensor pack hook is modifying its input in place"), hooks(increment, same):
             run(result(torch))
     y = torch.exp(leaf(torch))
     with pytest.raises(RuntimeError, match="A saved tensor pack hook is modifying its input in place"):
@@ -387,7 +391,8 @@ def test_saving_to_disk(torch, hooks):
         assert os.listdir(folder) == []
 
         model = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
-        only_large = hooks(lambda x: x if x.numel() < 10 else pack(x.detach()), lambda x: unpack(x) if isinstance(x, SelfDeletingTempFile) else x)
+        only_large = hooks(lambda x: x if x.numel() < 10 else pack(x.detach()),
+            lambda x: unpack(x) if isinstance(x, SelfDeletingTempFile) else x)
         x = torch.randn(4, 5, requires_grad=True)
         model(x).sum().backward()
         expected, x.grad = x.grad, None
@@ -617,13 +622,15 @@ def test_writes_to_what_is_saved_are_noticed(torch):
     a = result(torch)
     b = a.sin()
     a.mul_(2)
-    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace operation"):
+    with pytest.raises(RuntimeError,
+            match="one of the variables needed for gradient computation has been modified by an inplace operation"):
         b.sum().backward()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         b.grad_fn._saved_self
     e = result(torch).exp()
     e.add_(1)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation.*which is output 0 of Exp, is at version 1; expected version 0"):
+    with pytest.raises(RuntimeError,
+            match="modified by an inplace operation.*which is output 0 of Exp, is at version 1; expected version 0"):
         e.sum().backward()
 
 
@@ -718,7 +725,8 @@ def test_hooks_that_copy_change_no_gradient_of_a_module(torch, hooks, kind):
     elif kind == "lstm":
         model, args = nn.LSTM(3, 4), (torch.randn(2, 1, 3),)
     elif kind == "conv":
-        model, args = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(inplace=True), nn.MaxPool2d(2)), (torch.randn(2, 2, 6, 6),)
+        model, args = (nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(inplace=True), nn.MaxPool2d(2)),
+            (torch.randn(2, 2, 6, 6),))
     else:
         model, args = nn.MultiheadAttention(4, 2), (torch.randn(3, 1, 4),) * 3
 
@@ -812,7 +820,8 @@ def test_default_hooks_are_a_stack(torch):
     assert [y.grad_fn._saved_self[0].item() for y in (first, second, third)] == [3.0, 2.0, 1.0]
     core._saved_tensors_hooks_disable("not now")
     assert core._saved_tensors_hooks_get_disabled_error_message() == "not now"
-    with pytest.raises(RuntimeError, match="not now"), torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+    with pytest.raises(RuntimeError, match="not now"), torch.autograd.graph.saved_tensors_hooks(lambda t: t,
+            lambda t: t):
         pass
     core._saved_tensors_hooks_enable()
     assert core._saved_tensors_hooks_get_disabled_error_message() is None
@@ -827,7 +836,8 @@ def test_what_is_kept_can_be_unpacked_by_hand(torch):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (t.detach(), 3), lambda pair: pair[0] * 5):
         z = x * x
     packed = z.grad_fn._raw_saved_self
-    assert packed.data[1] == 3 and packed.unpack_hook(packed.data).tolist() == [5.0, 5.0] and packed.unpack().tolist() == [5.0, 5.0]
+    assert (packed.data[1] == 3 and packed.unpack_hook(packed.data).tolist() == [5.0, 5.0]
+        and packed.unpack().tolist() == [5.0, 5.0])
     y.sum().backward()
     assert kept.data is None
     with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
@@ -870,7 +880,8 @@ def test_hooks_see_what_was_dropped(torch, name):
     (expected,) = torch.autograd.grad(plain.sum(), x)
     seen = []
     torch.manual_seed(0)
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append((tuple(t.shape), t.dtype)) or t, lambda t: t * 3):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append((tuple(t.shape), t.dtype)) or t,
+            lambda t: t * 3):
         y = f(torch.nn.functional, x)
     assert seen == [(shape, torch.float32)]
     assert torch.equal(y, plain)
@@ -882,7 +893,8 @@ def test_hooks_see_what_was_dropped(torch, name):
 def test_a_checkpoint_draws_again_unless_it_keeps_the_random_numbers(torch, reentrant, preserve):
     x = torch.ones(100, requires_grad=True)
     checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
-    y = checkpoint(lambda x: torch.nn.functional.dropout(x, 0.5), x, use_reentrant=reentrant, preserve_rng_state=preserve)
+    y = checkpoint(lambda x: torch.nn.functional.dropout(x, 0.5), x, use_reentrant=reentrant,
+        preserve_rng_state=preserve)
     y.sum().backward()
     assert torch.equal(y != 0, x.grad != 0) is preserve
 
@@ -896,28 +908,33 @@ def given(torch):
     made |= dict(image=torch.rand(1, 2, 4, 4), batch=torch.rand(2, 3, 3))
     for t in made.values():
         t.requires_grad_()
-    made |= dict(i=torch.tensor([[0, 1, 2]]), rows=torch.tensor([0, 2]), classes=torch.tensor([0, 2, 1]), n=torch.tensor([1, 2, 3]))
+    made |= dict(i=torch.tensor([[0, 1, 2]]), rows=torch.tensor([0, 2]), classes=torch.tensor([0, 2, 1]),
+        n=torch.tensor([1, 2, 3]))
     return made | dict(mask=torch.eye(3) > 0, F=importlib.import_module(f"{torch.__name__}.nn.functional"), torch=torch)
 
 
 EXPRESSIONS = [
-    "x * y", "torch.maximum(x, y)", "torch.atan2(x, y)", "torch.addmm(x, y, batch[0])", "torch.dot(w, v)", "torch.mv(x, v)",
-    "torch.addcmul(x, y, w)", "torch.lerp(x, y, w)", "torch.clamp(x, w, v)", "torch.hypot(x, y)", "torch.pow(x, y)", "torch.vdot(w, v)",
-    "F.layer_norm(x, (3,), w, v)", "F.rms_norm(x, (3,), w)", "F.batch_norm(x, torch.zeros(3), torch.ones(3), w, v, training=True)",
-    "x.gather(0, i)", "x.take(rows)", "x.cummax(0)[0]", "x.masked_select(mask)", "torch.div(x, y, rounding_mode='floor')", "torch.complex(x, y)",
-    "torch.fft.rfft(x)", "x.scatter_reduce(0, i, y[:1], 'sum')", "x.index_add(0, rows, y[:2])", "torch.cholesky_solve(x, y)",
-    "F.nll_loss(x, classes)", "F.nll_loss(x, classes, weight=v.detach())", "F.cross_entropy(x, classes)", "F.l1_loss(x, y)", "F.linear(x, y, v)",
-    "F.linear(w, y)", "x @ y", "batch @ w", "F.relu6(x)", "torch.cdist(x, y)", "torch.dist(x, y)", "torch.pdist(x)",
-    "F.adaptive_avg_pool2d(image, 3)",
-    "F.multi_margin_loss(x, classes)", "F.grid_sample(image, batch[None, 0, :, :, None].expand(1, 3, 3, 2), align_corners=False)",
-    "x * n", "(x > 0.5) * x", "n / x", "x.double() * w", "(x * 1).mul_(y)", "(x * 1).exp_()", "(x * 2).add_(w).sigmoid_()",
+    "x * y", "torch.maximum(x, y)", "torch.atan2(x, y)", "torch.addmm(x, y, batch[0])", "torch.dot(w, v)",
+    "torch.mv(x, v)", "torch.addcmul(x, y, w)", "torch.lerp(x, y, w)", "torch.clamp(x, w, v)", "torch.hypot(x, y)",
+    "torch.pow(x, y)", "torch.vdot(w, v)", "F.layer_norm(x, (3,), w, v)", "F.rms_norm(x, (3,), w)",
+    "F.batch_norm(x, torch.zeros(3), torch.ones(3), w, v, training=True)", "x.gather(0, i)", "x.take(rows)",
+    "x.cummax(0)[0]", "x.masked_select(mask)", "torch.div(x, y, rounding_mode='floor')", "torch.complex(x, y)",
+    "torch.fft.rfft(x)", "x.scatter_reduce(0, i, y[:1], 'sum')", "x.index_add(0, rows, y[:2])",
+    "torch.cholesky_solve(x, y)", "F.nll_loss(x, classes)", "F.nll_loss(x, classes, weight=v.detach())",
+    "F.cross_entropy(x, classes)", "F.l1_loss(x, y)", "F.linear(x, y, v)", "F.linear(w, y)", "x @ y", "batch @ w",
+    "F.relu6(x)", "torch.cdist(x, y)", "torch.dist(x, y)", "torch.pdist(x)", "F.adaptive_avg_pool2d(image, 3)",
+    "F.multi_margin_loss(x, classes)",
+    "F.grid_sample(image, batch[None, 0, :, :, None].expand(1, 3, 3, 2), align_corners=False)", "x * n",
+    "(x > 0.5) * x", "n / x", "x.double() * w", "(x * 1).mul_(y)", "(x * 1).exp_()", "(x * 2).add_(w).sigmoid_()",
     "F.interpolate(image, scale_factor=1.5, mode='bilinear')", "F.binary_cross_entropy(x.sigmoid(), mask.float())",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_hooks_that_copy_change_no_gradient(torch, hooks, expression):
-    """Each value is packed when it is saved and unpacked for each use; derivatives of both orders are those without hooks."""
+    """Each value is packed when it is saved and unpacked for each use; derivatives of both orders are those without
+    hooks.
+    """
     waiting = []
 
     def pack(t):
@@ -933,7 +950,8 @@ def test_hooks_that_copy_change_no_gradient(torch, hooks, expression):
         y = eval(expression, values)
         first = torch.autograd.grad(y.abs().sum(), leaves, allow_unused=True, create_graph=True)
         total = sum(g.sum() for g in first if g is not None)
-        twice = total.requires_grad and not any(name in expression for name in ("cdist", "pdist", "multi_margin"))  # PyTorch has but one order
+        # PyTorch has but one order
+        twice = total.requires_grad and not any(name in expression for name in ("cdist", "pdist", "multi_margin"))
         second = torch.autograd.grad(total, leaves, allow_unused=True) if twice else ()
         return [*first, *second]
 
@@ -945,7 +963,8 @@ def test_hooks_that_copy_change_no_gradient(torch, hooks, expression):
         assert a is b is None or torch.allclose(a, b)
 
 
-@pytest.mark.parametrize("expression", ["x * 2", "x * y", "x.exp()", "torch.cdist(x, y)", "F.layer_norm(x, (3,), w, v)", "x @ y"])
+@pytest.mark.parametrize("expression",
+    ["x * 2", "x * y", "x.exp()", "torch.cdist(x, y)", "F.layer_norm(x, (3,), w, v)", "x @ y"])
 @pytest.mark.parametrize("hooked", [False, True])
 def test_a_second_backward_through_what_was_saved_is_refused(torch, hooks, expression, hooked):
     values = given(torch)

@@ -32,7 +32,8 @@ def _chain_of_views(n, kind, grad):
     with wengert.set_grad_enabled(grad):
         base = x * 1
         y = wengert.view_as_complex(base.view(3, 2)) if kind == "conj" else base.view(2, 3)
-        step = {"view": lambda y: y.view(2, 3), "slice": lambda y: y[:], "transpose": lambda y: y.transpose(0, 0), "conj": lambda y: y.conj()}[kind]
+        step = {"view": lambda y: y.view(2, 3), "slice": lambda y: y[:], "transpose": lambda y: y.transpose(0, 0),
+            "conj": lambda y: y.conj()}[kind]
         for _ in range(n):
             y = step(y)
         if kind == "conj":

@@ -69,11 +69,12 @@ def test_an_argument_that_a_function_returns_is_a_view_of_its_own(torch):
 
     x = torch.ones(2, 2, requires_grad=True)
     y = Same.apply((x * 1)[0])
-    with pytest.raises(RuntimeError, match=r"Output 0 of Same is a view and is being modified inplace\. This view was created inside a custom"):
+    with pytest.raises(RuntimeError,
+            match=r"Output 0 of Same is a view and is being modified inplace\. This view was created inside a custom"):
         y.mul_(2)
 
 
-# -- graphs that go -------------------------------------------------------------------------------------------------------
+# -- graphs that go ----------------------------------------------------------------------------------------------------
 
 
 def test_a_result_that_a_hook_keeps_does_not_keep_its_node():
@@ -91,7 +92,7 @@ def test_a_result_that_a_hook_keeps_does_not_keep_its_node():
         gc.enable()
 
 
-# -- grad -----------------------------------------------------------------------------------------------------------------
+# -- grad --------------------------------------------------------------------------------------------------------------
 
 
 def test_gradients_of_several_results_of_one_node(torch):
@@ -112,7 +113,8 @@ def test_a_root_that_is_asked_for_counts_as_both(torch):
     z = y * 3
     assert [g.item() for g in torch.autograd.grad((y, z), (y,))] == [4]
     y = x * 2
-    assert [g.item() for g in torch.autograd.grad((y, y * 3), (y, x), (torch.tensor(10.0), torch.tensor(1.0)))] == [13, 26]
+    assert ([g.item() for g in torch.autograd.grad((y, y * 3), (y, x), (torch.tensor(10.0), torch.tensor(1.0)))] == [13,
+        26])
 
 
 def test_damage_inside_of_a_transform_is_seen(torch):
@@ -133,7 +135,7 @@ def test_damage_inside_of_a_transform_is_seen(torch):
             torch.func.grad(f)(torch.ones(2))
 
 
-# -- products that are not asked to be more --------------------------------------------------------------------------------
+# -- products that are not asked to be more ----------------------------------------------------------------------------
 
 
 def test_functional_forms_are_neither_strict_nor_recorded_unless_told(torch):
@@ -152,7 +154,7 @@ def test_functional_forms_are_neither_strict_nor_recorded_unless_told(torch):
         assert (found[-1] if isinstance(found, tuple) else found).requires_grad
 
 
-# -- forward mode ---------------------------------------------------------------------------------------------------------
+# -- forward mode ------------------------------------------------------------------------------------------------------
 
 
 def test_only_tensors_are_taken_apart(torch):
@@ -168,7 +170,7 @@ def test_only_tensors_are_taken_apart(torch):
         assert forward.unpack_dual(torch.ones(1), level=1).tangent is None
 
 
-# -- hooks ----------------------------------------------------------------------------------------------------------------
+# -- hooks -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_hook_of_several_tensors_without_a_name(torch):
@@ -184,7 +186,7 @@ def test_a_hook_of_several_tensors_without_a_name(torch):
     assert [g.item() for g in seen] == [2]
 
 
-# -- views ------------------------------------------------------------------------------------------------------------------
+# -- views -------------------------------------------------------------------------------------------------------------
 
 
 def test_views_are_recorded_anew_by_their_steps_where_that_is_wanted(torch):
@@ -200,7 +202,7 @@ def test_views_are_recorded_anew_by_their_steps_where_that_is_wanted(torch):
         assert not C._is_view_replay_enabled()
 
 
-# -- what errors say ------------------------------------------------------------------------------------------------------
+# -- what errors say ---------------------------------------------------------------------------------------------------
 
 
 def test_damage_to_what_a_function_keeps_names_the_function():

@@ -1,4 +1,6 @@
-"""What nodes of whole operations show as ``_saved_…``: options of the call, also where the gradient does not need them."""
+"""What nodes of whole operations show as ``_saved_…``: options of the call, also where the gradient
+does not need them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ def test_pdist_and_addbmm(torch):
     p = torch.pdist(x[0], p=1).grad_fn._saved_p
     assert p == 1 and isinstance(p, float)
     node = torch.addbmm(torch.ones(3, 3), x, x).grad_fn
-    assert (node._saved_batch1_sym_argsize_0, node._saved_batch1_sym_argsize_1, node._saved_batch2_sym_argsize_2) == (2, 3, 3)
+    assert ((node._saved_batch1_sym_argsize_0, node._saved_batch1_sym_argsize_1,
+        node._saved_batch2_sym_argsize_2) == (2, 3, 3))
 
 
 @pytest.mark.parametrize("number", [1 + 0j, 1.0, 1, False])
@@ -30,7 +33,8 @@ def test_saved_tensors_are_not_made_by_hand(torch):
 def test_of_what_unique_gives_only_the_values_can_have_a_gradient(torch):
     x = torch.tensor([2.0, 1.0, 2.0], requires_grad=True)
     for found in (
-        torch._unique2(x, True, True, True), torch._unique(x, True, False), torch._VF.unique_dim(x, dim=0, return_counts=True),
+        torch._unique2(x, True, True, True), torch._unique(x, True, False),
+        torch._VF.unique_dim(x, dim=0, return_counts=True),
         torch.unique_consecutive(x, return_inverse=True, return_counts=True),
     ):  # fmt: skip
         assert [y.requires_grad for y in found] == [True] + [False] * (len(found) - 1)
@@ -51,9 +55,11 @@ def test_inputs_are_shown_with_their_memory_and_history(torch):
     view = b[1:]
     product = view * a[1:]
     for shown, wanted in (
-        (c.grad_fn._saved_other, b), (b.grad_fn._saved_other, constant), (product.grad_fn._saved_self, view), (d.grad_fn._saved_result, d),
+        (c.grad_fn._saved_other, b), (b.grad_fn._saved_other, constant), (product.grad_fn._saved_self, view),
+        (d.grad_fn._saved_result, d),
     ):  # fmt: skip
-        assert torch.equal(shown, wanted) and shown.data_ptr() == wanted.data_ptr() and shown._version == wanted._version
+        assert (torch.equal(shown, wanted) and shown.data_ptr() == wanted.data_ptr()
+            and shown._version == wanted._version)
         assert shown.requires_grad is wanted.requires_grad and shown.grad_fn is wanted.grad_fn
 
 
@@ -110,7 +116,8 @@ def test_once_differentiable_backwards_end_in_an_error(torch):
     Scaled.apply(x, 3, y).sum().backward(torch.ones((), requires_grad=True), create_graph=True)
     for t in (x, y):
         assert described(t.grad.grad_fn) == "CopyBackwards(None, Error(AccumulateGrad(), None, AccumulateGrad()))"
-        with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+        with pytest.raises(RuntimeError,
+                match="trying to differentiate twice a function that was marked with @once_differentiable"):
             t.grad.sum().backward(retain_graph=True)
 
 

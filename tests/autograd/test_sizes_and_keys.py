@@ -113,7 +113,8 @@ def calls(torch):
         "linalg.cholesky": lambda: (torch.linalg.cholesky(input=spd, upper=True), torch.linalg.cholesky(spd).T),
         "linalg.matrix_power": lambda: (torch.linalg.matrix_power(input=m, n=2), m @ m),
         "cholesky_inverse": lambda: (torch.cholesky_inverse(input=torch.linalg.cholesky(spd)), torch.linalg.inv(spd)),
-        "one_hot": lambda: (torch.nn.functional.one_hot(input=torch.tensor([1]), num_classes=2), torch.tensor([[0, 1]])),
+        "one_hot": lambda: (torch.nn.functional.one_hot(input=torch.tensor([1]), num_classes=2),
+            torch.tensor([[0, 1]])),
         "special": lambda: (torch.special.hermite_polynomial_h(x=x, n=1), 2 * x),
         "cos": lambda: (torch.cos(x=x), torch.cos(x)),
     }  # fmt: skip
@@ -127,7 +128,8 @@ def test_arguments_by_their_keywords(torch, which):
 
 
 def test_missing_arguments_are_type_errors(torch):
-    for call in (torch.cos, torch.linalg.norm, torch.split_with_sizes, torch.tensor_split, torch.arange, torch.tile, torch.linalg.cholesky):
+    for call in (torch.cos, torch.linalg.norm, torch.split_with_sizes, torch.tensor_split, torch.arange, torch.tile,
+            torch.linalg.cholesky):
         with pytest.raises(TypeError):
             call()
         with pytest.raises(TypeError):
@@ -136,22 +138,27 @@ def test_missing_arguments_are_type_errors(torch):
         torch.tensor_split(torch.rand(3), 3, sections=3)
 
 
-@pytest.mark.parametrize(("kind", "name"), [(float, "float64"), (int, "int64"), (bool, "bool"), (complex, "complex128")])
+@pytest.mark.parametrize(("kind", "name"),
+    [(float, "float64"), (int, "int64"), (bool, "bool"), (complex, "complex128")])
 def test_types_of_python_as_dtypes(torch, kind, name):
     d, x = getattr(torch, name), torch.ones(2, 4)
-    made = [torch.zeros(2, dtype=kind), torch.ones(2, dtype=kind), torch.full((2,), 1, dtype=kind), torch.tensor([1], dtype=kind)]
-    made += [torch.zeros_like(x, dtype=kind), x.new_ones(2, dtype=kind), torch.eye(2, dtype=kind), torch.as_tensor([1], dtype=kind)]
+    made = [torch.zeros(2, dtype=kind), torch.ones(2, dtype=kind), torch.full((2,), 1, dtype=kind),
+        torch.tensor([1], dtype=kind)]
+    made += [torch.zeros_like(x, dtype=kind), x.new_ones(2, dtype=kind), torch.eye(2, dtype=kind),
+        torch.as_tensor([1], dtype=kind)]
     made += [x.to(kind), x.to(dtype=kind), x.sum(dtype=kind), x.prod(1, dtype=kind), torch.empty(0, dtype=kind)]
     assert [t.dtype for t in made] == [d] * len(made)
     assert torch.equal(x.to(kind), x.to(d))
     assert x.view(kind).dtype == d
     if name in ("float64", "complex128"):
-        assert torch.rand(2, dtype=kind).dtype == torch.randn(2, dtype=kind).dtype == torch.rand_like(x, dtype=kind).dtype == d
+        assert (torch.rand(2, dtype=kind).dtype == torch.randn(2, dtype=kind).dtype == torch.rand_like(x,
+            dtype=kind).dtype == d)
     leaf = torch.ones(2, requires_grad=True)
     if kind is float:
         leaf.to(kind).sum().backward()
         assert leaf.grad.dtype == torch.float32
-        assert torch.nn.Linear(2, 2).to(kind).weight.dtype == torch.nn.Linear(2, 2, dtype=kind).weight.dtype == torch.float64
+        assert (torch.nn.Linear(2, 2).to(kind).weight.dtype == torch.nn.Linear(2, 2,
+            dtype=kind).weight.dtype == torch.float64)
         assert torch.arange(3, dtype=kind).dtype == torch.linspace(0, 1, 3, dtype=kind).dtype == torch.float64
 
 

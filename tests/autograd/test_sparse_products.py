@@ -9,10 +9,13 @@ import pytest
 ROWS = [[1.0, 0, 2], [0, 3, 0], [0, 0, 0], [-1, -2, 0]]
 DENSE = [[0.0, 1], [2, 0], [-3, 4]]
 PRODUCTS = {
-    "sum": ([[-6, 9], [6, 0], [0, 0], [-4, -1]], [[0, 0], [1, 1], [2, 2]], [[1, 0, 1], [0, 2, 0], [0, 0, 0], [1, 2, 0]]),
-    "mean": ([[-3, 4.5], [6, 0], [0, 0], [-2, -0.5]], [[0, 0], [2, 2], [1, 1]], [[0.5, 0, 0.5], [0, 2, 0], [0, 0, 0], [0.5, 1, 0]]),
+    "sum": ([[-6, 9], [6, 0], [0, 0], [-4, -1]], [[0, 0], [1, 1], [2, 2]],
+        [[1, 0, 1], [0, 2, 0], [0, 0, 0], [1, 2, 0]]),
+    "mean": ([[-3, 4.5], [6, 0], [0, 0], [-2, -0.5]], [[0, 0], [2, 2], [1, 1]],
+        [[0.5, 0, 0.5], [0, 2, 0], [0, 0, 0], [0.5, 1, 0]]),
     "amax": ([[0, 8], [6, 0], [0, 0], [0, 0]], [[0, 0], [3, 1], [0, 2]], [[0, 0, 4], [0, 2, 0], [0, 0, 0], [0, 0, 0]]),
-    "amin": ([[-6, 1], [6, 0], [0, 0], [-4, -1]], [[0, 0], [1, 3], [2, 0]], [[1, 0, -3], [0, 2, 0], [0, 0, 0], [1, 2, 0]]),
+    "amin": ([[-6, 1], [6, 0], [0, 0], [-4, -1]], [[0, 0], [1, 3], [2, 0]],
+        [[1, 0, -3], [0, 2, 0], [0, 0, 0], [1, 2, 0]]),
 }
 
 
@@ -27,7 +30,8 @@ def test_rows_are_reduced(torch, reduce):
 
 
 @pytest.mark.filterwarnings("ignore:Sparse")
-@pytest.mark.parametrize(("reduce", "text"), [("prod", "reduce type of prod has not been enabled"), ("any", "must be either sum, prod, mean")])
+@pytest.mark.parametrize(("reduce", "text"),
+    [("prod", "reduce type of prod has not been enabled"), ("any", "must be either sum, prod, mean")])
 def test_refused(torch, reduce, text):
     sparse = importlib.import_module(f"{torch.__name__}.sparse")
     with pytest.raises(RuntimeError, match=text):

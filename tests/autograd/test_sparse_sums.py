@@ -20,4 +20,5 @@ def test_sums_of_coalesced_tensors(torch, places):
         for alpha in (1, 2):
             both = torch.add(a, b, alpha=alpha)
             assert both.is_coalesced() and both.to_dense().equal(a.to_dense() + alpha * b.to_dense())
-            assert torch.autograd.grad(both.coalesce().values().sum(), values, retain_graph=True)[0].tolist() == [1.0] * len(places)
+            assert (torch.autograd.grad(both.coalesce().values().sum(), values,
+                retain_graph=True)[0].tolist() == [1.0] * len(places))

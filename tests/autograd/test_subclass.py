@@ -14,7 +14,9 @@ def subclass(torch, name="S", **members):
 
 
 def recorder(torch):
-    """A subclass, and the list of what its ``__torch_function__`` was asked: (function, its name, number of arguments)."""
+    """A subclass, and the list of what its ``__torch_function__`` was asked: (function, its name,
+    number of arguments).
+    """
     seen = []
 
     class Recorder(torch.Tensor):
@@ -27,13 +29,15 @@ def recorder(torch):
 
 
 EXPRESSIONS = [
-    "x + 1", "1 + x", "2 - x", "x / 2", "1 / x", "x ** 2", "x @ x", "-x", "abs(x)", "x == x", "x < 2", "torch.add(x, x, alpha=2)", "x.sum(0)",
-    "torch.sum(x, dim=1, keepdim=True)", "torch.mean(x, 0)", "x.var()", "torch.cat([x, x])", "x.view(-1)", "x.T", "x.permute(1, 0)", "x[0]",
-    "x[x > 1]", "x.detach()", "x.clone()", "x.to(torch.float64)", "x.double()", "x.requires_grad_()", "x.add_(2)", "x.fill_(2)", "x.data",
-    "torch.zeros_like(x)", "torch.softmax(x, 0)", "torch.nn.functional.softmax(x, 0)", "torch.nn.functional.relu(x)", "x.norm()",
-    "torch.nn.functional.linear(x, x)", "torch.nn.functional.mse_loss(x, x)", "torch.where(x > 1, x, x)", "torch.einsum('ij,jk->ik', x, x)",
-    "torch.linalg.norm(x)", "torch.nn.functional.dropout(x, 0.5)", "x.new_zeros(2)", "torch.diag(x)", "x.cpu()", "x.contiguous()",
-    "torch.max(x)", "x.argmax()", "x.masked_fill(x > 1, 0)", "torch.stack([x, x], 0)", "torch.nn.functional.pad(x, (1, 1))", "x.flatten()",
+    "x + 1", "1 + x", "2 - x", "x / 2", "1 / x", "x ** 2", "x @ x", "-x", "abs(x)", "x == x", "x < 2",
+    "torch.add(x, x, alpha=2)", "x.sum(0)", "torch.sum(x, dim=1, keepdim=True)", "torch.mean(x, 0)", "x.var()",
+    "torch.cat([x, x])", "x.view(-1)", "x.T", "x.permute(1, 0)", "x[0]", "x[x > 1]", "x.detach()", "x.clone()",
+    "x.to(torch.float64)", "x.double()", "x.requires_grad_()", "x.add_(2)", "x.fill_(2)", "x.data",
+    "torch.zeros_like(x)", "torch.softmax(x, 0)", "torch.nn.functional.softmax(x, 0)", "torch.nn.functional.relu(x)",
+    "x.norm()", "torch.nn.functional.linear(x, x)", "torch.nn.functional.mse_loss(x, x)", "torch.where(x > 1, x, x)",
+    "torch.einsum('ij,jk->ik', x, x)", "torch.linalg.norm(x)", "torch.nn.functional.dropout(x, 0.5)", "x.new_zeros(2)",
+    "torch.diag(x)", "x.cpu()", "x.contiguous()", "torch.max(x)", "x.argmax()", "x.masked_fill(x > 1, 0)",
+    "torch.stack([x, x], 0)", "torch.nn.functional.pad(x, (1, 1))", "x.flatten()",
 ]  # fmt: skip
 
 
@@ -44,7 +48,8 @@ def test_results_keep_the_class(torch, expression):
     assert type(eval(expression, {"x": x, "torch": torch})) is cls
 
 
-@pytest.mark.parametrize("expression", ["x.max(1)", "x.split(1)", "x.unbind()", "torch.linalg.svd(x)", "torch.var_mean(x)", "list(x)"])
+@pytest.mark.parametrize("expression",
+    ["x.max(1)", "x.split(1)", "x.unbind()", "torch.linalg.svd(x)", "torch.var_mean(x)", "list(x)"])
 def test_several_results_keep_the_class(torch, expression):
     cls = subclass(torch)
     x = torch.arange(1.0, 5.0).view(2, 2).as_subclass(cls)
@@ -139,7 +144,8 @@ def test_unrelated_subclasses(torch):
     a, b = torch.ones(1).as_subclass(subclass(torch, "A")), torch.ones(1).as_subclass(subclass(torch, "B"))
     with pytest.raises(TypeError, match="unsupported operand type"):
         a + b
-    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.add'; all __torch_function__ handlers returned NotImplemented"):
+    with pytest.raises(TypeError,
+            match="Multiple dispatch failed for 'torch.add'; all __torch_function__ handlers returned NotImplemented"):
         torch.add(a, b)
 
 
@@ -161,7 +167,8 @@ def test_tensor_likes(torch):
     handled[torch.add] = lambda a, b: "added"
     handled[torch.nn.functional.relu] = lambda input, inplace=False: "relu"
     x = Scalar(3)
-    assert torch.mean(x) == 3.0 and torch.sum(x, dim=1, keepdim=True) == (1, True) and torch.add(x, 2) == torch.add(torch.ones(1), x) == "added"
+    assert (torch.mean(x) == 3.0 and torch.sum(x, dim=1, keepdim=True) == (1, True)
+        and torch.add(x, 2) == torch.add(torch.ones(1), x) == "added")
     assert torch.nn.functional.relu(x) == "relu"
     with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.mul'"):
         torch.mul(x, 2)
@@ -171,7 +178,8 @@ def test_tensor_likes(torch):
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             return func.__name__
 
-    assert torch.ones(1) + Any_() == "add" and torch.ones(1) @ Any_() == "matmul" and torch.cat([torch.ones(1), Any_()]) == "cat"
+    assert (torch.ones(1) + Any_() == "add" and torch.ones(1) @ Any_() == "matmul"
+        and torch.cat([torch.ones(1), Any_()]) == "cat")
 
 
 def test_pairs_with_metadata(torch):
@@ -217,7 +225,8 @@ def test_in_place_operations_give_the_object_back(torch):
     s = torch.ones(2).as_subclass(subclass(torch))
     t = s
     s += 1
-    assert s is t and s.add_(1) is s and s.requires_grad_(False) is s and s.contiguous() is s and s.to(torch.float32) is s
+    assert (s is t and s.add_(1) is s and s.requires_grad_(False) is s and s.contiguous() is s
+        and s.to(torch.float32) is s)
 
 
 def test_classes_with_a_constructor_and_attributes(torch):
@@ -271,12 +280,15 @@ def test_gradients_through_a_subclass(torch):
 
 def test_parameters(torch):
     p = torch.nn.Parameter(torch.ones(2))
-    assert {type(t) for t in (p * 2, p.data, p.detach(), p.clone(), p.view(2), p.t())} == {torch.Tensor} and p.requires_grad_() is p
+    assert ({type(t) for t in (p * 2, p.data, p.detach(), p.clone(), p.view(2), p.t())} == {torch.Tensor}
+        and p.requires_grad_() is p)
     mine = type("Mine", (torch.nn.Parameter,), {})(torch.ones(2))
-    assert type(mine) is not torch.nn.Parameter and isinstance(mine, torch.nn.Parameter) and type(mine * 2) is torch.Tensor
+    assert (type(mine) is not torch.nn.Parameter and isinstance(mine, torch.nn.Parameter)
+        and type(mine * 2) is torch.Tensor)
     cls = subclass(torch)
     custom = torch.nn.Parameter(torch.ones(2).as_subclass(cls))
-    assert type(custom) is cls and isinstance(custom, torch.nn.Parameter) and custom.requires_grad and type(custom * 2) is cls
+    assert (type(custom) is cls and isinstance(custom, torch.nn.Parameter) and custom.requires_grad
+        and type(custom * 2) is cls)
     lazy = torch.nn.UninitializedParameter()
     with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
         lazy + 1
@@ -291,9 +303,11 @@ def test_overrides_module(torch):
     assert overrides.has_torch_function((s,)) and not overrides.has_torch_function((torch.ones(1), 3))
     assert overrides.has_torch_function_unary(s) and not overrides.has_torch_function_variadic(torch.ones(1), 3)
     assert overrides.is_tensor_like(torch.ones(1)) and not overrides.is_tensor_like(3)
-    assert overrides.resolve_name(torch.add) == "torch.add" and overrides.resolve_name(torch.Tensor.sum) == "torch.Tensor.sum"
+    assert (overrides.resolve_name(torch.add) == "torch.add"
+        and overrides.resolve_name(torch.Tensor.sum) == "torch.Tensor.sum")
     assert overrides.resolve_name(torch.Tensor.shape.__get__) == "torch.Tensor.shape.__get__"
-    assert overrides.is_tensor_method_or_property(torch.Tensor.shape.__get__) and not overrides.is_tensor_method_or_property(torch.sum)
+    assert (overrides.is_tensor_method_or_property(torch.Tensor.shape.__get__)
+        and not overrides.is_tensor_method_or_property(torch.sum))
     functions = overrides.get_overridable_functions()
     assert torch.sum in functions[torch] and torch.Tensor.sum in functions[torch.Tensor]
     assert torch.nn.functional.relu in functions[torch.nn.functional]
@@ -345,8 +359,9 @@ def test_an_override_that_is_no_classmethod_is_warned_of(torch):
 
 # what a subclass might call something of its own, and what libraries' subclasses do
 NAMES = [
-    "_data", "_meta", "_vc", "_edge", "_view", "_base_", "_node", "_array", "_storage", "_shape", "_value", "_version_", "_hooks", "_tape",
-    "_wrap", "_from", "_scalar", "_require", "_opaque", "_dispatches", "_plain_class", "_level", "_tangent",
+    "_data", "_meta", "_vc", "_edge", "_view", "_base_", "_node", "_array", "_storage", "_shape", "_value", "_version_",
+    "_hooks", "_tape", "_wrap", "_from", "_scalar", "_require", "_opaque", "_dispatches", "_plain_class", "_level",
+    "_tangent",
 ]  # fmt: skip
 
 

@@ -124,7 +124,7 @@ def test_duals_of_a_subclass(torch, tools):
         assert "aten.alias.default" not in log
 
 
-# -- the handler's surroundings, and the backward ------------------------------------------------------------------------
+# -- the handler's surroundings, and the backward ----------------------------------------------------------------------
 
 
 def test_grad_mode_inside_a_handler(torch, tools):
@@ -138,7 +138,8 @@ def test_grad_mode_inside_a_handler(torch, tools):
             with no_dispatch():
                 with torch.enable_grad():
                     assert torch.is_grad_enabled()
-                    assert not (torch.ones(2, requires_grad=True) * 2).requires_grad  # below the tape nothing is recorded
+                    # below the tape nothing is recorded
+                    assert not (torch.ones(2, requires_grad=True) * 2).requires_grad
                 with torch.no_grad():
                     assert not torch.is_grad_enabled()
                 assert torch.is_grad_enabled() is seen[-1][0]
@@ -156,12 +157,14 @@ def test_grad_mode_inside_a_handler(torch, tools):
 
 BACKWARD = {
     "product": (lambda torch, a: a * a, "mul sum ones_like expand mul mul add detach"),
-    "matrix product with a plain one": (lambda torch, a: a.view(1, 2).mm(torch.ones(2, 1)), "view mm sum ones_like expand mm view detach"),
+    "matrix product with a plain one": (lambda torch, a: a.view(1, 2).mm(torch.ones(2, 1)),
+        "view mm sum ones_like expand mm view detach"),
     "exp": (lambda torch, a: a.exp(), "exp detach sum ones_like expand detach mul detach"),
     "tanh": (lambda torch, a: a.tanh(), "tanh detach sum ones_like expand detach tanh_backward detach"),
     "relu": (lambda torch, a: a.relu(), "relu detach sum ones_like expand detach threshold_backward detach"),
     "matrix product, turned": (
-        lambda torch, a: a.view(2, 1).mm(torch.ones(1, 2)).t() / 2, "view mm t div sum ones_like expand div t mm view detach"),
+        lambda torch, a: a.view(2, 1).mm(torch.ones(1, 2)).t() / 2,
+        "view mm t div sum ones_like expand div t mm view detach"),
 }
 
 

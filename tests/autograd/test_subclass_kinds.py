@@ -1,4 +1,6 @@
-"""Subclasses of several kinds as parameters, in copies, in files and as text, and what classes are asked about geometry."""
+"""Subclasses of several kinds as parameters, in copies, in files and as text, and what classes are asked about
+geometry.
+"""
 
 import copy
 import importlib
@@ -96,7 +98,8 @@ def test_a_class_that_cannot_make_another_of_itself_is_not_copied(torch):
             return type(self)(shape)
 
     for cls in (Plain, Wrong):
-        with pytest.raises(RuntimeError, match="non-wrapper subclasses .* and for which that function returns another instance of the same subclass"):
+        with pytest.raises(RuntimeError, match="non-wrapper subclasses .* and for which that function returns another "
+                "instance of the same subclass"):
             copy.deepcopy(cls(3))
     x = Right(3)
     x.note = ["a"]
@@ -126,7 +129,8 @@ def test_a_wrapper_whose_clone_is_of_another_class_is_not_copied(torch):
     x.grad, x.note = Holding(torch.zeros(2), True), {"a": 1}
     x.requires_grad_()
     y = copy.deepcopy(x)
-    assert type(y) is Holding and y.held is not x.held and torch.equal(y.held, x.held) and y.note == {"a": 1} and y.note is not x.note
+    assert (type(y) is Holding and y.held is not x.held and torch.equal(y.held, x.held) and y.note == {"a": 1}
+        and y.note is not x.note)
     assert y.requires_grad and type(y.grad) is Holding and y.grad is not x.grad
 
 
@@ -172,7 +176,7 @@ def test_a_class_says_what_stands_for_its_numbers(torch):
     assert str(Silent(torch.float32)) == "Silent(quiet)"
 
 
-# -- asked about geometry -------------------------------------------------------------------------------------------------
+# -- asked about geometry ----------------------------------------------------------------------------------------------
 
 
 def _asking(torch, answers, **options):
@@ -258,7 +262,7 @@ def test_the_memory_of_a_wrapper_cannot_be_had(torch):
         x.untyped_storage().data_ptr()
 
 
-# -- around dispatch ----------------------------------------------------------------------------------------------------------
+# -- around dispatch ---------------------------------------------------------------------------------------------------
 
 
 def test_operators_of_the_programs_dispatch_on_lists_with_gaps(torch):

@@ -1,4 +1,6 @@
-"""The switches of autograd used again, as decorators, and with what is no boolean; what they keep in their attributes."""
+"""The switches of autograd used again, as decorators, and with what is no boolean; what they keep
+in their attributes.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,8 @@ def test_switches_take_booleans(torch, modes, name, core, value):
 
 def test_every_switch_can_be_cloned(torch, modes):
     kinds = (torch.no_grad, torch.enable_grad, torch.inference_mode, modes.enforce_grad_layout_policy)
-    made = [kind() for kind in kinds] + [modes.set_multithreading_enabled(True), modes._force_original_view_tracking(False)]
+    made = ([kind() for kind in kinds] + [modes.set_multithreading_enabled(True),
+        modes._force_original_view_tracking(False)])
     made.append(torch.set_grad_enabled(True))
     for switch in made:
         clone = switch.clone()
@@ -145,7 +148,8 @@ def test_anomaly_mode_remembers_what_was_before(torch):
         torch.autograd.set_detect_anomaly(False)
 
 
-@pytest.mark.parametrize(("args", "argument"), [((3,), "'enabled' (position 1)"), ((True, 3), "'check_nan' (position 2)")], ids=["mode", "check_nan"])
+@pytest.mark.parametrize(("args", "argument"),
+    [((3,), "'enabled' (position 1)"), ((True, 3), "'check_nan' (position 2)")], ids=["mode", "check_nan"])
 def test_anomaly_mode_takes_booleans(torch, args, argument):
     with pytest.raises(TypeError) as error:
         torch.autograd.set_detect_anomaly(*args)

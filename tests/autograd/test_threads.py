@@ -1,4 +1,6 @@
-"""Several threads at once: on one graph, on the same leaves, at the first use of things that are made when they are first used."""
+"""Several threads at once: on one graph, on the same leaves, at the first use of things that are made when they are
+first used.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,8 @@ def test_hooks_come_and_go_while_another_thread_walks(torch):
     def change():
         while not over.is_set():
             handles = [t.register_hook(lambda g: None) for t in (x, a, b, c)]
-            handles += [a.grad_fn.register_hook(lambda i, o: None), x.register_post_accumulate_grad_hook(lambda t: None)]
+            handles += [a.grad_fn.register_hook(lambda i, o: None),
+                x.register_post_accumulate_grad_hook(lambda t: None)]
             for handle in handles:
                 handle.remove()
 
@@ -162,7 +165,8 @@ def test_looking_at_a_graph_that_another_thread_walks(torch):
         assert found[1] == found[3] == walk() and found[0][-1] == "torch::autograd::AccumulateGrad"
 
 
-# PyTorch may lose one of several hooks that are the first on their tensor, and sums in the ``grad`` of tensors that retain it.
+# PyTorch may lose one of several hooks that are the first on their tensor, and sums in the ``grad`` of tensors that
+# retain it.
 
 
 def test_first_hooks_of_several_threads_are_all_there():
@@ -202,7 +206,8 @@ def test_multi_hooks_of_graphs_with_different_counts():
 
     a, b, c = leaf(torch), leaf(torch), leaf(torch)
     counts, firsts = [], []
-    torch.autograd.graph.register_multi_grad_hook((a, b, c), lambda grads: counts.append(sum(g is not None for g in grads)))
+    torch.autograd.graph.register_multi_grad_hook((a, b, c),
+        lambda grads: counts.append(sum(g is not None for g in grads)))
     torch.autograd.graph.register_multi_grad_hook((a, b, c), firsts.append, mode="any")
     two, three = (a * b).sum(), (a * b * c).sum()
     together(*[lambda: [out.backward(retain_graph=True) for out in (two, three)] for _ in range(4)])

@@ -33,7 +33,8 @@ class Kit:
     def holds(self, t, a, b):
         torch = self.torch
         assert type(t) is self.TwoTensor
-        assert torch.allclose(t.a.detach(), a.detach(), rtol=1e-4) and torch.allclose(t.b.detach(), b.detach(), rtol=1e-4)
+        assert (torch.allclose(t.a.detach(), a.detach(), rtol=1e-4)
+            and torch.allclose(t.b.detach(), b.detach(), rtol=1e-4))
 
 
 FUNCTIONS = {
@@ -157,7 +158,7 @@ def test_gradcheck(torch, kit):
     assert torch.autograd.gradcheck(lambda x: (x * x).sin(), t)
 
 
-# -- the helpers -----------------------------------------------------------------------------------------------------------
+# -- the helpers -------------------------------------------------------------------------------------------------------
 
 
 def test_taking_apart(torch, kit):

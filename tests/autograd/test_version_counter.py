@@ -71,7 +71,8 @@ def test_resizing(torch):
 
 
 @pytest.mark.parametrize(
-    "write", [lambda t: t.add_(1), lambda t: t[0].fill_(9), lambda t: t.detach().mul_(2), lambda t: t.view(-1)[1:].zero_()]
+    "write",
+    [lambda t: t.add_(1), lambda t: t[0].fill_(9), lambda t: t.detach().mul_(2), lambda t: t.view(-1)[1:].zero_()]
 )
 def test_saved_values_are_watched(torch, write):
     x = torch.ones(3, requires_grad=True)
@@ -107,7 +108,8 @@ def test_assigned_data(torch):
     assert x.requires_grad and x.is_leaf and x._version == 0 and x.shape == (2,) and x.dtype == torch.float64
     (x * 2).sum().backward()
     assert x.grad.shape == (2,) and x.grad.dtype == torch.float64
-    with pytest.raises(RuntimeError, match="data set to a tensor that requires gradients must be floating point or complex dtype"):
+    with pytest.raises(RuntimeError,
+            match="data set to a tensor that requires gradients must be floating point or complex dtype"):
         x.data = torch.zeros(2, dtype=torch.int64)
     with pytest.raises(TypeError, match="Variable data has to be a tensor, but got float"):
         x.data = 1.0
@@ -156,7 +158,8 @@ def test_storages(torch):
     assert whole.nbytes() == whole.size() == len(part) == 24 and whole.data_ptr() == part.data_ptr() == x.data_ptr()
     assert x[1].storage_offset() == 3 and x[1].data_ptr() - x.data_ptr() == 12
     typed = x.storage()
-    assert typed.dtype == torch.float32 and len(typed) == 6 and typed.tolist() == list(range(6)) and typed.element_size() == 4
+    assert (typed.dtype == torch.float32 and len(typed) == 6 and typed.tolist() == list(range(6))
+        and typed.element_size() == 4)
     typed[0] = 9.0
     assert x[0, 0] == 9 and typed[0] == 9.0
     typed.fill_(1.0)
@@ -174,7 +177,8 @@ def test_storages(torch):
 
 def test_addresses(torch):
     x = torch.arange(4.0)
-    assert x.view(2, 2).data_ptr() == x.detach().data_ptr() == x.data.data_ptr() == x[:1].data_ptr() == x.data_ptr() != x.clone().data_ptr()
+    assert (x.view(2, 2).data_ptr() == x.detach().data_ptr() == x.data.data_ptr() == x[:1].data_ptr() == x.data_ptr()
+        != x.clone().data_ptr())
     assert x[2:].data_ptr() == x.data_ptr() + 8 and x[2:].storage_offset() == 2
 
 
@@ -231,18 +235,21 @@ def test_a_copy_can_be_written_to_before_it_is_used(torch):
         y.sum().backward()
 
 
-@pytest.mark.parametrize("dtype, name", [("float32", r"torch\.FloatTensor"), ("float64", r"torch\.DoubleTensor"), ("float16", r"torch\.HalfTensor"),
+@pytest.mark.parametrize("dtype, name",
+    [("float32", r"torch\.FloatTensor"), ("float64", r"torch\.DoubleTensor"), ("float16", r"torch\.HalfTensor"),
                                          ("bfloat16", "CPUBFloat16Type"), ("complex64", "CPUComplexFloatType"),
                                          ("complex128", "CPUComplexDoubleType")])  # fmt: skip
 def test_types_in_messages(torch, dtype, name):
     x = torch.ones(3, dtype=getattr(torch, dtype), requires_grad=True)
     y = x.exp()
     y.mul_(2)
-    with pytest.raises(RuntimeError, match=rf"\[{name} \[3\]\], which is output 0 of Exp, is at version 1; expected version 0"):
+    with pytest.raises(RuntimeError,
+            match=rf"\[{name} \[3\]\], which is output 0 of Exp, is at version 1; expected version 0"):
         y.sum().abs().backward()
 
 
-@pytest.mark.parametrize("dtype, name", [("bool", "CPUBoolType"), ("uint8", r"torch\.ByteTensor"), ("int64", r"torch\.LongTensor"),
+@pytest.mark.parametrize("dtype, name",
+    [("bool", "CPUBoolType"), ("uint8", r"torch\.ByteTensor"), ("int64", r"torch\.LongTensor"),
                                          ("uint16", "CPUUInt16Type")])  # fmt: skip
 def test_types_in_messages_of_functions(torch, dtype, name):
     class Keep(torch.autograd.Function):

@@ -28,7 +28,8 @@ VIEWS = {
 
 
 def same(a, b):
-    return a.shape == b.shape and a.stride() == b.stride() and a.storage_offset() == b.storage_offset() and a.dtype == b.dtype
+    return (a.shape == b.shape and a.stride() == b.stride() and a.storage_offset() == b.storage_offset()
+        and a.dtype == b.dtype)
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +73,9 @@ def test_the_memory_of_the_new_base_has_to_be_alike(torch):
 
 
 SEEN = {
-    "strided": [4, 2, 1], "chunk": [2], "diagonal": [], "expand": [2, 2, 3, 4], "narrow": [1, 3, 1], "permute": [], "select": [-1], "split": [2],
-    "slice": [1, 2**63 - 1, 1], "row": [1], "sizes": [1, 3], "unbind": [], "view": [-1, 2],
+    "strided": [4, 2, 1], "chunk": [2], "diagonal": [], "expand": [2, 2, 3, 4], "narrow": [1, 3, 1], "permute": [],
+    "select": [-1], "split": [2], "slice": [1, 2**63 - 1, 1], "row": [1], "sizes": [1, 3], "unbind": [],
+    "view": [-1, 2],
 }  # fmt: skip
 
 

@@ -7,11 +7,14 @@ import pytest
 
 def test_the_same_bytes_as_another_type(torch):
     x = torch.arange(8.0).view(2, 4)
-    for kind, shape in ((torch.int32, (2, 4)), (torch.float64, (2, 2)), (torch.int16, (2, 8)), (torch.uint8, (2, 16)), (torch.complex64, (2, 2))):
+    for kind, shape in ((torch.int32, (2, 4)), (torch.float64, (2, 2)), (torch.int16, (2, 8)), (torch.uint8, (2, 16)),
+            (torch.complex64, (2, 2))):
         v = x.view(kind)
-        assert v.dtype == kind and v.shape == shape and v.data_ptr() == x.data_ptr() and torch.equal(v.view(torch.float32), x)
+        assert (v.dtype == kind and v.shape == shape and v.data_ptr() == x.data_ptr()
+            and torch.equal(v.view(torch.float32), x))
     assert torch.tensor(1.0).view(torch.int32).item() == 0x3F800000 and x.t().view(torch.int32).stride() == (1, 4)
-    assert torch.empty(0, 4).view(torch.float64).shape == (0, 2) and torch.ones(2, 1).t().view(torch.int16).shape == (1, 4)
+    assert (torch.empty(0, 4).view(torch.float64).shape == (0, 2)
+        and torch.ones(2, 1).t().view(torch.int16).shape == (1, 4))
     v = x.view(torch.int32)
     x.add_(1)
     assert v._version == x._version == 1 and not v._is_view()
@@ -27,14 +30,21 @@ def test_no_gradient_passes_to_another_type(torch):
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        ("torch.ones(3, 5)", "float64", r"self.size\(-1\) must be divisible by 2 to view Float as Double \(different element sizes\), but got 5"),
-        ("torch.ones(3, 6)[:, 1:5]", "float64", r"self.storage_offset\(\) must be divisible by 2 to view Float as Double .*, but got 1"),
-        ("torch.ones(4, 4).t()", "float64", r"self.stride\(-1\) must be 1 to view Float as Double \(different element sizes\), but got 4"),
-        ("torch.ones(3, 5)[:, :4]", "float64", r"self.stride\(0\) must be divisible by 2 to view Float as Double .*, but got 5"),
-        ("torch.tensor(1.0)", "float64", r"self.dim\(\) cannot be 0 to view Float as Double \(different element sizes\)"),
+        ("torch.ones(3, 5)", "float64",
+            r"self.size\(-1\) must be divisible by 2 to view Float as Double \(different element sizes\), but got 5"),
+        ("torch.ones(3, 6)[:, 1:5]", "float64",
+            r"self.storage_offset\(\) must be divisible by 2 to view Float as Double .*, but got 1"),
+        ("torch.ones(4, 4).t()", "float64",
+            r"self.stride\(-1\) must be 1 to view Float as Double \(different element sizes\), but got 4"),
+        ("torch.ones(3, 5)[:, :4]", "float64",
+            r"self.stride\(0\) must be divisible by 2 to view Float as Double .*, but got 5"),
+        ("torch.tensor(1.0)", "float64",
+            r"self.dim\(\) cannot be 0 to view Float as Double \(different element sizes\)"),
         ("torch.ones(2, 4)[:, ::2]", "int16", r"self.stride\(-1\) must be 1 to view Float as Short .*, but got 2"),
-        ("torch.ones(3, 1).expand(3, 2)", "float64", r"self.stride\(-1\) must be 1 to view Float as Double .*, but got 0"),
-        ("torch.ones(4, 4).short().as_strided((4, 4, 4), (0, 1, 1))", "int32", r"self.stride\(1\) must be divisible by 2 to view Short as Int"),
+        ("torch.ones(3, 1).expand(3, 2)", "float64",
+            r"self.stride\(-1\) must be 1 to view Float as Double .*, but got 0"),
+        ("torch.ones(4, 4).short().as_strided((4, 4, 4), (0, 1, 1))", "int32",
+            r"self.stride\(1\) must be divisible by 2 to view Short as Int"),
     ],
 )
 def test_types_that_do_not_fit(torch, make, kind, message):
@@ -53,7 +63,8 @@ def test_resizing_in_a_memory_format(torch):
         torch.empty(6).resize_(2, 3, memory_format=torch.channels_last)
     with pytest.raises(RuntimeError, match="Unsupported memory format"):
         torch.empty(2, 3).resize_(2, 3, memory_format=torch.preserve_format)
-    with pytest.raises(RuntimeError, match=r"Storage size calculation overflowed with sizes=\[2, 4, 536870912, 536870912\]"):
+    with pytest.raises(RuntimeError,
+            match=r"Storage size calculation overflowed with sizes=\[2, 4, 536870912, 536870912\]"):
         torch.empty((), dtype=torch.float64).resize_([2, 4, 2**29, 2**29])
     with pytest.raises(RuntimeError, match="numel: integer multiplication overflow"):
         torch.empty(()).resize_([8, 8, 2**29, 2**29])
@@ -63,9 +74,11 @@ def test_resizing_in_a_memory_format(torch):
 def test_transposes_of_other_ranks(torch):
     scalar = torch.tensor(2 + 1j)
     assert scalar.mT.item() == 2 + 1j and scalar.mH.item() == scalar.H.item() == scalar.adjoint().item() == 2 - 1j
-    with pytest.raises(RuntimeError, match=r"tensor.H is only supported on matrices \(2-D tensors\). Got 3-D tensor. For batches of"):
+    with pytest.raises(RuntimeError,
+            match=r"tensor.H is only supported on matrices \(2-D tensors\). Got 3-D tensor. For batches of"):
         torch.ones(2, 2, 2).H
-    with pytest.raises(RuntimeError, match=r"tensor.adjoint\(\) is only supported on matrices or batches of matrices. Got 1-D tensor."):
+    with pytest.raises(RuntimeError,
+            match=r"tensor.adjoint\(\) is only supported on matrices or batches of matrices. Got 1-D tensor."):
         torch.ones(2).adjoint()
 
 

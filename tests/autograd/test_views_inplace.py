@@ -89,9 +89,11 @@ def test_leaves_are_protected(torch):
     x = torch.ones(3, requires_grad=True)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         x.add_(1)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(RuntimeError,
+            match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
         x[0].add_(1)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(RuntimeError,
+            match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
         x[0] = 1.0
     assert x.tolist() == [1.0] * 3 and x._version == 0
     with torch.no_grad():
@@ -103,7 +105,8 @@ def test_in_place_damage_is_noticed(torch):
     x = torch.ones(3, requires_grad=True)
     y = x.exp()
     y.add_(1)
-    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace operation"):
+    with pytest.raises(RuntimeError,
+            match="one of the variables needed for gradient computation has been modified by an inplace operation"):
         y.sum().backward()
 
 
@@ -144,7 +147,8 @@ def test_several_views_at_once_are_read_only(torch):
 
 def test_expanded_tensors_are_read_only(torch):
     x = torch.ones(1).expand(3)
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+    with pytest.raises(RuntimeError,
+            match="more than one element of the written-to tensor refers to a single memory location"):
         x.add_(1)
 
 
@@ -158,7 +162,8 @@ def test_views_made_without_recording_are_ambiguous(torch):
 
 def test_failed_writes_change_nothing(torch):
     x = torch.ones(3)
-    for attempt in (lambda: x.add_(torch.ones(2)), lambda: x.add_(torch.ones(2, 3)), lambda: torch.ones(3, dtype=torch.int64).add_(x)):
+    for attempt in (lambda: x.add_(torch.ones(2)), lambda: x.add_(torch.ones(2, 3)),
+            lambda: torch.ones(3, dtype=torch.int64).add_(x)):
         with pytest.raises(RuntimeError):
             attempt()
     with pytest.raises((RuntimeError, IndexError)):
@@ -192,7 +197,8 @@ def test_is_leaf_follows_in_place_writes(torch):
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "shape"), [("t_", (), (3, 1)), ("squeeze_", (), (3,)), ("unsqueeze_", (0,), (1, 1, 3)), ("transpose_", (0, 1), (3, 1))]
+    ("name", "args", "shape"),
+    [("t_", (), (3, 1)), ("squeeze_", (), (3,)), ("unsqueeze_", (0,), (1, 1, 3)), ("transpose_", (0, 1), (3, 1))]
 )
 def test_a_tensor_becomes_a_view_of_itself(torch, name, args, shape):
     plain = torch.arange(3.0).view(1, 3).clone()
@@ -246,11 +252,13 @@ def test_the_diagonal_is_filled(torch):
         torch.zeros(2, 2, 3).fill_diagonal_(1)
 
 
-MULTIPLE = "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace"
+MULTIPLE = ("This view is the output of a function that returns multiple views. Such functions do not allow the output "
+    "views to be modified inplace")
 
 
 @pytest.mark.parametrize(
-    ("cut", "name"), [(lambda x: x.unbind(), "Unbind"), (lambda x: x.split(2), "Split"), (lambda x: x.chunk(2), "Split"),
+    ("cut", "name"),
+    [(lambda x: x.unbind(), "Unbind"), (lambda x: x.split(2), "Split"), (lambda x: x.chunk(2), "Split"),
                       (lambda x: x.split([1, 3]), "SplitWithSizes"), (lambda x: tuple(x), "Unbind")],
 )  # fmt: skip
 def test_one_of_several_views(torch, cut, name):
@@ -260,12 +268,14 @@ def test_one_of_several_views(torch, cut, name):
     with pytest.raises(RuntimeError, match=f"Output 1 of {name} is a view and is being modified inplace. {MULTIPLE}"):
         parts[1].mul_(2)
     x.mul_(2)
-    with pytest.raises(RuntimeError, match=f"Output 0 of {name} is a view and its base or another view of its base has been modified inplace"):
+    with pytest.raises(RuntimeError,
+            match=f"Output 0 of {name} is a view and its base or another view of its base has been modified inplace"):
         parts[0].sum()
     plain = torch.zeros(4, 4)
     parts = cut(plain)
     parts[0].add_(1)
-    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
+    with pytest.raises(RuntimeError,
+            match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
         parts[1].mul_(torch.ones(1, requires_grad=True))
     assert plain[0].tolist() == [1.0] * 4
 
@@ -290,22 +300,25 @@ def test_views_made_under_no_grad(torch, requires_grad, make):
     if not requires_grad:
         view.add_(1)
         return
-    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
+    with pytest.raises(RuntimeError,
+            match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
         view.add_(1)
-    with pytest.raises(RuntimeError, match="is a view of a view which was created in no_grad mode and is being modified inplace"):
+    with pytest.raises(RuntimeError,
+            match="is a view of a view which was created in no_grad mode and is being modified inplace"):
         view.view(-1).add_(1)
     with torch.no_grad():
         view.add_(1)
-    with pytest.raises(RuntimeError, match="was created in no_grad mode and its base or another view of its base has been modified"):
+    with pytest.raises(RuntimeError,
+            match="was created in no_grad mode and its base or another view of its base has been modified"):
         view.grad_fn
 
 
 def test_views_are_recorded_anew(torch):
     x = torch.arange(16.0).view(4, 4).clone().requires_grad_() * 1
     views = {
-        "Slice": x[1:3], "Select": x[0], "T": x.t(), "Transpose": x.transpose(0, 1), "View": x.view(16), "Diagonal": x.diagonal(),
-        "Unsqueeze": x[None], "Permute": x.permute(1, 0), "Expand": x[:1].expand(3, 4), "Unfold": x.unfold(0, 2, 1), "Alias": x[...],
-        "AsStrided": x.as_strided((2, 2), (1, 1)),
+        "Slice": x[1:3], "Select": x[0], "T": x.t(), "Transpose": x.transpose(0, 1), "View": x.view(16),
+        "Diagonal": x.diagonal(), "Unsqueeze": x[None], "Permute": x.permute(1, 0), "Expand": x[:1].expand(3, 4),
+        "Unfold": x.unfold(0, 2, 1), "Alias": x[...], "AsStrided": x.as_strided((2, 2), (1, 1)),
     }  # fmt: skip
     for name, v in views.items():
         assert type(v.grad_fn).__name__ == f"{name}Backward0" and v._base is x
@@ -384,8 +397,10 @@ def test_steps_between_changes_of_type_are_one(torch):
     base = leaf.clone()
     imaginary, other = base.imag, torch.view_as_real(base[1:])
     base.mul_(2)
-    assert [f.name() for f in (imaginary.grad_fn, imaginary.grad_fn.next_functions[0][0])] == ["AsStridedBackward0", "ViewAsRealBackward0"]
-    assert [f.name() for f in (other.grad_fn, other.grad_fn.next_functions[0][0])] == ["ViewAsRealBackward0", "AsStridedBackward0"]
+    assert ([f.name() for f in (imaginary.grad_fn, imaginary.grad_fn.next_functions[0][0])] == ["AsStridedBackward0",
+        "ViewAsRealBackward0"])
+    assert ([f.name() for f in (other.grad_fn, other.grad_fn.next_functions[0][0])] == ["ViewAsRealBackward0",
+        "AsStridedBackward0"])
     (imaginary.sum() + 3 * other.sum()).backward()
     assert leaf.grad.tolist() == [[2j, 2j], [6 + 8j, 6 + 8j], [6 + 8j, 6 + 8j]]
 
@@ -393,7 +408,8 @@ def test_steps_between_changes_of_type_are_one(torch):
 @pytest.mark.parametrize(
     "layout", [lambda x: x * 1, lambda x: (x * 1).t(), lambda x: (x * 1).repeat(2, 1)[::2]]
 )
-@pytest.mark.parametrize("cut", [lambda t: t[1:, ::2], lambda t: t.t()[0], lambda t: t.diagonal(), lambda t: t.unsqueeze(1)[:, :, 1:]])
+@pytest.mark.parametrize("cut",
+    [lambda t: t[1:, ::2], lambda t: t.t()[0], lambda t: t.diagonal(), lambda t: t.unsqueeze(1)[:, :, 1:]])
 def test_second_derivatives_through_written_views(torch, layout, cut):
     def f(x, y):
         base = layout(x)
@@ -409,7 +425,8 @@ def test_second_derivatives_through_written_views(torch, layout, cut):
 
 
 @pytest.mark.parametrize(
-    ("name", "args"), [("t_", ()), ("transpose_", (0, 1)), ("squeeze_", ()), ("unsqueeze_", (0,)), ("as_strided_", ((3, 2), (1, 3)))]
+    ("name", "args"),
+    [("t_", ()), ("transpose_", (0, 1)), ("squeeze_", ()), ("unsqueeze_", (0,)), ("as_strided_", ((3, 2), (1, 3)))]
 )
 @pytest.mark.parametrize("first", ["base", "view"])
 def test_another_shape_after_a_view_was_taken(torch, name, args, first):
@@ -456,7 +473,8 @@ def test_writes_to_expanded_tensors(torch):
         return torch.zeros(1, 3).expand(2, 3)
 
     overlap = "more than one element of the written-to tensor refers to a single memory location"
-    for write in (lambda y: y.add_(1), lambda y: y.copy_(torch.ones(2, 3)), lambda y: y.clamp_(0), lambda y: torch.add(y, 1, out=y)):
+    for write in (lambda y: y.add_(1), lambda y: y.copy_(torch.ones(2, 3)), lambda y: y.clamp_(0),
+            lambda y: torch.add(y, 1, out=y)):
         with pytest.raises(RuntimeError, match=overlap):
             write(fresh())
     for write in (lambda y: y.fill_(1), lambda y: y[0].fill_(1), lambda y: y.__setitem__(0, torch.ones(3))):
@@ -472,7 +490,8 @@ def test_views_of_views_that_are_leaves(torch):
     v = torch.zeros(4)[:2].requires_grad_()
     assert v.is_leaf and v._is_view()
     for t in (v, v[0], v.view(2)):
-        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+        with pytest.raises(RuntimeError,
+                match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
             t.add_(1)
     with pytest.raises(RuntimeError, match="Can't detach views in-place. Use detach.. instead"):
         v.detach_()
@@ -529,7 +548,8 @@ def test_strided_views_of_any_layout(torch):
         (lambda x: x.view(3, 4), (2, 2), (1, 2), 0), (lambda x: x.view(3, 4).t(), (3, 3), (1, 1), 1),
         (lambda x: x.view(3, 4)[:, 1:], (2, 2), (4, 1), 2), (lambda x: x[:3].expand(2, 3), (2, 2), (0, 1), 0),
     ):  # fmt: skip
-        assert torch.autograd.gradcheck(lambda x, p=prepare, a=(size, stride, offset): torch.as_strided(p(x) * 1, *a), (x,))
+        assert torch.autograd.gradcheck(lambda x, p=prepare, a=(size, stride, offset): torch.as_strided(p(x) * 1, *a),
+            (x,))
 
 
 def test_written_part_of_an_outside_graph(torch):
@@ -556,8 +576,8 @@ def test_view_of_a_plain_base_that_requires_grad_still_does_after_a_write(torch)
 
 
 WRITES = {
-    "mul_": lambda t: t.mul_(2), "add_": lambda t: t.add_(1), "a tensor": lambda t: t.add_(t.new_ones(2, 3)), "exp_": lambda t: t.exp_(),
-    "+=": lambda t: t.__iadd__(1), "normal_": lambda t: t.normal_(),
+    "mul_": lambda t: t.mul_(2), "add_": lambda t: t.add_(1), "a tensor": lambda t: t.add_(t.new_ones(2, 3)),
+    "exp_": lambda t: t.exp_(), "+=": lambda t: t.__iadd__(1), "normal_": lambda t: t.normal_(),
 }  # fmt: skip
 
 
@@ -566,7 +586,8 @@ WRITES = {
 def test_elements_that_share_memory_are_not_written_to(torch, write, requires_grad):
     x = torch.ones(3, requires_grad=requires_grad)
     for wide in (lambda: x.expand(2, 3), lambda: x.as_strided((2, 3), (0, 1))):
-        with torch.no_grad(), pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        with torch.no_grad(), pytest.raises(RuntimeError,
+                match="more than one element of the written-to tensor refers to a single memory location"):
             write(wide())
     assert x.tolist() == [1, 1, 1]
 
@@ -626,10 +647,12 @@ def test_the_complaint_names_a_history_of_what_was_saved(torch, write, named, cu
         y.sum().backward()
         return
     # PyTorch looks at the tensor as it is by now, we at what was saved
-    with pytest.raises(RuntimeError, match=rf"\[torch.FloatTensor \[2, 2\]\], which is output 0 of ({named}|Clone), is at version [12]; expected"):
+    with pytest.raises(RuntimeError, match=rf"\[torch.FloatTensor \[2, 2\]\], which is output 0 of ({named}|Clone), is "
+            r"at version [12]; expected"):
         y.sum().backward()
     u.mul_(x)  # a constant that has a history now
-    with pytest.raises(RuntimeError, match=r"\[2, 2\]\](, which is output 0 of Mul,)? is at version 1; expected version 0 instead"):
+    with pytest.raises(RuntimeError,
+            match=r"\[2, 2\]\](, which is output 0 of Mul,)? is at version 1; expected version 0 instead"):
         other.sum().backward()
 
 
@@ -710,7 +733,9 @@ def test_a_write_through_a_view_computes_what_is_asked_for(torch):
 
 
 @pytest.mark.parametrize(
-    "copied", [("slice_copy", 0, 0, 2), ("alias_copy",), ("detach_copy",), ("as_strided_copy", (2, 2), (1, 2)), ("narrow_copy", 1, 1, 2)]
+    "copied",
+    [("slice_copy", 0, 0, 2), ("alias_copy",), ("detach_copy",), ("as_strided_copy", (2, 2), (1, 2)),
+        ("narrow_copy", 1, 1, 2)]
 )
 def test_copies_of_views_lie_row_by_row(torch, copied):
     name, *args = copied

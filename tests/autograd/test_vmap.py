@@ -139,7 +139,8 @@ def test_per_sample_gradients_of_a_convolution(torch, vmap):
 
 
 def test_ensembles(torch, vmap):
-    models = [torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 2)) for _ in range(3)]
+    models = [torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 2))
+        for _ in range(3)]
     parameters, buffers = torch.func.stack_module_state(models)
     x = torch.randn(5, 3)
 
@@ -220,14 +221,15 @@ def test_autocast_inside(torch, vmap):
         assert vmap(lambda a: a @ w)(x).dtype == torch.bfloat16
 
 
-# -- what the function sees ---------------------------------------------------------------------------------------------
+# -- what the function sees --------------------------------------------------------------------------------------------
 
 
 def test_shape_of_one_example(torch, vmap):
     seen = []
 
     def f(a):
-        seen.append((tuple(a.shape), a.dim(), a.numel(), a.size(-1), len(a), a.dtype, a.is_floating_point(), a.stride()))
+        seen.append(
+            (tuple(a.shape), a.dim(), a.numel(), a.size(-1), len(a), a.dtype, a.is_floating_point(), a.stride()))
         return a
 
     vmap(f, 1)(torch.zeros(2, 5, 3))
@@ -338,9 +340,11 @@ def test_new_tensors_like_a_batched_one_can_be_written_to(torch, vmap):
         same(torch, found, x)
 
 
-@pytest.mark.parametrize("write", [lambda t, a: t.copy_(a), lambda t, a: t.__setitem__(0, a[0]), lambda t, a: t.fill_(a[0])])
+@pytest.mark.parametrize("write",
+    [lambda t, a: t.copy_(a), lambda t, a: t.__setitem__(0, a[0]), lambda t, a: t.fill_(a[0])])
 def test_writing_a_batch_into_what_has_none_is_refused(torch, vmap, write):
-    with pytest.raises(RuntimeError, match=r"vmap: .*\(self, \*extra_args\) is not possible because there exists a Tensor `other`"):
+    with pytest.raises(RuntimeError,
+            match=r"vmap: .*\(self, \*extra_args\) is not possible because there exists a Tensor `other`"):
         vmap(lambda a: write(torch.zeros(2), a))(torch.randn(3, 2))
 
 
@@ -352,9 +356,10 @@ def test_out_is_refused(torch, vmap):
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
 DRAWS = {
-    "rand": lambda torch, a: torch.rand(4), "randn": lambda torch, a: torch.randn(4), "randint": lambda torch, a: torch.randint(0, 9, (4,)),
-    "randperm": lambda torch, a: torch.randperm(4), "rand_like": lambda torch, a: torch.rand_like(a),
-    "dropout": lambda torch, a: torch.nn.functional.dropout(a), "normal_": lambda torch, a: a.clone().normal_(),
+    "rand": lambda torch, a: torch.rand(4), "randn": lambda torch, a: torch.randn(4),
+    "randint": lambda torch, a: torch.randint(0, 9, (4,)), "randperm": lambda torch, a: torch.randperm(4),
+    "rand_like": lambda torch, a: torch.rand_like(a), "dropout": lambda torch, a: torch.nn.functional.dropout(a),
+    "normal_": lambda torch, a: a.clone().normal_(),
 }  # fmt: skip
 
 
@@ -423,7 +428,8 @@ def test_several_vectors_in_one_backward(torch):
 
 def test_several_vectors_of_a_wrong_shape(torch):
     x = torch.randn(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match="If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch"):
+    with pytest.raises(RuntimeError,
+            match="If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch"):
         torch.autograd.grad(x * 2, x, torch.ones(3), is_grads_batched=True)
 
 
@@ -555,7 +561,8 @@ def test_batch_norm(torch, vmap, training):
 
 
 def test_batch_norm_that_would_update_shared_statistics(torch, vmap):
-    with pytest.raises(RuntimeError, match="Batch norm got a batched tensor as input while the running_mean or running_var"):
+    with pytest.raises(RuntimeError,
+            match="Batch norm got a batched tensor as input while the running_mean or running_var"):
         vmap(torch.nn.BatchNorm1d(3))(torch.randn(4, 5, 3))
 
 
@@ -608,7 +615,8 @@ def test_batched_tangents_keep_to_their_memory(torch):
 def test_likes_of_batches_of_batches_take_what_varies_along_both(torch, make):
     def f(a, b):
         c = a * b
-        z = {"zeros_like": torch.zeros_like, "empty_like": torch.empty_like, "full_like": lambda c: torch.full_like(c, 2.0)}.get(make)
+        z = {"zeros_like": torch.zeros_like, "empty_like": torch.empty_like,
+            "full_like": lambda c: torch.full_like(c, 2.0)}.get(make)
         return (c.new_zeros(3) if z is None else z(c)).copy_(c).add_(c)
 
     x, y = torch.arange(6.0).view(2, 3), torch.arange(6.0, 18.0).view(4, 3)
@@ -636,14 +644,17 @@ def test_functions_that_look_at_numbers_go_example_by_example(torch):
     scores, targets = torch.randn(2, 9, 3, 4).log_softmax(-1), torch.randint(1, 4, (2, 3, 4))
     for reduction in ("none", "mean", "sum"):
         loss = lambda s, t, r=reduction: F.ctc_loss(s, t, (9, 9, 8), (4, 3, 2), reduction=r)  # noqa: E731
-        assert torch.allclose(torch.vmap(loss)(scores, targets), torch.stack([loss(s, t) for s, t in zip(scores, targets)]))
+        assert torch.allclose(torch.vmap(loss)(scores, targets),
+            torch.stack([loss(s, t) for s, t in zip(scores, targets)]))
     lengths = torch.tensor([[9, 8, 9], [9, 9, 7]])
     mapped = torch.vmap(lambda s, t, n: F.ctc_loss(s, t, n, torch.tensor([2, 2, 1])))(scores, targets, lengths)
-    assert torch.allclose(mapped, torch.stack([F.ctc_loss(s, t, n, torch.tensor([2, 2, 1])) for s, t, n in zip(scores, targets, lengths)]))
+    assert torch.allclose(mapped,
+        torch.stack([F.ctc_loss(s, t, n, torch.tensor([2, 2, 1])) for s, t, n in zip(scores, targets, lengths)]))
 
     spectra, windows = torch.randn(2, 5, 6, dtype=torch.complex64), torch.rand(2, 8) + 0.5
     back = lambda s, w: torch.istft(s, 8, window=w)  # noqa: E731
-    assert torch.allclose(torch.vmap(back)(spectra, windows), torch.stack([back(s, w) for s, w in zip(spectra, windows)]), atol=1e-5)
+    assert torch.allclose(torch.vmap(back)(spectra, windows),
+        torch.stack([back(s, w) for s, w in zip(spectra, windows)]), atol=1e-5)
 
 
 def test_index_reduce_into_one_tensor_is_refused(torch):

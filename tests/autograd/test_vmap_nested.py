@@ -20,8 +20,9 @@ def test_part_by_part(torch, parts, nested):
     F = torch.nn.functional
     weight = torch.arange(8.0).view(4, 2)
     for f in (
-        torch.cos, F.gelu, lambda x: x * 2, lambda x: x**2, lambda x: x @ weight.t(), lambda x: F.linear(x, weight), lambda x: x.softmax(-1),
-        lambda x: x.sum(), lambda x: x.sum(0), lambda x: x > 1, lambda x: F.layer_norm(x, (2,)), lambda x: torch.cat([x, x], -1), torch.zeros_like,
+        torch.cos, F.gelu, lambda x: x * 2, lambda x: x**2, lambda x: x @ weight.t(), lambda x: F.linear(x, weight),
+        lambda x: x.softmax(-1), lambda x: x.sum(), lambda x: x.sum(0), lambda x: x > 1,
+        lambda x: F.layer_norm(x, (2,)), lambda x: torch.cat([x, x], -1), torch.zeros_like,
     ):  # fmt: skip
         found = torch.vmap(f)(nested)
         assert found.is_nested
@@ -64,11 +65,13 @@ def test_sizes_are_not_told(torch, nested):
 
 
 def test_views_and_writes_are_refused(torch, nested):
-    for f in (lambda x: x.t(), lambda x: x.transpose(0, 1), lambda x: x.view(-1), lambda x: x.unsqueeze(0), lambda x: x.detach()):
+    for f in (lambda x: x.t(), lambda x: x.transpose(0, 1), lambda x: x.view(-1), lambda x: x.unsqueeze(0),
+            lambda x: x.detach()):
         with pytest.raises(RuntimeError, match="Nested batching rule not implemented for aten::"):
             torch.vmap(f)(nested)
     for f in (lambda x: x.item(), lambda x: x.unbind(), lambda x: x.chunk(2), lambda x: x and x):
-        with pytest.raises(RuntimeError, match="Nested batching rule not implemented for aten::.*could not generate a fallback"):
+        with pytest.raises(RuntimeError,
+                match="Nested batching rule not implemented for aten::.*could not generate a fallback"):
             torch.vmap(f)(nested)
     with pytest.raises(RuntimeError, match="vmap fallback not supported for in-place ops on nested tensors"):
         torch.vmap(lambda x: x.add_(1))(nested)

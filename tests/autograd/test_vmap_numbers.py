@@ -20,9 +20,11 @@ def some(torch):
 
 
 CASES = {
-    "linspace": lambda torch: (lambda a, b: torch.linspace(a, b, 5), (torch.tensor([0.0, 1.0]), torch.tensor([2.0, 5.0]))),
+    "linspace": lambda torch: (lambda a, b: torch.linspace(a, b, 5),
+        (torch.tensor([0.0, 1.0]), torch.tensor([2.0, 5.0]))),
     "logspace": lambda torch: (lambda a: torch.logspace(a, 3, 4, base=2), (torch.tensor([0.0, 1.0]),)),
-    "nonzero_static": lambda torch: (lambda x: torch.nonzero_static(x, size=3), (torch.tensor([[1.0, 0, 2], [0, 0, 1]]),)),
+    "nonzero_static": lambda torch: (lambda x: torch.nonzero_static(x, size=3),
+        (torch.tensor([[1.0, 0, 2], [0, 0, 1]]),)),
     "argwhere": lambda torch: (torch.argwhere, (torch.tensor([[1.0, 0, 2], [0, 3, 1]]),)),
     "index_reduce": lambda torch: (
         lambda x, i, s: torch.index_reduce(x, 0, i, s, "prod"),
@@ -91,7 +93,8 @@ def test_strides_begin_where_each_example_does(some):
     x = some.arange(6.0).view(2, 3)
     assert some.vmap(lambda x: x.as_strided((2, 2), (1, 1)))(x).tolist() == [[[0, 1], [1, 2]], [[3, 4], [4, 5]]]
     assert some.vmap(lambda x: x.as_strided((2,), (1,)))(some.arange(8.0)[2:].view(2, 3)).tolist() == [[2, 3], [5, 6]]
-    text = r"as_strided\(\[2, 2\], \[1, 3\], 1\) can access memory outside of `tensor`. `result` can access some memory in range \[1, 6\]"
+    text = (r"as_strided\(\[2, 2\], \[1, 3\], 1\) can access memory outside of `tensor`. `result` can access some "
+        r"memory in range \[1, 6\]")
     with pytest.raises(RuntimeError, match=text):
         some.vmap(lambda x: x.as_strided((2, 2), (1, 3), 1))(x)
     with pytest.raises(RuntimeError, match="size and stride must have the same length"):
@@ -136,7 +139,8 @@ def test_forward_derivative_of_a_strided_part_written(some):
 
 def test_forward_jacobians_of_several_inputs_are_lists(some):
     x = some.ones(2)
-    jacobian = some.autograd.functional.jacobian(lambda x, y: (x * y, x), (x, x), vectorize=True, strategy="forward-mode")
+    jacobian = some.autograd.functional.jacobian(lambda x, y: (x * y, x), (x, x), vectorize=True,
+        strategy="forward-mode")
     assert type(jacobian) is list and [type(row) for row in jacobian] == [list, list]
     single = some.autograd.functional.jacobian(lambda x: (x,), x, vectorize=True, strategy="forward-mode")
     assert type(single) is tuple
@@ -195,7 +199,8 @@ def test_empty_vectors_are_part_of_what_is_joined(torch):
     assert torch.autograd.grad(found.sum(), empty)[0].shape == (0,)
 
 
-@pytest.mark.parametrize("size, stride, apart", [((2, 3), (3, 1), 6), ((2, 3, 5), (0, 4, 2), 17), ((2, 0), (3, 1), None), ((), (), 1)])
+@pytest.mark.parametrize("size, stride, apart",
+    [((2, 3), (3, 1), 6), ((2, 3, 5), (0, 4, 2), 17), ((2, 0), (3, 1), None), ((), (), 1)])
 def test_memory_of_each_example(torch, size, stride, apart):
     found = torch.vmap(lambda x: x.new_empty_strided(size, stride))(torch.ones(7))
     assert found.shape == (7, *size) and found.stride()[1:] == stride
@@ -233,7 +238,8 @@ def test_forward_mode_by_hand_is_refused_in_maps(torch):
     with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::_make_dual"):
         torch.vmap(tangent)(x)
     with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::_make_dual"):
-        torch.vmap(lambda t: torch.autograd.functional.jacobian(torch.sin, t, vectorize=True, strategy="forward-mode"))(x)
+        torch.vmap(lambda t: torch.autograd.functional.jacobian(torch.sin, t, vectorize=True, strategy="forward-mode"))(
+            x)
     torch.testing.assert_close(torch.vmap(torch.func.grad(lambda t: tangent(t).sum()))(x), torch.full((3, 2), 4.0))
 
 
@@ -243,9 +249,12 @@ def test_results_given_are_refused_for_what_comes_first(torch):
     def f(t):
         return torch.sin(t, out=torch.empty(t.shape)).sum()
 
-    for g in (torch.func.grad(f), torch.func.hessian(f), torch.vmap(torch.func.grad(f)), torch.func.grad(lambda z: torch.func.jvp(f, (z,), (x,))[1])):
-        with pytest.raises(RuntimeError, match=r"sin\(\): functions with out=... arguments don't support automatic differentiation"):
+    for g in (torch.func.grad(f), torch.func.hessian(f), torch.vmap(torch.func.grad(f)),
+            torch.func.grad(lambda z: torch.func.jvp(f, (z,), (x,))[1])):
+        with pytest.raises(RuntimeError,
+                match=r"sin\(\): functions with out=... arguments don't support automatic differentiation"):
             g(x)
     for g in (lambda t: torch.sin(t, out=torch.empty(())), lambda t: torch.sin(x[0], out=t.clone())):
-        with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::sin.out; the fallback path doesn't work on out="):
+        with pytest.raises(RuntimeError,
+                match="Batching rule not implemented for aten::sin.out; the fallback path doesn't work on out="):
             torch.vmap(g)(x)

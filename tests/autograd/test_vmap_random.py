@@ -1,4 +1,6 @@
-"""Dropouts and other draws in mapped functions, for each example or alike; parameters that a transformed function makes."""
+"""Dropouts and other draws in mapped functions, for each example or alike; parameters that a transformed function
+makes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ ALIKE = "Vmap does not currently support same randomness with a batched tensor i
 RANDOM = "called random operation while in randomness error mode"
 
 
-def dropped(torch: Any, name: str, randomness: str, shape: tuple[int, ...], batched: bool = True, p: float = 0.5) -> Any:
+def dropped(torch: Any, name: str, randomness: str, shape: tuple[int, ...], batched: bool = True,
+        p: float = 0.5) -> Any:
     f = getattr(torch.nn.functional, name)
     x = torch.ones(shape)
     torch.manual_seed(0)
@@ -94,7 +97,7 @@ def test_fractional_pooling_draws(torch: Any) -> None:
     assert torch.equal(alike[0], alike[1]) and torch.equal(alike[0], alike[2])
 
 
-# -- set_ and parameters -------------------------------------------------------------------------------------------------
+# -- set_ and parameters -----------------------------------------------------------------------------------------------
 
 
 def test_setting_the_memory_of_one_tensor_to_a_batch_is_refused(torch: Any) -> None:
@@ -142,7 +145,8 @@ def test_categories_of_rows_that_lie_across_memory(torch):
     weights = torch.rand(5, 4) + 0.1
     for given, dim in ((weights, 1), (weights[:, 0], None)):
         torch.manual_seed(3)
-        found = torch.vmap(lambda w, _: torch.multinomial(w, 5), in_dims=(dim, 0), randomness="different")(given, torch.ones(4))
+        found = torch.vmap(lambda w, _: torch.multinomial(w, 5), in_dims=(dim, 0), randomness="different")(given,
+            torch.ones(4))
         torch.manual_seed(3)
         rows = given.movedim(1, 0) if dim else given.expand(4, 5)
         torch.testing.assert_close(found, torch.multinomial(rows, 5))
@@ -160,7 +164,8 @@ def test_slopes_and_results_given_are_refused(torch):
 
 def test_probabilities_of_each_example_for_one_tensor(torch):
     with pytest.raises(RuntimeError, match="has more elements than `self`"):
-        torch.vmap(lambda t, p: t.bernoulli_(p), in_dims=(None, 0), randomness="different")(torch.ones(3), torch.rand(4, 3))
+        torch.vmap(lambda t, p: t.bernoulli_(p), in_dims=(None, 0), randomness="different")(torch.ones(3),
+            torch.rand(4, 3))
 
 
 def _draws(torch: Any) -> dict[str, Any]:

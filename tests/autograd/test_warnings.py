@@ -10,7 +10,8 @@ import numpy
 import pytest
 
 CALLS = {
-    "torch.zeros(3).index_reduce(0, torch.tensor([0]), torch.ones(1), 'prod')": "index_reduce() is in beta and the API may change at any time.",
+    "torch.zeros(3).index_reduce(0, torch.tensor([0]), torch.ones(1), 'prod')": "index_reduce() is in beta and the API "
+    "may change at any time.",
     "torch.cross(x, x)": "Using torch.cross without specifying the dim arg is deprecated.",
     "torch.cholesky(m)": "torch.cholesky is deprecated in favor of torch.linalg.cholesky",
     "m.cholesky()": "torch.cholesky is deprecated in favor of torch.linalg.cholesky",
@@ -26,41 +27,55 @@ CALLS = {
     "F.upsample(i, scale_factor=2)": "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
     "F.upsample_nearest(i, scale_factor=2)": "`nn.functional.upsample_nearest` is deprecated.",
     "F.upsample_bilinear(i, scale_factor=2)": "`nn.functional.upsample_bilinear` is deprecated.",
-    "F.grid_sample(i, torch.zeros(1, 2, 2, 2))": "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0.",
+    "F.grid_sample(i, torch.zeros(1, 2, 2, 2))": "Default grid_sample and affine_grid behavior has changed to "
+    "align_corners=False since 1.3.0.",
     "F.affine_grid(torch.zeros(1, 2, 3), (1, 1, 2, 2))": "Default grid_sample and affine_grid behavior has changed",
     "x.new_tensor(x)": "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone()",
     "torch.tensor(x)": "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone()",
-    "torch.ones(1, 2, 3).T": "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated",
-    "torch.meshgrid(x, x)": "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-    "torch.stft(torch.ones(20), 8, return_complex=True)": "A window was not provided. A rectangular window will be applied,which is known",
-    "torch.cov(torch.ones(1, 1))": "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+    "torch.ones(1, 2, 3).T": "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+    "deprecated",
+    "torch.meshgrid(x, x)": "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+    "argument.",
+    "torch.stft(torch.ones(20), 8, return_complex=True)": "A window was not provided. A rectangular window will be "
+    "applied,which is known",
+    "torch.cov(torch.ones(1, 1))": "cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
+    "number of observations.",
     "torch.ones(1).std()": "std(): degrees of freedom is <= 0.",
-    "torch.add(x, 1, out=torch.ones(2))": "An output with one or more elements was resized since it had shape [2], which does not match the required "
-    "output shape [3].",
-    "torch.from_numpy(numpy.broadcast_to(1.0, (3,)))": "The given NumPy array is not writable, and PyTorch does not support non-writable tensors.",
-    "torch.frombuffer(b'12345678', dtype=torch.uint8)": "The given buffer is not writable, and PyTorch does not support non-writable tensors.",
+    "torch.add(x, 1, out=torch.ones(2))": "An output with one or more elements was resized since it had shape [2], "
+    "which does not match the required output shape [3].",
+    "torch.from_numpy(numpy.broadcast_to(1.0, (3,)))": "The given NumPy array is not writable, and PyTorch does not "
+    "support non-writable tensors.",
+    "torch.frombuffer(b'12345678', dtype=torch.uint8)": "The given buffer is not writable, and PyTorch does not "
+    "support non-writable tensors.",
     "torch.tensor([numpy.ones(2)])": "Creating a tensor from a list of numpy.ndarrays is extremely slow.",
     "m[[[0, 1], [1, 2]]]": "Using a non-tuple sequence for multidimensional indexing is deprecated",
-    "F.conv2d(i, i, padding='same')": "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy",
-    "m.scatter(0, torch.zeros(1, 2, dtype=torch.int64), m, reduce='add')": "The reduce argument of torch.scatter with Tensor src is deprecated",
+    "F.conv2d(i, i, padding='same')": "Using padding='same' with even kernel lengths and odd dilation may require a "
+    "zero-padded copy",
+    "m.scatter(0, torch.zeros(1, 2, dtype=torch.int64), m, reduce='add')": "The reduce argument of torch.scatter with "
+    "Tensor src is deprecated",
     "F.gumbel_softmax(x, eps=1e-5)": "`eps` parameter is deprecated and has no effect.",
-    "F.mse_loss(m, x)": "Using a target size (torch.Size([3])) that is different to the input size (torch.Size([3, 3])).",
-    "F.l1_loss(x, x, size_average=False)": "size_average and reduce args will be deprecated, please use reduction='sum' instead.",
+    "F.mse_loss(m, x)": "Using a target size (torch.Size([3])) that is different to the input size (torch.Size([3, "
+    "3])).",
+    "F.l1_loss(x, x, size_average=False)": "size_average and reduce args will be deprecated, please use "
+    "reduction='sum' instead.",
     "torch.range(0, 3)": "torch.range is deprecated and will be removed in a future release",
     "F.softmax(x)": "Implicit dimension choice for softmax has been deprecated.",
     "torch.ones(2, dtype=torch.complex64).float()": "Casting complex values to real discards the imaginary part",
     "x[u]": "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
 }
-SILENT = ("m.T", "torch.meshgrid(x, x, indexing='ij')", "torch.add(x, 1, out=torch.empty(0))", "m[[0, 1]]", "m[([0, 1], [1, 2])]",
+SILENT = ("m.T", "torch.meshgrid(x, x, indexing='ij')", "torch.add(x, 1, out=torch.empty(0))", "m[[0, 1]]",
+    "m[([0, 1], [1, 2])]",
           "F.mse_loss(x, x)", "F.grid_sample(i, torch.zeros(1, 2, 2, 2), align_corners=False)",
           "m.scatter(0, torch.zeros(1, 2, dtype=torch.int64), 1.0, reduce='add')",
-          "torch.cross(x, x, dim=0)", "torch.linalg.cholesky(m)", "torch.linalg.qr(m)", "F.kl_div(x, x, reduction='batchmean')",
-          "F.dropout2d(torch.ones(1, 3, 3, 3))", "F.dropout1d(torch.ones(3, 3))", "F.dropout3d(torch.ones(1, 3, 3, 3))", "x[u.bool()]",
+          "torch.cross(x, x, dim=0)", "torch.linalg.cholesky(m)", "torch.linalg.qr(m)",
+          "F.kl_div(x, x, reduction='batchmean')", "F.dropout2d(torch.ones(1, 3, 3, 3))",
+          "F.dropout1d(torch.ones(3, 3))", "F.dropout3d(torch.ones(1, 3, 3, 3))", "x[u.bool()]",
           "torch.where(u.bool(), x, x)", "torch.linalg.multi_dot([m, m])")  # fmt: skip
 
 
 def _heard(torch, code):
-    names = {"torch": torch, "F": torch.nn.functional, "x": torch.ones(3), "m": torch.eye(3), "u": torch.tensor([1, 0, 1], dtype=torch.uint8),
+    names = {"torch": torch, "F": torch.nn.functional, "x": torch.ones(3), "m": torch.eye(3),
+        "u": torch.tensor([1, 0, 1], dtype=torch.uint8),
              "i": torch.ones(1, 1, 2, 2), "numpy": numpy}  # fmt: skip
     before = torch.is_warn_always_enabled()
     torch.set_warn_always(True)  # those of once in a process too
@@ -106,7 +121,8 @@ with warnings.catch_warnings(record=True) as seen:
 
 
 def test_a_warning_names_the_users_line(torch):
-    said = _heard(torch, "F.kl_div(x, x)\n") + _heard(torch, "m[[[0, 1], [1, 2]]]") + _heard(torch, "torch.ones(1).std()")
+    said = (
+        _heard(torch, "F.kl_div(x, x)\n") + _heard(torch, "m[[[0, 1], [1, 2]]]") + _heard(torch, "torch.ones(1).std()"))
     assert {w.filename for w in said} == {"<string>"}
 
 
@@ -147,7 +163,8 @@ def test_numbers_before_the_tensors_that_they_multiply(torch):
         assert x.sub(2, y).tolist() == [-5.0, -5.0]
         assert torch.addcmul(x, 2, y, y).tolist() == [19.0, 19.0] and x.addcdiv(2, y, y).tolist() == [3.0, 3.0]
         for name, me, a, b in (
-            ("addmm", m, m, m), ("addbmm", m, batch, batch), ("baddbmm", batch, batch, batch), ("addmv", y, m, y), ("addr", m, y, y),
+            ("addmm", m, m, m), ("addbmm", m, batch, batch), ("baddbmm", batch, batch, batch), ("addmv", y, m, y),
+            ("addr", m, y, y),
         ):  # fmt: skip
             f = getattr(torch, name)
             both, first = f(me, a, b, beta=2, alpha=3).tolist(), f(me, a, b, beta=2).tolist()
@@ -166,7 +183,8 @@ def test_the_old_order_of_arguments_is_deprecated():
     import wengert
     from wengert.arrays import errors
 
-    text = "This overload of sub_ is deprecated:\n\tsub_(Number alpha, Tensor other)\nConsider using one of the following signatures instead:"
+    text = ("This overload of sub_ is deprecated:\n\tsub_(Number alpha, Tensor other)\nConsider using one of the "
+        "following signatures instead:")
     x = wengert.ones(2)
     errors._warned.difference_update({w for w in errors._warned if w.startswith(text)})
     with pytest.warns(UserWarning, match="This overload of sub_ is deprecated"):

@@ -20,7 +20,8 @@ def wrap(torch):
         @staticmethod
         def __new__(cls, elem, requires_grad=False):
             made = torch.Tensor._make_wrapper_subclass(
-                cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, requires_grad=requires_grad
+                cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype,
+                requires_grad=requires_grad
             )
             made.elem = elem.detach()
             return made
@@ -88,30 +89,40 @@ def _inplace(a, change):
 FUNCTIONS = {
     "products": lambda torch, a: (a * a, a @ a.t(), a.exp() / a),
     "with plain tensors": lambda torch, a: a * torch.full((3,), 2.0) + torch.ones(4, 1),
-    "reductions": lambda torch, a: (a.sum(0), a.mean(), a.prod(1), a.var(0), a.std(), a.norm(), a.logsumexp(1), a.amax(0)),
-    "with indices": lambda torch, a: (a.max(1)[0], a.sort(0)[0], a.topk(2)[0], a.gather(1, torch.zeros(4, 1, dtype=torch.long)), a.cummax(0)[0]),
+    "reductions": lambda torch, a: (a.sum(0), a.mean(), a.prod(1), a.var(0), a.std(), a.norm(), a.logsumexp(1),
+        a.amax(0)),
+    "with indices": lambda torch, a: (a.max(1)[0], a.sort(0)[0], a.topk(2)[0],
+        a.gather(1, torch.zeros(4, 1, dtype=torch.long)), a.cummax(0)[0]),
     "softmax": lambda torch, a: (a.softmax(1), a.log_softmax(0)),
-    "views": lambda torch, a: (a.view(6, 2), a.t()[1:], a.expand(2, 4, 3), a.diagonal(), a.unfold(0, 2, 1), a.reshape(-1), a.t().reshape(-1)),
+    "views": lambda torch, a: (a.view(6, 2), a.t()[1:], a.expand(2, 4, 3), a.diagonal(), a.unfold(0, 2, 1),
+        a.reshape(-1), a.t().reshape(-1)),
     "strided": lambda torch, a: a.as_strided((2, 2), (1, 1)),
-    "lists": lambda torch, a: (torch.cat([a, torch.ones(1, 3), a]), torch.stack([a, a], 1), *a.split(2), *a.unbind(1), *a.chunk(2)),
-    "subscripts": lambda torch, a: (a[1], a[:, 1:], a[torch.tensor([0, 3, 0])], a[a > 1.0], a[..., None], a[:, torch.tensor([True, False, True])]),
+    "lists": lambda torch, a: (torch.cat([a, torch.ones(1, 3), a]), torch.stack([a, a], 1), *a.split(2), *a.unbind(1),
+        *a.chunk(2)),
+    "subscripts": lambda torch, a: (a[1], a[:, 1:], a[torch.tensor([0, 3, 0])], a[a > 1.0], a[..., None],
+        a[:, torch.tensor([True, False, True])]),
     "where": lambda torch, a: (torch.where(a > 1, a, -a), a.clamp(0.5, 1.0), a.masked_fill(a > 1, 0.0)),
     "in place": lambda torch, a: (_inplace(a, lambda b: b.mul_(2)), _inplace(a, lambda b: b.sin_())),
-    "in place through views": lambda torch, a: (_inplace(a, lambda b: b[:2].mul_(3)), _inplace(a, lambda b: b.t()[1].sin_())),
+    "in place through views": lambda torch, a: (_inplace(a, lambda b: b[:2].mul_(3)),
+        _inplace(a, lambda b: b.t()[1].sin_())),
     "written subscripts": lambda torch, a: (
         _inplace(a, lambda b: b.__setitem__(1, 5.0)), _inplace(a, lambda b: b.__setitem__((slice(None), 0), b[:, 1]))),
     "types": lambda torch, a: (a.double() * 2, a * torch.ones(3, dtype=torch.float64)),
     "einsum": lambda torch, a: torch.einsum("ij,kj->ik", a, a),
-    "linear algebra": lambda torch, a: (torch.linalg.inv(a[:3] @ a[:3].t() + torch.eye(3)), torch.linalg.det(a[:3] + 3 * torch.eye(3))),
+    "linear algebra": lambda torch, a: (torch.linalg.inv(a[:3] @ a[:3].t() + torch.eye(3)),
+        torch.linalg.det(a[:3] + 3 * torch.eye(3))),
     "linear": lambda torch, a: _module(torch, lambda nn: nn.Linear(3, 2))(a),
     "layer norm": lambda torch, a: _module(torch, lambda nn: nn.LayerNorm(3))(a) ** 3,
     "batch norm": lambda torch, a: _module(torch, lambda nn: nn.BatchNorm1d(3))(a) ** 3,
     "batch norm, fixed": lambda torch, a: _module(torch, lambda nn: nn.BatchNorm1d(3).eval())(a) ** 3,
     "group norm": lambda torch, a: _module(torch, lambda nn: nn.GroupNorm(1, 3))(a) ** 3,
     "convolution": lambda torch, a: _module(torch, lambda nn: nn.Conv2d(1, 2, 2))(a.view(1, 1, 4, 3)),
-    "pooling": lambda torch, a: (torch.nn.functional.max_pool2d(a.view(1, 1, 4, 3), 2), torch.nn.functional.avg_pool2d(a.view(1, 1, 4, 3), 2)),
-    "activations": lambda torch, a: tuple(getattr(torch.nn.functional, n)(a - 1) for n in ("relu", "gelu", "silu", "elu", "softplus", "leaky_relu")),
-    "losses": lambda torch, a: (torch.nn.functional.cross_entropy(a, torch.tensor([0, 2, 1, 1])), torch.nn.functional.mse_loss(a, torch.zeros(4, 3)),
+    "pooling": lambda torch, a: (torch.nn.functional.max_pool2d(a.view(1, 1, 4, 3), 2),
+        torch.nn.functional.avg_pool2d(a.view(1, 1, 4, 3), 2)),
+    "activations": lambda torch,
+    a: tuple(getattr(torch.nn.functional, n)(a - 1) for n in ("relu", "gelu", "silu", "elu", "softplus", "leaky_relu")),
+    "losses": lambda torch, a: (torch.nn.functional.cross_entropy(a, torch.tensor([0, 2, 1, 1])),
+        torch.nn.functional.mse_loss(a, torch.zeros(4, 3)),
                                 torch.nn.functional.binary_cross_entropy_with_logits(a, torch.ones(4, 3))),
     "attention": lambda torch, a: torch.nn.functional.scaled_dot_product_attention(*[a.view(1, 1, 4, 3)] * 3),
     "embedding": lambda torch, a: torch.nn.functional.embedding(torch.tensor([0, 1, 1]), a),
@@ -137,7 +148,8 @@ def test_values_and_gradients(torch, wrap, name):
     agree(torch, a.grad, x.grad)
 
 
-TWICE = ["products", "reductions", "softmax", "views", "subscripts", "in place", "in place through views", "linear", "layer norm", "convolution",
+TWICE = ["products", "reductions", "softmax", "views", "subscripts", "in place", "in place through views", "linear",
+    "layer norm", "convolution",
          "activations", "losses"]  # fmt: skip
 
 
@@ -151,7 +163,8 @@ def test_second_derivatives(torch, wrap, name):
     agree(torch, answers[1], answers[0])
 
 
-FORWARD = ["products", "with plain tensors", "reductions", "softmax", "views", "lists", "in place", "types", "linear", "activations", "einsum"]
+FORWARD = ["products", "with plain tensors", "reductions", "softmax", "views", "lists", "in place", "types", "linear",
+    "activations", "einsum"]
 
 
 @pytest.mark.parametrize("tangent", ["plain", "wrapped"])
@@ -186,8 +199,10 @@ TRANSFORMS = {
     "vmap": lambda torch, a: torch.vmap(lambda x: x.sin() * x)(a),
     "vmap of grad": lambda torch, a: torch.vmap(torch.func.grad(lambda x: x.relu() * x * x))(a),
     "jacobian": lambda torch, a: torch.autograd.functional.jacobian(lambda x: x.sin() * x, a),
-    "jacobian at once": lambda torch, a: torch.autograd.functional.jacobian(lambda x: x.relu() * x.cos(), a, vectorize=True),
-    "jacobian forward": lambda torch, a: torch.autograd.functional.jacobian(lambda x: x.relu() * x, a, vectorize=True, strategy="forward-mode"),
+    "jacobian at once": lambda torch, a: torch.autograd.functional.jacobian(lambda x: x.relu() * x.cos(), a,
+        vectorize=True),
+    "jacobian forward": lambda torch, a: torch.autograd.functional.jacobian(lambda x: x.relu() * x, a, vectorize=True,
+        strategy="forward-mode"),
     "two inputs forward": lambda torch, a: torch.autograd.functional.jacobian(
         lambda x, y: x.cos() @ y.sin(), (a, a), vectorize=True, strategy="forward-mode"),
     "Hessian": lambda torch, a: torch.autograd.functional.hessian(lambda x: (x.relu() ** 3).sum(), a),
@@ -214,7 +229,8 @@ def test_a_batch_of_vectors(torch, wrap, wrapped):
     agree(torch, g, torch.diag(2 * numbers(torch, 3)))
 
 
-@pytest.mark.parametrize("options", [{}, {"fast_mode": True}, {"check_forward_ad": True}, {"check_batched_grad": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"fast_mode": True}, {"check_forward_ad": True}, {"check_batched_grad": True}],
+    ids=str)
 def test_gradcheck(torch, wrap, options):
     a = wrap(numbers(torch, 3).double(), requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: (x * x).sin(), a, **options)
@@ -240,7 +256,7 @@ def test_gradgradcheck(torch, wrap):
     assert torch.autograd.gradgradcheck(lambda x: (x * x).sin(), wrap(numbers(torch, 3).double(), requires_grad=True))
 
 
-# -- gradients come to rest -----------------------------------------------------------------------------------------------
+# -- gradients come to rest --------------------------------------------------------------------------------------------
 
 
 def test_gradients_add_up(torch, wrap):
@@ -336,11 +352,13 @@ def test_zeros_for_what_was_not_used(torch, wrap):
 
 def test_what_nodes_show(torch, wrap):
     a = wrap(numbers(torch, 3), requires_grad=True)
-    agree(torch, (a.exp().grad_fn._saved_result, (a * a).grad_fn._saved_self), (numbers(torch, 3).exp(), numbers(torch, 3)))
+    agree(torch, (a.exp().grad_fn._saved_result, (a * a).grad_fn._saved_self),
+        (numbers(torch, 3).exp(), numbers(torch, 3)))
 
 
 def test_anomaly_mode_asks_the_class(torch, wrap):
-    with torch.autograd.set_detect_anomaly(True), pytest.warns(UserWarning), pytest.raises(RuntimeError, match="SqrtBackward0.*returned nan"):
+    with torch.autograd.set_detect_anomaly(True), pytest.warns(UserWarning), pytest.raises(RuntimeError,
+            match="SqrtBackward0.*returned nan"):
         (wrap(torch.tensor([0.0, -1.0]), requires_grad=True).sqrt() * 0).sum().backward()
 
 
@@ -353,7 +371,7 @@ def test_an_overwritten_value_is_noticed(torch, wrap):
         y.backward()
 
 
-# -- what is no operator ---------------------------------------------------------------------------------------------------
+# -- what is no operator -----------------------------------------------------------------------------------------------
 
 
 def test_numbers_are_not_there(torch, wrap):
@@ -372,13 +390,15 @@ def test_geometry(torch, wrap):
 
 
 def test_one_number(torch, wrap):
-    assert wrap(torch.tensor([2.5])).item() == 2.5 and float(wrap(torch.tensor(2.5))) == 2.5 and bool(wrap(torch.tensor(1)))
+    assert (wrap(torch.tensor([2.5])).item() == 2.5 and float(wrap(torch.tensor(2.5))) == 2.5
+        and bool(wrap(torch.tensor(1))))
     assert [1, 2, 3][wrap(torch.tensor(2))] == 3
 
 
 def test_comparison(torch, wrap):
     a, b = wrap(numbers(torch, 3)), wrap(numbers(torch, 3) + 1)
-    assert torch.equal(a, a.clone()) and not torch.equal(a, b) and torch.allclose(a, a.clone()) and not torch.allclose(a, b)
+    assert (torch.equal(a, a.clone()) and not torch.equal(a, b) and torch.allclose(a, a.clone())
+        and not torch.allclose(a, b))
     torch.testing.assert_close(a, a.clone())
     with pytest.raises(AssertionError):
         torch.testing.assert_close(a, b)
@@ -387,8 +407,8 @@ def test_comparison(torch, wrap):
 def test_factories(torch, wrap):
     a = wrap(numbers(torch, 2))
     for made, value in (
-        (torch.zeros_like(a), 0.0), (torch.ones_like(a), 1.0), (torch.full_like(a, 3.0), 3.0), (a.new_zeros(2), 0.0), (a.new_ones((2,)), 1.0),
-        (a.new_full((2,), 7.0), 7.0), (a.clone().fill_(2.0), 2.0), (a.clone().zero_(), 0.0),
+        (torch.zeros_like(a), 0.0), (torch.ones_like(a), 1.0), (torch.full_like(a, 3.0), 3.0), (a.new_zeros(2), 0.0),
+        (a.new_ones((2,)), 1.0), (a.new_full((2,), 7.0), 7.0), (a.clone().fill_(2.0), 2.0), (a.clone().zero_(), 0.0),
     ):  # fmt: skip
         assert type(made) is wrap
         agree(torch, made, torch.full((2,), value))
@@ -425,7 +445,8 @@ def test_deep_copies(torch, wrap):
     agree(torch, b, numbers(torch, 2))
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"])
+@pytest.mark.parametrize("name",
+    ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"])
 def test_optimizers(torch, wrap, name):
     options = {"SGD": {"momentum": 0.9, "nesterov": True}}.get(name, {})
     make, leaves = getattr(torch.optim, name), []
@@ -479,7 +500,8 @@ def test_optimizers_of_whole_matrices(torch, wrap, name):
 
 
 LOSSES = {
-    "binary cross-entropy": lambda F, torch, x, like: F.binary_cross_entropy(x.sigmoid(), like(torch.tensor([[0.2, 0.7, 0.9]] * 3))),
+    "binary cross-entropy": lambda F, torch, x, like: F.binary_cross_entropy(x.sigmoid(),
+        like(torch.tensor([[0.2, 0.7, 0.9]] * 3))),
     "with logits": lambda F, torch, x, like: F.binary_cross_entropy_with_logits(
         x, like(torch.tensor([[0.2, 0.7, 0.9]] * 3)), pos_weight=like(torch.ones(3))),
     "soft margin": lambda F, torch, x, like: F.soft_margin_loss(x, like(torch.ones(3, 3))),

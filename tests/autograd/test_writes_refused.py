@@ -13,7 +13,8 @@ def test_a_leaf_before_the_key(torch):
     for key, value in (([[0, 0]], x), ([5], 1), (torch.tensor([0, 9]), torch.ones(3))):
         with pytest.raises(RuntimeError, match=LEAF):
             x[key] = value
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(RuntimeError,
+            match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
         x[:2][[7]] = 1
     with pytest.raises(IndexError, match="index 5 is out of bounds"):
         x[5] = 1
@@ -30,11 +31,13 @@ def test_the_shape_before_the_type(torch):
 
 def test_limits_name_types_as_c_does(torch):
     for x, limit, names in (
-        (torch.ones(2, dtype=torch.bool), 1, ("Long", "bool")), (torch.ones(2, dtype=torch.int64), 1.5, ("Float", "long int")),
+        (torch.ones(2, dtype=torch.bool), 1, ("Long", "bool")),
+        (torch.ones(2, dtype=torch.int64), 1.5, ("Float", "long int")),
         (torch.ones(2, dtype=torch.int32), 1.5, ("Float", "int")),
     ):  # fmt: skip
         for name in ("clamp_", "clamp_min_", "clamp_max_"):
-            with pytest.raises(RuntimeError, match=f"result type {names[0]} can't be cast to the desired output type {names[1]}$"):
+            with pytest.raises(RuntimeError,
+                    match=f"result type {names[0]} can't be cast to the desired output type {names[1]}$"):
                 getattr(x, name)(limit)
 
 
@@ -131,17 +134,20 @@ def test_the_history_of_an_argument_before_its_numbers(torch):
     with torch.no_grad():
         part.mul_(2)
     for run in (lambda: part.round(), lambda: part @ torch.ones(3, 3, dtype=torch.complex64)):
-        with pytest.raises(RuntimeError, match="Output 3 of Split is a view and its base or another view of its base has been"):
+        with pytest.raises(RuntimeError,
+                match="Output 3 of Split is a view and its base or another view of its base has been"):
             run()
 
 
 def test_too_many_places(torch):
     x, at = torch.ones(2), torch.tensor([0])
-    for call in (lambda: x.index_put_((at, at), torch.tensor(1.0)), lambda: torch.index_put(x, (at, at), torch.tensor(1, dtype=torch.int64))):
+    for call in (lambda: x.index_put_((at, at), torch.tensor(1.0)),
+            lambda: torch.index_put(x, (at, at), torch.tensor(1, dtype=torch.int64))):
         with pytest.raises(IndexError, match=r"too many indices for tensor of dimension 1 \(got 2\)"):
             call()
     one = torch.tensor(1.0)
-    for key, message in ((0, "invalid index of a 0-dim tensor"), (torch.tensor(0), "too many indices for tensor of dimension 0")):
+    for key, message in ((0, "invalid index of a 0-dim tensor"),
+            (torch.tensor(0), "too many indices for tensor of dimension 0")):
         with pytest.raises(IndexError, match=message):
             one[key]
 
@@ -179,24 +185,28 @@ def test_absolute_values_in_place(torch):
     with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
         torch.ones(2, dtype=torch.complex64).abs_()
     for kind in (torch.bool, torch.int64):
-        with pytest.raises(RuntimeError, match="linalg.vector_norm: Expected a floating point or complex tensor as input. Got"):
+        with pytest.raises(RuntimeError,
+                match="linalg.vector_norm: Expected a floating point or complex tensor as input. Got"):
             torch.ones(2, 2, dtype=kind).renorm(2, 0, 1.0)
 
 
 def test_out_with_a_gradient_before_all_else(torch):
     x = torch.ones(4, 3, dtype=torch.complex64, requires_grad=True)
     for run in (lambda: torch.clamp(x, 0, 1, out=x), lambda: torch.matmul(x, x, out=x)):
-        with pytest.raises(RuntimeError, match="functions with out=... arguments don't support automatic differentiation"):
+        with pytest.raises(RuntimeError,
+                match="functions with out=... arguments don't support automatic differentiation"):
             run()
 
 
 def test_types_of_another_size(torch):
     x = torch.ones(4, 4)
     for seen, message in (
-        (x[:, :3].t()[:, :1].t(), r"self.size\(-1\) must be divisible by 2"), (x[:, 1:3], r"self.storage_offset\(\) must be divisible by 2"),
-        (x.t(), r"self.stride\(-1\) must be 1"), (torch.ones(3, 3)[:, :2], r"self.stride\(0\) must be divisible by 2"),
+        (x[:, :3].t()[:, :1].t(), r"self.size\(-1\) must be divisible by 2"),
+        (x[:, 1:3], r"self.storage_offset\(\) must be divisible by 2"), (x.t(), r"self.stride\(-1\) must be 1"),
+        (torch.ones(3, 3)[:, :2], r"self.stride\(0\) must be divisible by 2"),
     ):  # fmt: skip
-        with pytest.raises(RuntimeError, match=f"{message} to view Float as Double" if "must be 1" not in message else message):
+        with pytest.raises(RuntimeError,
+                match=f"{message} to view Float as Double" if "must be 1" not in message else message):
             seen.view(torch.float64)
 
 
@@ -212,12 +222,14 @@ def test_a_view_whose_base_has_moved(torch):
 def test_a_key_of_true_and_what_is_expanded(torch):
     x = torch.zeros(3, requires_grad=True).clone()
     x[True] = torch.ones(3, requires_grad=True) * 2
-    assert x.grad_fn.name() == "torch::autograd::CopySlices" and x.grad_fn.next_functions[1][0].name() == "ExpandBackward0"
+    assert (x.grad_fn.name() == "torch::autograd::CopySlices"
+        and x.grad_fn.next_functions[1][0].name() == "ExpandBackward0")
     y = torch.zeros(2, 3)
     y[True] = torch.ones(1, 1, 3)
     y[:, 0] = torch.full((1, 2), 4.0)
     assert y.tolist() == [[4, 1, 1], [4, 1, 1]]
-    with pytest.raises(RuntimeError, match=r"must match the existing size \(2\) at non-singleton dimension 2.  Target sizes: \[1, 2, 3\]"):
+    with pytest.raises(RuntimeError,
+            match=r"must match the existing size \(2\) at non-singleton dimension 2.  Target sizes: \[1, 2, 3\]"):
         y[True] = torch.ones(1, 2)
 
 
@@ -246,5 +258,6 @@ def test_the_history_of_what_is_written_first(torch):
     x = torch.ones(3, 4, requires_grad=True).clone()
     row = x.unbind()[1]
     x.mul_(2)
-    with pytest.raises(RuntimeError, match="Output 1 of Unbind is a view and its base or another view of its base has been"):
+    with pytest.raises(RuntimeError,
+            match="Output 1 of Unbind is a view and its base or another view of its base has been"):
         torch.ones(2, 3).mul_(row)

@@ -16,7 +16,8 @@ def run(tmp_path):
     def run(source):
         path = tmp_path / "program.py"
         path.write_text(textwrap.dedent(source))
-        done = subprocess.run([sys.executable, "-m", "wengert", "run", path], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([sys.executable, "-m", "wengert", "run", path], capture_output=True, text=True,
+            timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -25,7 +26,8 @@ def run(tmp_path):
 
 def test_nothing_is_available():
     d = torch.distributed
-    assert not any(f() for f in (d.is_available, d.is_initialized, d.is_nccl_available, d.is_gloo_available, d.is_mpi_available))
+    assert not any(
+        f() for f in (d.is_available, d.is_initialized, d.is_nccl_available, d.is_gloo_available, d.is_mpi_available))
     assert not d.is_torchelastic_launched() and not d.is_backend_available("gloo") and not d.rpc.is_available()
     assert not hasattr(d, "nonsense") and not hasattr(d.rpc, "api")
 
@@ -37,7 +39,8 @@ def test_nothing_is_of_their_kind():
     kind = d.tensor.DTensor
     assert not isinstance(torch.ones(1), (kind, d.ProcessGroup)) and not issubclass(torch.Tensor, kind)
     assert Union[torch.Tensor, kind] is not None and (kind | None) is not None  # noqa: UP007
-    for refused in (lambda: d.init_process_group("gloo"), lambda: d.get_rank(), lambda: kind(), lambda: d.fsdp.fully_shard(torch.nn.Linear(1, 1))):
+    for refused in (lambda: d.init_process_group("gloo"), lambda: d.get_rank(), lambda: kind(),
+            lambda: d.fsdp.fully_shard(torch.nn.Linear(1, 1))):
         with pytest.raises(RuntimeError, match="processes are not joined to groups"):
             refused()
 

@@ -1,4 +1,6 @@
-"""The headers of PyTorch's own test files: every name can be imported, and one with nothing behind it says so on use."""
+"""The headers of PyTorch's own test files: every name can be imported, and one with nothing behind
+it says so on use.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ for line in re.sub(r"\n  ", " ", Path(__file__).with_name("headers.txt").read_te
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a file, under that name, with ``import torch`` giving wengert; what it printed and what it complained about."""
+    """Run a file, under that name, with ``import torch`` giving wengert; what it printed and what
+    it complained about.
+    """
 
     def run(name, source):
         path = tmp_path / name
         path.write_text(source)
-        done = subprocess.run([sys.executable, "-m", "wengert", "run", str(path)], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([sys.executable, "-m", "wengert", "run", str(path)], capture_output=True, text=True,
+            timeout=300)
         return done.stdout.split("\n")[:-1], done.stderr
 
     return run
@@ -63,10 +68,12 @@ def test_names_with_nothing_behind_them_say_so(run, name):
 
 @pytest.mark.parametrize("name", ["test_something.py", "program.py"])
 def test_nobody_is_asked_who_imports(run, name):
-    header = "".join(f"import {module}\n" for module in HEADERS) + "from torch._C import ScriptObject\nfrom torch.hub import load\n"
+    header = ("".join(f"import {module}\n" for module in HEADERS) + "from torch._C import ScriptObject\nfrom torch.hub "
+        "import load\n")
     refused = "".join(f"try:\n    {line}\nexcept ImportError as error:\n    print('no')\n" for line in REFUSED)
     out, err = run(name, header + refused + "print('all')")
     assert out == ["no"] * len(REFUSED) + ["all"], err
 
 
-REFUSED = ["from torch._C import _nothing", "from torch._ops import nothing", "import torch.nothing", "import torch.utils.tensorboard"]
+REFUSED = ["from torch._C import _nothing", "from torch._ops import nothing", "import torch.nothing",
+    "import torch.utils.tensorboard"]

@@ -108,13 +108,15 @@ def test_an_alias_made_by_hand(tmp_path, write, when):
         print(torch.__name__, torch.__version__)
     """
     done = call(PYTHON, write("program.py", program), when, cwd=tmp_path)
-    assert done.stdout.splitlines() == ["[6.0, 6.0] torch.Size([1])", "torch 2.13.0+wengert"] and not done.stderr, done.stderr
+    assert done.stdout.splitlines() == ["[6.0, 6.0] torch.Size([1])",
+        "torch 2.13.0+wengert"] and not done.stderr, done.stderr
 
 
 def test_the_real_torch_is_left_alone(tmp_path, write):
     write("torch/__init__.py", "name = 'real'")
     write("torch/nn.py", "name = 'real.nn'")
-    program = "import wengert, torch, torch.nn; print(torch.name, torch.nn.name, wengert.nn is torch.nn, wengert.__name__)"
+    program = ("import wengert, torch, torch.nn; print(torch.name, torch.nn.name, wengert.nn is torch.nn, "
+        "wengert.__name__)")
     assert outcome(call(PYTHON, write("program.py", program), cwd=tmp_path)) == (0, "real real.nn False wengert\n", "")
 
 
@@ -300,7 +302,8 @@ ENDINGS = {
     "hook": "import sys\nsys.excepthook = lambda k, v, t: print(k, v, t.tb_frame.f_code.co_name, t.tb_lineno)\n1 / 0",
     "exit handler": "import atexit, sys\natexit.register(lambda: print(sys.modules['__main__'].x))\nx = 5\n1 / 0",
     "last": "import atexit, sys\natexit.register(lambda: print(sys.last_type, sys.last_traceback.tb_lineno))\n1 / 0",
-    "thread": ("import threading, time\ndef late():\n    time.sleep(0.1)\n    print(value)\nthreading.Thread(target=late).start()\nvalue = 7"),
+    "thread": ("import threading, time\ndef late():\n    time.sleep(0.1)\n    "
+        "print(value)\nthreading.Thread(target=late).start()\nvalue = 7"),
     "os exit": "import os; os._exit(9)",
     "abort": "import os; os.abort()",
 }
@@ -336,7 +339,8 @@ def test_a_broken_excepthook_does_not_hide_the_error(write):
 def test_ctrl_c(write):
     path = write("program.py", "import time\nprint('ready', flush=True)\ntime.sleep(30)\n")
     listening = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731  (a job in the background ignores it)
-    process = subprocess.Popen([*WENGERT, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listening)
+    process = subprocess.Popen([*WENGERT, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=listening)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
@@ -554,7 +558,8 @@ def test_classes_and_functions_say_that_they_are_pytorchs(run):
         print(wrong)
     """
     assert run(program) == (
-        "torch.nn.modules.linear.Linear torch.nn.modules.activation.MultiheadAttention torch.optim.adam.Adam torch.optim.lr_scheduler.StepLR "
-        "torch.distributions.normal.Normal torch.Size torch.device torch.dtype torch.autograd.grad_mode.no_grad torch._C.Generator "
-        "torch.nn.parameter.Parameter torch.utils.data.dataloader.DataLoader torch.return_types.max torch.autograd.function.Function\n[]"
+        "torch.nn.modules.linear.Linear torch.nn.modules.activation.MultiheadAttention torch.optim.adam.Adam "
+        "torch.optim.lr_scheduler.StepLR torch.distributions.normal.Normal torch.Size torch.device torch.dtype "
+        "torch.autograd.grad_mode.no_grad torch._C.Generator torch.nn.parameter.Parameter "
+        "torch.utils.data.dataloader.DataLoader torch.return_types.max torch.autograd.function.Function\n[]"
     )

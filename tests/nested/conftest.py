@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-# What PyTorch 2.13 has no gradient for, has a wrong one of, or does not run at all; the same on dense parts is what is right.
+# What PyTorch 2.13 has no gradient for, has a wrong one of, or does not run at all; the same on dense parts is what is
+# right.
 NOT_ON_PYTORCH = {
     "test_gradcheck": ["softmax"],
     "test_operators_of_both_layouts": ["threshold-strided"],
@@ -21,7 +22,8 @@ NOT_ON_PYTORCH = {
 
 
 def pytest_collection_modifyitems(items):
-    names = {f"{name}[{'-'.join(filter(None, ('torch', case)))}]" for name, cases in NOT_ON_PYTORCH.items() for case in cases}
+    names = {f"{name}[{'-'.join(filter(None, ('torch', case)))}]" for name, cases in NOT_ON_PYTORCH.items()
+        for case in cases}
     for item in items:
         if item.name in names:
             item.add_marker(pytest.mark.xfail(reason="PyTorch does not do this, or does it wrong", strict=True))

@@ -10,7 +10,8 @@ import pytest
 
 
 def loaded(torch, x, **options):
-    importlib.import_module("torch._dynamo") if torch.__name__ == "torch" else None  # which PyTorch wants to read jagged tensors
+    # which PyTorch wants to read jagged tensors
+    importlib.import_module("torch._dynamo") if torch.__name__ == "torch" else None
     buffer = io.BytesIO()
     torch.save(x, buffer)
     buffer.seek(0)
@@ -25,7 +26,8 @@ def parts(torch):
 @pytest.mark.parametrize("wants", [False, True])
 def test_saved_and_loaded(torch, layout, wants):
     t = torch.nested.nested_tensor(parts(torch), layout=getattr(torch, layout), requires_grad=wants)
-    for found in (loaded(torch, t), loaded(torch, {"a": [t]}, weights_only=False)["a"][0], pickle.loads(pickle.dumps(t))):
+    for found in (loaded(torch, t), loaded(torch, {"a": [t]}, weights_only=False)["a"][0],
+            pickle.loads(pickle.dumps(t))):
         assert found.is_nested and found.layout is t.layout and found.requires_grad is wants and type(found) is type(t)
         torch.testing.assert_close([p.detach() for p in found.unbind()], parts(torch))
 
@@ -57,7 +59,8 @@ def test_no_tangents(torch):
             forward.make_dual(t, t.clone())
         rows = [forward.make_dual(p, torch.ones_like(p)) for p in parts(torch)]
         for layout in (torch.strided, torch.jagged):
-            with pytest.raises(NotImplementedError, match="Trying to use forward AD with _nested_.* that does not support it"):
+            with pytest.raises(NotImplementedError,
+                    match="Trying to use forward AD with _nested_.* that does not support it"):
                 torch.nested.as_nested_tensor(rows, layout=layout)
         values = forward.make_dual(torch.arange(6.0), torch.ones(6))
         with pytest.raises(NotImplementedError, match="Trying to use forward AD with _nested_view_from_jagged"):

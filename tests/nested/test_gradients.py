@@ -62,23 +62,27 @@ def test_gradcheck(torch, name):
     parts = [torch.randn(n, 2, dtype=torch.float64, requires_grad=True) for n in (2, 3)]
     w = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
     f = {
-        "padded": lambda t, w: t.to_padded_tensor(0.0), "sum": lambda t, w: (t * t).sum(1), "softmax": lambda t, w: t.softmax(1).values(),
-        "unbind": lambda t, w: (t * 2).unbind()[1], "linear": lambda t, w: torch.nn.functional.linear(t, w).to_padded_tensor(0.0),
+        "padded": lambda t, w: t.to_padded_tensor(0.0), "sum": lambda t, w: (t * t).sum(1),
+        "softmax": lambda t, w: t.softmax(1).values(), "unbind": lambda t, w: (t * 2).unbind()[1],
+        "linear": lambda t, w: torch.nn.functional.linear(t, w).to_padded_tensor(0.0),
         "strided": lambda t, w: torch.softmax(t @ t.transpose(1, 2), -1).unbind()[1],
     }[name]  # fmt: skip
     if torch.__name__ == "torch" and name == "sum":
         pytest.skip("PyTorch has no gradient of this")
     layout = torch.strided if name == "strided" else torch.jagged
-    assert torch.autograd.gradcheck(lambda w, *rows: f(torch.nested.as_nested_tensor(list(rows), layout=layout), w), (w, *parts))
+    assert torch.autograd.gradcheck(lambda w, *rows: f(torch.nested.as_nested_tensor(list(rows), layout=layout), w),
+        (w, *parts))
 
 
 def test_mismatched_vectors_of_parts_apart(torch):
     y = leaf(torch, torch.strided) * 2
     other = leaf(torch, torch.strided, (3, 2)).detach()
-    text = r"grad_output\[0\] has a shape of tensor\(\[\[3, 2\],\s+\[2, 2\]\]\) and output\[0\] has a shape of tensor\(\[\[2, 2\],\s"
+    text = (r"grad_output\[0\] has a shape of tensor\(\[\[3, 2\],\s+\[2, 2\]\]\) and output\[0\] has a shape of "
+        r"tensor\(\[\[2, 2\],\s")
     with pytest.raises(RuntimeError, match=text):
         y.backward(other)
-    with pytest.raises(RuntimeError, match="Expected both self and other to be nested tensors. Self is nested. While Other is not nested"):
+    with pytest.raises(RuntimeError,
+            match="Expected both self and other to be nested tensors. Self is nested. While Other is not nested"):
         y.backward(torch.ones(2, 2))
     with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
         y.backward()
@@ -88,10 +92,12 @@ def test_mismatched_vectors_of_jagged_tensors(torch):
     y = leaf(torch, torch.jagged) * 2
     n = y.shape[1]
     other = leaf(torch, torch.jagged).detach()
-    text = rf"grad_output\[0\] has a shape of torch.Size\(\[2, j\d+, 2\]\) and output\[0\] has a shape of torch.Size\(\[2, {n}, 2\]\)"
+    text = (r"grad_output\[0\] has a shape of torch.Size\(\[2, j\d+, 2\]\) and output\[0\] has a shape of "
+        rf"torch.Size\(\[2, {n}, 2\]\)")
     with pytest.raises(RuntimeError, match=text):
         torch.autograd.grad(y, y, other)
-    with pytest.raises(RuntimeError, match=rf"has a shape of torch.Size\(\[2, 3\]\) and output\[0\] has a shape of torch.Size\(\[2, {n}, 2\]\)"):
+    with pytest.raises(RuntimeError,
+            match=rf"has a shape of torch.Size\(\[2, 3\]\) and output\[0\] has a shape of torch.Size\(\[2, {n}, 2\]\)"):
         y.backward(torch.ones(2, 3))
     with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
         y.backward()
@@ -120,7 +126,8 @@ def test_views_are_taken_again_of_other_bases(torch, name, original):
     again = offsets.clone()
     nested = view(values, offsets).detach().clone()
     base, take = {
-        "nested": (values, lambda v: view(v, offsets)), "values": (nested, lambda t: torch.ops.aten._nested_get_values.default(t)),
+        "nested": (values, lambda v: view(v, offsets)),
+        "values": (nested, lambda t: torch.ops.aten._nested_get_values.default(t)),
         "through nested": (nested, lambda t: view(t.values(), again).values()),
         "through values": (values, lambda v: view(view(v, offsets).values(), again)),
     }[name]  # fmt: skip
@@ -169,7 +176,8 @@ def test_no_grad_and_inference(torch, layout):
 
 def test_modules_learn(torch):
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.LayerNorm(8), torch.nn.GELU(), torch.nn.Dropout(0.0), torch.nn.Linear(8, 1))
+    model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.LayerNorm(8), torch.nn.GELU(), torch.nn.Dropout(0.0),
+        torch.nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     parts = [torch.randn(n, 2) for n in (2, 5, 3)]
     losses = []

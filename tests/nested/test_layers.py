@@ -43,22 +43,26 @@ def test_encoders(torch):
 
 REFUSED = {
     "training is enabled": lambda torch, t: (torch.nn.MultiheadAttention(4, 2, batch_first=True), t, t),
-    "non-self attention was used": lambda torch, t: (torch.nn.MultiheadAttention(4, 2, batch_first=True).eval(), t, t.clone()),
+    "non-self attention was used": lambda torch, t: (torch.nn.MultiheadAttention(4, 2, batch_first=True).eval(), t,
+        t.clone()),
     "batch_first was not True": lambda torch, t: (torch.nn.MultiheadAttention(4, 2).eval(), t, t),
     "self.num_heads is not even": lambda torch, t: (torch.nn.MultiheadAttention(4, 1, batch_first=True).eval(), t, t),
-    "add_zero_attn was enabled": lambda torch, t: (torch.nn.MultiheadAttention(4, 2, batch_first=True, add_zero_attn=True).eval(), t, t),
+    "add_zero_attn was enabled": lambda torch,
+    t: (torch.nn.MultiheadAttention(4, 2, batch_first=True, add_zero_attn=True).eval(), t, t),
 }
 
 
 @pytest.mark.parametrize("why", REFUSED)
 def test_what_is_refused(torch, why):
     layer, a, b = REFUSED[why](torch, example(torch)[1])
-    with torch.no_grad(), pytest.raises(AssertionError, match=f"outside of its fast path. The fast path was not hit because {why}"):
+    with torch.no_grad(), pytest.raises(AssertionError,
+            match=f"outside of its fast path. The fast path was not hit because {why}"):
         layer(a, b, a)
 
 
 def test_training_is_refused(torch):
     t = example(torch)[1]
     layer = torch.nn.MultiheadAttention(4, 2, batch_first=True).eval()
-    with pytest.raises(AssertionError, match="grad is enabled and at least one of query or the input/output projection weights or biases"):
+    with pytest.raises(AssertionError,
+            match="grad is enabled and at least one of query or the input/output projection weights or biases"):
         layer(t, t, t)

@@ -1,4 +1,6 @@
-"""An operator on a nested tensor is the operator on each of its parts: the same numbers, and the same gradients of the parts."""
+"""An operator on a nested tensor is the operator on each of its parts: the same numbers, and the same gradients of the
+parts.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ def parts_of(torch, width=4, dtype=None, sizes=SIZES):
 
 
 def check(torch, parts, nested, dense, layout, more=(), gradients=True):
-    """``nested`` of the nested tensor gives the parts that ``dense`` gives of each, or a tensor with a row for each; gradients agree."""
+    """``nested`` of the nested tensor gives the parts that ``dense`` gives of each, or a tensor with a row for each;
+    gradients agree.
+    """
     t = torch.nested.as_nested_tensor(parts, layout=layout)
     found = nested(t)
     wanted = [dense(p) for p in parts]
@@ -33,43 +37,53 @@ def check(torch, parts, nested, dense, layout, more=(), gradients=True):
 
 # of any shape: pointwise, on the last dimension, on the ragged one; the name, the same on a nested tensor and on a part
 BOTH = {
-    "mul": lambda torch, x: x * 3, "add": lambda torch, x: x + x, "sub": lambda torch, x: x - 1.5, "div": lambda torch, x: x / 3,
-    "neg": lambda torch, x: -x, "abs": lambda torch, x: abs(x), "relu": lambda torch, x: torch.relu(x),
-    "gelu": lambda torch, x: torch.nn.functional.gelu(x), "silu": lambda torch, x: torch.nn.functional.silu(x), "tanh": lambda torch, x: x.tanh(),
+    "mul": lambda torch, x: x * 3, "add": lambda torch, x: x + x, "sub": lambda torch, x: x - 1.5,
+    "div": lambda torch, x: x / 3, "neg": lambda torch, x: -x, "abs": lambda torch, x: abs(x),
+    "relu": lambda torch, x: torch.relu(x), "gelu": lambda torch, x: torch.nn.functional.gelu(x),
+    "silu": lambda torch, x: torch.nn.functional.silu(x), "tanh": lambda torch, x: x.tanh(),
     "sin": lambda torch, x: x.sin(), "cos": lambda torch, x: torch.cos(x), "square": lambda torch, x: x * x,
-    "to": lambda torch, x: x.to(torch.float32), "clone": lambda torch, x: x.clone(), "masked_fill": lambda torch, x: x.masked_fill(x > 0, 2.0),
-    "softmax": lambda torch, x: torch.softmax(x, -1), "detach": lambda torch, x: x.detach() * 2, "gt": lambda torch, x: x > 0,
-    "threshold": lambda torch, x: torch.threshold(x, 0.1, 2.0), "dropout in eval": lambda torch, x: torch.nn.functional.dropout(x, 0.5, False),
-    "ReLU": lambda torch, x: torch.nn.ReLU()(x),
-    "sum keepdim": lambda torch, x: x.sum(-1, keepdim=True), "logical_not": lambda torch, x: x.logical_not(),
+    "to": lambda torch, x: x.to(torch.float32), "clone": lambda torch, x: x.clone(),
+    "masked_fill": lambda torch, x: x.masked_fill(x > 0, 2.0), "softmax": lambda torch, x: torch.softmax(x, -1),
+    "detach": lambda torch, x: x.detach() * 2, "gt": lambda torch, x: x > 0,
+    "threshold": lambda torch, x: torch.threshold(x, 0.1, 2.0),
+    "dropout in eval": lambda torch, x: torch.nn.functional.dropout(x, 0.5, False),
+    "ReLU": lambda torch, x: torch.nn.ReLU()(x), "sum keepdim": lambda torch, x: x.sum(-1, keepdim=True),
+    "logical_not": lambda torch, x: x.logical_not(),
 }  # fmt: skip
 JAGGED = {
-    "exp": lambda torch, x: x.exp(), "log1p": lambda torch, x: x.abs().log1p(), "sigmoid": lambda torch, x: x.sigmoid(), "pow": lambda torch, x: x**2,
-    "rsub": lambda torch, x: 1 - x, "rdiv": lambda torch, x: 1 / x, "remainder": lambda torch, x: x % 2, "clamp": lambda torch, x: x.clamp(-0.5, 0.5),
-    "maximum": lambda torch, x: torch.maximum(x, 2 * x), "where": lambda torch, x: torch.where(x > 0, x, 0.5), "eq": lambda torch, x: x == x * 1,
-    "lerp": lambda torch, x: torch.lerp(x, x * 2, 0.3), "isnan": lambda torch, x: x.isnan(), "square": lambda torch, x: x.square(),
-    "log_softmax": lambda torch, x: torch.log_softmax(x, -1), "sum": lambda torch, x: x.sum(-1), "mean": lambda torch, x: x.mean(-1),
-    "mean keepdim": lambda torch, x: x.mean(-1, keepdim=True), "amax": lambda torch, x: x.amax(-1), "amin": lambda torch, x: x.amin(-1),
-    "prod": lambda torch, x: x.prod(-1), "max": lambda torch, x: x.max(-1).values, "min": lambda torch, x: x.min(-1).values,
-    "argmax": lambda torch, x: x.argmax(-1), "all": lambda torch, x: (x > -9).all(-1), "any": lambda torch, x: (x > 1).any(-1),
-    "zeros_like": lambda torch, x: torch.zeros_like(x), "ones_like": lambda torch, x: torch.ones_like(x),
-    "full_like": lambda torch, x: torch.full_like(x, 3.0), "cat": lambda torch, x: torch.cat([x, x * 2], -1),
-    "stack": lambda torch, x: torch.stack([x, x * 2], -1), "chunk": lambda torch, x: x.chunk(2, -1)[1], "split": lambda torch, x: x.split(3, -1)[1],
+    "exp": lambda torch, x: x.exp(), "log1p": lambda torch, x: x.abs().log1p(), "sigmoid": lambda torch, x: x.sigmoid(),
+    "pow": lambda torch, x: x**2, "rsub": lambda torch, x: 1 - x, "rdiv": lambda torch, x: 1 / x,
+    "remainder": lambda torch, x: x % 2, "clamp": lambda torch, x: x.clamp(-0.5, 0.5),
+    "maximum": lambda torch, x: torch.maximum(x, 2 * x), "where": lambda torch, x: torch.where(x > 0, x, 0.5),
+    "eq": lambda torch, x: x == x * 1, "lerp": lambda torch, x: torch.lerp(x, x * 2, 0.3),
+    "isnan": lambda torch, x: x.isnan(), "square": lambda torch, x: x.square(),
+    "log_softmax": lambda torch, x: torch.log_softmax(x, -1), "sum": lambda torch, x: x.sum(-1),
+    "mean": lambda torch, x: x.mean(-1), "mean keepdim": lambda torch, x: x.mean(-1, keepdim=True),
+    "amax": lambda torch, x: x.amax(-1), "amin": lambda torch, x: x.amin(-1), "prod": lambda torch, x: x.prod(-1),
+    "max": lambda torch, x: x.max(-1).values, "min": lambda torch, x: x.min(-1).values,
+    "argmax": lambda torch, x: x.argmax(-1), "all": lambda torch, x: (x > -9).all(-1),
+    "any": lambda torch, x: (x > 1).any(-1), "zeros_like": lambda torch, x: torch.zeros_like(x),
+    "ones_like": lambda torch, x: torch.ones_like(x), "full_like": lambda torch, x: torch.full_like(x, 3.0),
+    "cat": lambda torch, x: torch.cat([x, x * 2], -1), "stack": lambda torch, x: torch.stack([x, x * 2], -1),
+    "chunk": lambda torch, x: x.chunk(2, -1)[1], "split": lambda torch, x: x.split(3, -1)[1],
     "split_with_sizes": lambda torch, x: x.split([1, 3], -1)[1], "unsqueeze": lambda torch, x: x.unsqueeze(-1) * 2,
     "squeeze": lambda torch, x: x.unsqueeze(-1).squeeze(-1), "unflatten": lambda torch, x: x.unflatten(-1, [2, 2]) * 2,
     "flatten": lambda torch, x: x.unflatten(-1, [2, 2]).flatten(-2, -1), "slice": lambda torch, x: x[..., 1:3] * 2,
     "expand": lambda torch, x: x.sum(-1, keepdim=True).expand_as(x) * 2, "select": lambda torch, x: x.select(-1, 1) * 2,
-    "transposed": lambda torch, x: x.transpose(-1, -2) * 2, "transposed twice": lambda torch, x: (x.transpose(-1, -2) + 1).transpose(-1, -2),
+    "transposed": lambda torch, x: x.transpose(-1, -2) * 2,
+    "transposed twice": lambda torch, x: (x.transpose(-1, -2) + 1).transpose(-1, -2),
     "transposed sum": lambda torch, x: x.transpose(-1, -2).sum(-2), "frexp": lambda torch, x: torch.frexp(x)[0],
-    "rms_norm": lambda torch, x: torch.nn.functional.rms_norm(x, (4,)), "layer_norm": lambda torch, x: torch.nn.functional.layer_norm(x, (4,)),
-    "index": lambda torch, x: x[..., 0], "ellipsis": lambda torch, x: x[...] * 2,
+    "rms_norm": lambda torch, x: torch.nn.functional.rms_norm(x, (4,)),
+    "layer_norm": lambda torch, x: torch.nn.functional.layer_norm(x, (4,)), "index": lambda torch, x: x[..., 0],
+    "ellipsis": lambda torch, x: x[...] * 2,
 }  # fmt: skip
 
 
 # whose gradients PyTorch does not have (or ends the process): those of wengert are checked
 NO_GRADIENT = {
     ("tanh", "strided"), ("threshold", "strided"), ("sum keepdim", "jagged"), *((n, "jagged") for n in (
-        "maximum", "log_softmax", "sum", "prod", "split", "split_with_sizes", "slice", "expand", "select", "index", "transposed sum")),
+        "maximum", "log_softmax", "sum", "prod", "split", "split_with_sizes", "slice", "expand", "select", "index",
+        "transposed sum")),
 }  # fmt: skip
 
 
@@ -81,7 +95,8 @@ def has_gradient(torch, name, layout):
 @pytest.mark.parametrize("name", BOTH)
 def test_operators_of_both_layouts(torch, name, layout):
     run, asked = BOTH[name], has_gradient(torch, name, layout)
-    check(torch, parts_of(torch), lambda t: run(torch, t), lambda p: run(torch, p), getattr(torch, layout), gradients=asked)
+    check(torch, parts_of(torch), lambda t: run(torch, t), lambda p: run(torch, p), getattr(torch, layout),
+        gradients=asked)
 
 
 @pytest.mark.parametrize("name", JAGGED)
@@ -92,10 +107,12 @@ def test_operators_of_jagged_tensors(torch, name):
 
 # over the ragged dimension: a dense result, a row for each part
 OVER_PARTS = {
-    "sum": lambda torch, x, dim: x.sum(dim), "sum keepdim": lambda torch, x, dim: x.sum(dim, keepdim=True), "mean": lambda torch, x, dim: x.mean(dim),
-    "mean keepdim": lambda torch, x, dim: x.mean(dim, keepdim=True), "amax": lambda torch, x, dim: x.amax(dim),
-    "amin": lambda torch, x, dim: x.amin(dim), "prod": lambda torch, x, dim: x.prod(dim), "max": lambda torch, x, dim: x.max(dim)[0],
-    "argmin": lambda torch, x, dim: x.argmin(dim), "all": lambda torch, x, dim: (x > 0).all(dim), "any": lambda torch, x, dim: (x > 0).any(dim),
+    "sum": lambda torch, x, dim: x.sum(dim), "sum keepdim": lambda torch, x, dim: x.sum(dim, keepdim=True),
+    "mean": lambda torch, x, dim: x.mean(dim), "mean keepdim": lambda torch, x, dim: x.mean(dim, keepdim=True),
+    "amax": lambda torch, x, dim: x.amax(dim), "amin": lambda torch, x, dim: x.amin(dim),
+    "prod": lambda torch, x, dim: x.prod(dim), "max": lambda torch, x, dim: x.max(dim)[0],
+    "argmin": lambda torch, x, dim: x.argmin(dim), "all": lambda torch, x, dim: (x > 0).all(dim),
+    "any": lambda torch, x, dim: (x > 0).any(dim),
 }  # fmt: skip
 
 
@@ -216,29 +233,43 @@ def test_operands_that_do_not_fit(torch):
 
 
 WRONG = {
-    "sum batch": (lambda torch, t: t.sum(0), RuntimeError, "reducing along the batch dimension but not the ragged dimension is not supported"),
-    "sum ragged and inner": (lambda torch, t: t.sum((1, 2)), RuntimeError, "reducing along a ragged and non-batch dimension is not supported"),
+    "sum batch": (lambda torch, t: t.sum(0), RuntimeError,
+        "reducing along the batch dimension but not the ragged dimension is not supported"),
+    "sum ragged and inner": (lambda torch, t: t.sum((1, 2)), RuntimeError,
+        "reducing along a ragged and non-batch dimension is not supported"),
     "softmax batch": (lambda torch, t: t.softmax(0), RuntimeError, "reducing across the batch dimension"),
     "transposed softmax": (lambda torch, t: t.transpose(1, 2).softmax(-1), RuntimeError, "ragged_idx > 1"),
-    "transpose batch": (lambda torch, t: t.transpose(0, 1), ValueError, "Transpose is not supported on the batch dimension for jagged NT"),
-    "permute batch": (lambda torch, t: t.permute(1, 0, 2), ValueError, "Permute is not supported on the batch dimension for jagged NT"),
-    "cat batch": (lambda torch, t: torch.cat([t, t]), RuntimeError, r"cat\(\): not supported for NestedTensor on dim=0"),
-    "cat ragged": (lambda torch, t: torch.cat([t, t], 1), RuntimeError, r"cat\(\): not supported for NestedTensor on ragged dim"),
+    "transpose batch": (lambda torch, t: t.transpose(0, 1), ValueError,
+        "Transpose is not supported on the batch dimension for jagged NT"),
+    "permute batch": (lambda torch, t: t.permute(1, 0, 2), ValueError,
+        "Permute is not supported on the batch dimension for jagged NT"),
+    "cat batch": (lambda torch, t: torch.cat([t, t]), RuntimeError,
+        r"cat\(\): not supported for NestedTensor on dim=0"),
+    "cat ragged": (lambda torch, t: torch.cat([t, t], 1), RuntimeError,
+        r"cat\(\): not supported for NestedTensor on ragged dim"),
     "split batch": (lambda torch, t: t.split(1), RuntimeError, r"split\(\): not supported for NestedTensor on dim=0"),
-    "chunk ragged": (lambda torch, t: t.chunk(2, 1), RuntimeError, r"chunk\(\): not supported for NestedTensor on ragged dim"),
-    "select ragged": (lambda torch, t: t.select(1, 0), RuntimeError, r"select\(\): not supported for NestedTensor on ragged dim"),
+    "chunk ragged": (lambda torch, t: t.chunk(2, 1), RuntimeError,
+        r"chunk\(\): not supported for NestedTensor on ragged dim"),
+    "select ragged": (lambda torch, t: t.select(1, 0), RuntimeError,
+        r"select\(\): not supported for NestedTensor on ragged dim"),
     "slice batch": (lambda torch, t: t[0:1], RuntimeError, r"slice\(\): not supported for NestedTensor on dim=0"),
-    "unsqueeze batch": (lambda torch, t: t.unsqueeze(0), RuntimeError, r"unsqueeze\(\): not supported for NestedTensor on dim=0"),
-    "flatten": (lambda torch, t: t.flatten(1, 2), RuntimeError, r"flatten\(\): not supported for NestedTensor on ragged dim"),
+    "unsqueeze batch": (lambda torch, t: t.unsqueeze(0), RuntimeError,
+        r"unsqueeze\(\): not supported for NestedTensor on dim=0"),
+    "flatten": (lambda torch, t: t.flatten(1, 2), RuntimeError,
+        r"flatten\(\): not supported for NestedTensor on ragged dim"),
     "view": (lambda torch, t: t.view(2, -1), RuntimeError, r"view\(\): cannot view shape \(3, j\d+, 4\) as \[2, -1\]"),
     "view size": (lambda torch, t: t.view(3, -1, 5), RuntimeError, "is invalid for input of size 28"),
-    "product of parts": (lambda torch, t: t @ t.transpose(1, 2), RuntimeError, "not supported between inputs of shapes"),
-    "linear size": (lambda torch, t: torch.nn.functional.linear(t, torch.ones(5, 5, dtype=t.dtype)), RuntimeError, "shapes cannot be multiplied"),
+    "product of parts": (lambda torch, t: t @ t.transpose(1, 2), RuntimeError,
+        "not supported between inputs of shapes"),
+    "linear size": (lambda torch, t: torch.nn.functional.linear(t, torch.ones(5, 5, dtype=t.dtype)), RuntimeError,
+        "shapes cannot be multiplied"),
     "unbind": (lambda torch, t: t.unbind(1), RuntimeError, "only supported for NestedTensor on dim=0"),
-    "index": (lambda torch, t: t[9], IndexError, "out of range"), "dim": (lambda torch, t: t.size(5), IndexError, "Dimension out of range"),
+    "index": (lambda torch, t: t[9], IndexError, "out of range"),
+    "dim": (lambda torch, t: t.size(5), IndexError, "Dimension out of range"),
     "gather": (lambda torch, t: t.index_select(0, torch.tensor([0])), NotImplementedError, "aten.index_select.default"),
     "bool": (lambda torch, t: bool(t), RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
-    "item": (lambda torch, t: t.item(), RuntimeError, "cannot be converted to Scalar"), "numpy": (lambda torch, t: t.numpy(), RuntimeError, "numpy"),
+    "item": (lambda torch, t: t.item(), RuntimeError, "cannot be converted to Scalar"),
+    "numpy": (lambda torch, t: t.numpy(), RuntimeError, "numpy"),
     "sort": (lambda torch, t: t.sort(1), NotImplementedError, "aten.sort"),
 }  # fmt: skip
 
@@ -253,7 +284,8 @@ def test_what_is_refused(torch, name):
 
 @pytest.mark.parametrize("layout", ["strided", "jagged"])
 def test_reshapes_keep_the_batch(torch, layout):
-    check(torch, parts_of(torch), lambda t: t.reshape(3, -1, 2, 2) * 2, lambda p: p.reshape(-1, 2, 2) * 2, getattr(torch, layout))
+    check(torch, parts_of(torch), lambda t: t.reshape(3, -1, 2, 2) * 2, lambda p: p.reshape(-1, 2, 2) * 2,
+        getattr(torch, layout))
     check(torch, parts_of(torch), lambda t: t.view(3, -1, 4), lambda p: p, getattr(torch, layout))
 
 

@@ -16,16 +16,18 @@ def layout(request, torch):
 
 
 def example(torch, layout, **options):
-    return torch.nested.nested_tensor([torch.arange(6.0).view(2, 3), torch.arange(9.0).view(3, 3) + 10], layout=layout, **options)
+    return torch.nested.nested_tensor([torch.arange(6.0).view(2, 3), torch.arange(9.0).view(3, 3) + 10], layout=layout,
+        **options)
 
 
-# -- making ----------------------------------------------------------------------------------------------------------------
+# -- making ------------------------------------------------------------------------------------------------------------
 
 
 def test_copies_and_a_leaf(torch, layout):
     a = torch.ones(2, 3, requires_grad=True)
     t = torch.nested.nested_tensor([a, torch.zeros(1, 3)], layout=layout, requires_grad=True)
-    assert t.is_leaf and t.requires_grad and t.is_nested and t.layout is layout and t.dim() == 3 and t.numel() == 9 and t.dtype is torch.float32
+    assert (t.is_leaf and t.requires_grad and t.is_nested and t.layout is layout and t.dim() == 3 and t.numel() == 9
+        and t.dtype is torch.float32)
     with torch.no_grad():
         a.zero_()
     assert t.unbind()[0].sum() == 6
@@ -52,7 +54,8 @@ def test_names_of_nodes(torch):
     t = torch.nested.as_nested_tensor(parts, layout=torch.strided)
     assert t.grad_fn.name() == "NestedTensorFromTensorListBackward0"
     t = torch.nested.as_nested_tensor(parts, layout=torch.jagged)
-    assert t.grad_fn.name() == "NestedViewFromJaggedBackward0" and t.grad_fn.next_functions[0][0].name() == "CatBackward0"
+    assert (t.grad_fn.name() == "NestedViewFromJaggedBackward0"
+        and t.grad_fn.next_functions[0][0].name() == "CatBackward0")
     assert t.values().grad_fn.name() == "NestedGetValuesBackward0"
     y = t * 2
     assert y.grad_fn.name() == "MulBackward0" and y.grad_fn.next_functions[0][0] is t.grad_fn
@@ -77,13 +80,15 @@ def test_one_dimension_may_differ(torch):
     assert t.dim() == 3 and t.size(1) == 2 and t.values().shape == (2, 8)
     with pytest.raises(RuntimeError, match="the jagged layout only allows for a single ragged dimension"):
         torch.nested.as_nested_tensor([torch.ones(2, 3), torch.ones(4, 5)], layout=torch.jagged)
-    assert [tuple(p.shape) for p in torch.nested.as_nested_tensor([torch.ones(2, 3), torch.ones(4, 5)]).unbind()] == [(2, 3), (4, 5)]
+    assert ([tuple(p.shape) for p in torch.nested.as_nested_tensor([torch.ones(2, 3), torch.ones(4, 5)]).unbind()]
+        == [(2, 3), (4, 5)])
 
 
 def test_what_cannot_be_made(torch, layout):
     make = torch.nested.as_nested_tensor
     for wrong in (3, [torch.ones(2), 3], [[1.0]]):
-        with pytest.raises(TypeError, match=r"as_nested_tensor\(\): Expected first argument to be a tensor or a list / tuple of tensors"):
+        with pytest.raises(TypeError,
+                match=r"as_nested_tensor\(\): Expected first argument to be a tensor or a list / tuple of tensors"):
             make(wrong, layout=layout)
     with pytest.raises(RuntimeError, match="must have the same dim"):
         make([torch.ones(2, 3), torch.ones(3)], layout=layout)
@@ -104,14 +109,14 @@ def test_what_cannot_be_jagged(torch):
         make([torch.ones(2), torch.ones(2).double()], layout=torch.jagged)
 
 
-# -- what they tell ----------------------------------------------------------------------------------------------------------
+# -- what they tell ----------------------------------------------------------------------------------------------------
 
 
 def test_text(torch):
     t = example(torch, torch.strided, requires_grad=True)
     assert repr(t) == (
-        "nested_tensor([\n  tensor([[0., 1., 2.],\n          [3., 4., 5.]], requires_grad=True),\n  tensor([[10., 11., 12.],\n"
-        "          [13., 14., 15.],\n          [16., 17., 18.]], requires_grad=True)\n], requires_grad=True)"
+        "nested_tensor([\n  tensor([[0., 1., 2.],\n          [3., 4., 5.]], requires_grad=True),\n  tensor([[10., 11., "
+        "12.],\n          [13., 14., 15.],\n          [16., 17., 18.]], requires_grad=True)\n], requires_grad=True)"
     )
     assert repr(t * 2).endswith("], grad_fn=<MulBackward0>)")
     t = example(torch, torch.jagged)
@@ -122,7 +127,8 @@ def test_text(torch):
 def test_sizes_of_parts_apart(torch):
     t = example(torch, torch.strided)
     assert t.size(0) == 2 and t.size(2) == t.size(-1) == 3
-    assert t._nested_tensor_size().tolist() == [[2, 3], [3, 3]] and t._nested_tensor_strides().tolist() == [[3, 1], [3, 1]]
+    assert (t._nested_tensor_size().tolist() == [[2, 3], [3, 3]]
+        and t._nested_tensor_strides().tolist() == [[3, 1], [3, 1]])
     assert t._nested_tensor_storage_offsets().tolist() == [0, 6]
     with pytest.raises(RuntimeError, match="Given dimension 1 is irregular and does not have a size"):
         t.size(1)
@@ -136,7 +142,8 @@ def test_sizes_of_parts_apart(torch):
 def test_the_size_of_the_ragged_dimension(torch):
     t, other = example(torch, torch.jagged), example(torch, torch.jagged)
     n = t.shape[1]
-    assert isinstance(n, torch.SymInt) and not isinstance(n, int) and str(n).startswith("j") and str(t.shape) == f"torch.Size([2, {n}, 3])"
+    assert (isinstance(n, torch.SymInt) and not isinstance(n, int) and str(n).startswith("j")
+        and str(t.shape) == f"torch.Size([2, {n}, 3])")
     assert n == t.size(1) == (t * 2).size(1) and t.shape == (t + 1).shape and t.shape != other.shape
     assert n != 3 and n >= 2 and n > 1 and str(2 * n) == str(n * 2) == f"2*{n}" and n != 2 * n and bool(n)
     with pytest.raises(ValueError, match="ge: relation is indeterminate"):
@@ -169,7 +176,8 @@ def test_values_are_a_view(torch):
 def test_padding(torch, layout):
     t = example(torch, layout)
     full = torch.nested.to_padded_tensor(t, 0.5)
-    assert full.shape == (2, 3, 3) and (full[0, 2] == 0.5).all() and (full[0, :2] == t[0]).all() and (full[1] == t[1]).all()
+    assert (full.shape == (2, 3, 3) and (full[0, 2] == 0.5).all() and (full[0, :2] == t[0]).all()
+        and (full[1] == t[1]).all())
     assert torch.nested.to_padded_tensor(t, 0.0, (2, 4, 3)).shape == (2, 4, 3)
     assert (t.to_padded_tensor(1.0) == full.where(full != 0.5, 1.0)).all()
     with pytest.raises(NotImplementedError, match="to_padded_tensor"):
@@ -188,11 +196,15 @@ def test_padding_of_parts_that_differ_in_all(torch):
 
 def test_conversions_and_copies(torch, layout):
     t = example(torch, layout, requires_grad=True)
-    assert t.double().dtype is torch.float64 and t.to("cpu") is t and t.to(torch.float32) is t and t.detach().long().dtype is torch.int64
-    assert t.clone().grad_fn.name() == "CloneBackward0" and t.contiguous() is t and t.double().grad_fn.name() == "ToCopyBackward0"
+    assert (t.double().dtype is torch.float64 and t.to("cpu") is t and t.to(torch.float32) is t
+        and t.detach().long().dtype is torch.int64)
+    assert (t.clone().grad_fn.name() == "CloneBackward0" and t.contiguous() is t
+        and t.double().grad_fn.name() == "ToCopyBackward0")
     plain = t.detach()
-    assert not plain.requires_grad and plain.values().data_ptr() == t.values().data_ptr() != plain.clone().values().data_ptr()
-    assert t.is_same_size(t * 2) and torch.nn.Parameter(plain).requires_grad and plain.element_size() == 4 and plain.nbytes == 60
+    assert (not plain.requires_grad
+        and plain.values().data_ptr() == t.values().data_ptr() != plain.clone().values().data_ptr())
+    assert (t.is_same_size(t * 2) and torch.nn.Parameter(plain).requires_grad and plain.element_size() == 4
+        and plain.nbytes == 60)
     back = pickle.loads(pickle.dumps(plain))
     assert back.layout is layout and all((a == b).all() for a, b in zip(back.unbind(), plain.unbind()))
 
@@ -200,7 +212,8 @@ def test_conversions_and_copies(torch, layout):
 def test_deep_copies(torch):
     t = example(torch, torch.jagged, requires_grad=True)
     twin = copy.deepcopy(t)
-    assert twin.requires_grad and twin.is_leaf and twin.values().data_ptr() != t.values().data_ptr() and (twin.values() == t.values()).all()
+    assert (twin.requires_grad and twin.is_leaf and twin.values().data_ptr() != t.values().data_ptr()
+        and (twin.values() == t.values()).all())
 
 
 def test_transposed_parts(torch, layout):
@@ -217,7 +230,7 @@ def test_random_tensors_of_the_same_parts(torch):
     assert made.shape == t.shape and (made.values() == torch.rand(5, 3)).all()
 
 
-# -- cut from other tensors ---------------------------------------------------------------------------------------------------
+# -- cut from other tensors --------------------------------------------------------------------------------------------
 
 
 def test_cut_at_offsets(torch):
@@ -246,13 +259,15 @@ def test_parts_that_do_not_reach_to_the_next(torch):
     assert [p.tolist() for p in t.unbind()] == [[0, 1], [3, 4, 5, 6]] and t.numel() == 6 and not t.is_contiguous()
     assert [p.tolist() for p in (t * 2).unbind()] == [[0, 2], [6, 8, 10, 12]] and (t * 2).lengths().tolist() == [2, 4]
     whole = t.contiguous()
-    assert whole.lengths() is None and whole.values().tolist() == [0, 1, 3, 4, 5, 6] and whole.offsets().tolist() == [0, 2, 6]
+    assert (whole.lengths() is None and whole.values().tolist() == [0, 1, 3, 4, 5, 6]
+        and whole.offsets().tolist() == [0, 2, 6])
     if torch.__name__ == "wengert":  # PyTorch has no gradient of this
         (g,) = torch.autograd.grad(whole.sum(), values)
         assert g.tolist() == [1, 1, 0, 1, 1, 1, 1, 0, 0, 0]
     with pytest.raises(RuntimeError, match="not supported for nested tensors with holes"):
         t.to_padded_tensor(0.0)
-    with pytest.raises(RuntimeError, match="reducing across the ragged dimension is not supported for non-contiguous nested tensors with holes"):
+    with pytest.raises(RuntimeError,
+            match="reducing across the ragged dimension is not supported for non-contiguous nested tensors with holes"):
         t.sum(1)
 
 
@@ -266,7 +281,8 @@ def test_narrow(torch):
     with pytest.raises(RuntimeError, match="only dim=0 supported for nested tensors, but got: 1"):
         torch.nested.narrow(x, 1, 1, 2)
     for wrong, text in (
-        ((x, 1, [0], 2), "start must be an integer or a tensor"), ((x, 2, 0, torch.tensor([2, 3])), "jagged layout only supports dim=1"),
+        ((x, 1, [0], 2), "start must be an integer or a tensor"),
+        ((x, 2, 0, torch.tensor([2, 3])), "jagged layout only supports dim=1"),
         ((x, 1, torch.tensor([0, 1, 2]), 2), "must be Tensors that broadcast"),
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match=text):

@@ -1,4 +1,6 @@
-"""``torch.compile``: nothing is compiled, and everything behaves as if it were; on both libraries with the eager backend."""
+"""``torch.compile``: nothing is compiled, and everything behaves as if it were; on both libraries with the eager
+backend.
+"""
 
 from __future__ import annotations
 

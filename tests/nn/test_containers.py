@@ -175,7 +175,8 @@ class TestDataParallel:
     def test_the_module_does_the_work(self):
         inner = nn.Linear(2, 1)
         net = nn.DataParallel(inner, device_ids=[0, 1])
-        assert net.module is inner and list(net.state_dict()) == ["module.weight", "module.bias"] and net.device_ids == []
+        assert (net.module is inner and list(net.state_dict()) == ["module.weight", "module.bias"]
+            and net.device_ids == [])
         x = torch.ones(3, 2)
         assert torch.equal(net(x), inner(x)) and torch.equal(nn.parallel.data_parallel(inner, x), inner(x))
         net.load_state_dict({"module.weight": torch.zeros(1, 2), "module.bias": torch.ones(1)})

@@ -1,4 +1,6 @@
-"""``flex_attention``: scores changed and hidden by Python functions, against the same written out; on both libraries."""
+"""``flex_attention``: scores changed and hidden by Python functions, against the same written out;
+on both libraries.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ def test_changed_scores_may_look_at_tensors(torch, flex):
 def test_masks(torch, flex):
     q, k, v = inputs(torch)
     document = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2, 2])
-    mask = flex.create_block_mask(lambda b, h, i, j: (document[i] == document[j]) & (i > 0), 2, 4, 7, 9, device="cpu", BLOCK_SIZE=4)
+    mask = flex.create_block_mask(lambda b, h, i, j: (document[i] == document[j]) & (i > 0), 2, 4, 7, 9, device="cpu",
+        BLOCK_SIZE=4)
     shown = (document[:7, None] == document) & (torch.arange(7) > 0)[:, None]
     expected, lse = written_out(torch, q, k, v, lambda s: s.masked_fill(~shown, -float("inf")))
     found, sums = flex.flex_attention(q, k, v, block_mask=mask, return_lse=True)
@@ -62,11 +65,14 @@ def test_blocks(torch, flex):
     mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, 300, 300, device="cpu")
     assert mask.shape == (1, 1, 300, 300) and mask.BLOCK_SIZE == (128, 128) and round(mask.sparsity(), 2) == -9.23
     assert mask.kv_num_blocks.tolist() == [[[1, 1, 3]]] and mask.full_kv_num_blocks.tolist() == [[[0, 1, 0]]]
-    assert mask.kv_indices.tolist() == [[[[0, 1, 2], [1, 0, 2], [0, 1, 2]]]] and mask.q_indices.tolist() == [[[[0, 2, 1], [1, 2, 0], [2, 0, 1]]]]
+    assert (mask.kv_indices.tolist() == [[[[0, 1, 2], [1, 0, 2], [0, 1, 2]]]]
+        and mask.q_indices.tolist() == [[[[0, 2, 1], [1, 2, 0], [2, 0, 1]]]])
     assert mask.to_dense().tolist() == [[[[1, 0, 0], [1, 1, 0], [1, 1, 1]]]] and mask.kv_indices.dtype is torch.int32
     assert "sparsity=-9.23%" in str(mask) and "kv_indices=torch.Size([1, 1, 3, 3])" in repr(mask)
-    twin = flex.BlockMask.from_kv_blocks(mask.kv_num_blocks, mask.kv_indices, mask.full_kv_num_blocks, mask.full_kv_indices)
-    assert twin.q_indices.tolist() == mask.q_indices.tolist() and twin.shape == (1, 1, 384, 384) and mask[0].shape == mask.shape
+    twin = flex.BlockMask.from_kv_blocks(mask.kv_num_blocks, mask.kv_indices, mask.full_kv_num_blocks,
+        mask.full_kv_indices)
+    assert (twin.q_indices.tolist() == mask.q_indices.tolist() and twin.shape == (1, 1, 384, 384)
+        and mask[0].shape == mask.shape)
 
 
 def test_combined_masks(torch, flex):
@@ -74,9 +80,11 @@ def test_combined_masks(torch, flex):
     both = flex.create_mask(flex.and_masks(below, late), None, None, 4, 4, device="cpu")
     either = flex.create_mask(flex.or_masks(below, late), 2, None, 4, 4, device="cpu")
     i, j = torch.arange(4)[:, None], torch.arange(4)
-    assert torch.equal(both[0, 0], (i >= j) & (j > 1)) and either.shape == (2, 1, 4, 4) and torch.equal(either[1, 0], (i >= j) | (j > 1))
+    assert (torch.equal(both[0, 0], (i >= j) & (j > 1)) and either.shape == (2, 1, 4, 4)
+        and torch.equal(either[1, 0], (i >= j) | (j > 1)))
     assert flex.create_mask(flex.noop_mask, None, None, 2, 3, device="cpu").all()
-    hidden = flex.create_mask(lambda s, b, h, i, j: torch.where(i > j, s, -float("inf")), None, None, 3, 3, device="cpu")
+    hidden = flex.create_mask(lambda s, b, h, i, j: torch.where(i > j, s, -float("inf")), None, None, 3, 3,
+        device="cpu")
     assert torch.equal(hidden[0, 0], i[:3] > j[:3])
 
 

@@ -382,8 +382,10 @@ class TestCopies:
         m.alpha = 4.0  # settings are read at the call
         assert abs(m(torch.full((1,), -50.0)).item() + 4) < 1e-6
 
-    @pytest.mark.parametrize("name", ["_owner", "_forget", "_overrides", "_check_name", "_choose_kind", "_set_buffer", "_name", "_hooks", "_kind"])
-    @pytest.mark.parametrize("make", [lambda: nn.Linear(2, 2), lambda: nn.Parameter(torch.ones(2)), lambda: torch.ones(2), lambda: "x"])
+    @pytest.mark.parametrize("name",
+        ["_owner", "_forget", "_overrides", "_check_name", "_choose_kind", "_set_buffer", "_name", "_hooks", "_kind"])
+    @pytest.mark.parametrize("make",
+        [lambda: nn.Linear(2, 2), lambda: nn.Parameter(torch.ones(2)), lambda: torch.ones(2), lambda: "x"])
     def test_members_have_the_names_that_users_give_them(self, name, make):
         class Named(nn.Module):
             def __init__(self):

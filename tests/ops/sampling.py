@@ -55,7 +55,9 @@ def B(*shape: int) -> Spec:
 
 
 class Sample(NamedTuple):
-    """One call: ``twice`` says whether second derivatives are checked (they are not where the first is piecewise constant)."""
+    """One call: ``twice`` says whether second derivatives are checked (they are not where the first is piecewise
+    constant).
+    """
 
     args: tuple[Any, ...]
     options: dict[str, Any]
@@ -83,7 +85,9 @@ def pairs(first: Any = A, second: Any = A) -> list[Sample]:
 
 
 def usual(op: Any) -> list[Sample]:
-    """Samples of an operator on single elements that is defined everywhere, from its declaration; none of another kind."""
+    """Samples of an operator on single elements that is defined everywhere, from its declaration;
+    none of another kind.
+    """
     if not getattr(op, "pointwise", False) or op.tensor_lists:
         return []
     needed = [p for p in op.params if p not in op.defaults]

@@ -1,4 +1,5 @@
-"""Every operator of the table, checked from its declaration: values, first and second derivatives, views, types, in-place.
+"""Every operator of the table, checked from its declaration: values, first and second derivatives, views, types,
+in-place.
 
 The arguments come from ``tests/ops/samples``; the derivatives are compared with central differences along random
 directions in float64.
@@ -28,7 +29,8 @@ SECOND_DIFFERS = {("masked_logaddexp", i): "NaN where both are masked, as in PyT
 # Calls whose answer depends on strides: (name, number of the sample) -> why.
 OTHER_STRIDES = {
     **dict.fromkeys((("as_strided_scatter", 0), ("as_strided_scatter", 1)), "speaks of the memory of its argument"),
-    **dict.fromkeys((("view", 0), ("conv_tbc", 0), ("conv_tbc", 1), ("take_along_dim", 3)), "a view that the strides do not allow"),
+    **dict.fromkeys((("view", 0), ("conv_tbc", 0), ("conv_tbc", 1), ("take_along_dim", 3)),
+        "a view that the strides do not allow"),
 }
 # Expressions with a kernel that no gradient of the samples calls: the last two join what it calls one by one.
 UNCALLED = {"resolve_conj", "convolution_backward", "transposed_backward"}
@@ -48,7 +50,9 @@ def test_samples_name_operators():
 
 
 def test_no_operator_is_left_out_as_random():
-    """They draw from a seed, so that each call can be made again; nor does the samples' list of exceptions hold other names than ours."""
+    """They draw from a seed, so that each call can be made again; nor does the samples' list of exceptions hold other
+    names than ours.
+    """
     assert not ANY_VALUE
     assert {name for name, _ in SECOND_DIFFERS} == NO_SECOND
     assert {name for name, _ in OTHER_STRIDES} >= BY_MEMORY
@@ -116,7 +120,8 @@ def gradients(outs, ins, ws, create_graph=False):
     live = [(o, w.to(o.dtype)) for o, w in zip(outs, ws) if o.requires_grad]
     if not live:
         return [None] * len(ins)
-    return torch.autograd.grad([o for o, _ in live], ins, [w for _, w in live], allow_unused=True, create_graph=create_graph)
+    return torch.autograd.grad([o for o, _ in live], ins, [w for _, w in live], allow_unused=True,
+        create_graph=create_graph)
 
 
 def pair(xs, ws):
@@ -221,25 +226,31 @@ def test_strides_do_not_matter(name, number):
 
 
 def test_kernels_compute_their_expressions(monkeypatch):
-    """A composite with a kernel has an expression beside it, which says what the kernel computes: in each call that a gradient makes."""
+    """A composite with a kernel has an expression beside it, which says what the kernel computes: in each call that a
+    gradient makes.
+    """
     called = set()
 
     def checked(name, kernel):
         def run(*args):
             found = kernel(*args)
             with torch.no_grad():
-                told = TABLE[name].define(RECORDED, *(RAW.wrap(np.asarray(a)) if isinstance(a, (np.ndarray, np.floating)) else a for a in args))
+                told = TABLE[name].define(RECORDED,
+                    *(RAW.wrap(np.asarray(a)) if isinstance(a, (np.ndarray, np.floating)) else a for a in args))
             for a, b in zip(*(x if isinstance(x, (list, tuple)) else [x] for x in (found, told)), strict=True):
                 assert (a is None) == (b is None), name
                 if a is not None:
-                    np.testing.assert_allclose(a, np.broadcast_to(np.asarray(b), np.shape(a)), rtol=1e-9, atol=1e-10, err_msg=name)
+                    np.testing.assert_allclose(a, np.broadcast_to(np.asarray(b), np.shape(a)), rtol=1e-9, atol=1e-10,
+                        err_msg=name)
             called.add(name)
             return found
 
         return run
 
-    composites = {name: op for name, op in TABLE.items() if isinstance(op, Composite) and op.define.__module__.rpartition(".")[2] in FAMILIES}
-    kernels = [name for name, op in composites.items() if op.raw is not None]  # (those of recurrent layers are loaded with nn)
+    composites = {name: op for name, op in TABLE.items()
+        if isinstance(op, Composite) and op.define.__module__.rpartition(".")[2] in FAMILIES}
+    # (those of recurrent layers are loaded with nn)
+    kernels = [name for name, op in composites.items() if op.raw is not None]
     for name in kernels:
         monkeypatch.setitem(RAW.__dict__, name, checked(name, getattr(RAW, name)))
     for case in WITH_LEAVES:
@@ -257,7 +268,8 @@ def as_double(value):
     if isinstance(value, np.ndarray) and value.dtype == np.float32:
         return value.astype(np.float64)
     if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.complex64):
-        return value.detach().to(torch.float64 if value.dtype is torch.float32 else torch.complex128).requires_grad_(value.requires_grad)
+        return value.detach().to(torch.float64 if value.dtype is torch.float32 else torch.complex128).requires_grad_(
+            value.requires_grad)
     return value
 
 
@@ -271,23 +283,28 @@ def single_precision(name, number):
     ws = [w.to(n.dtype) for w, n in zip(weights(narrow, 1), narrow, strict=True)]
     return (
         (narrow, wide),
-        (gradients(narrow, leaves(args, options), ws), gradients(wide, leaves(*doubles), [w.to(o.dtype) for w, o in zip(ws, wide, strict=True)])),
+        (gradients(narrow, leaves(args, options), ws),
+            gradients(wide, leaves(*doubles), [w.to(o.dtype) for w, o in zip(ws, wide, strict=True)])),
     )
 
 
 @pytest.mark.parametrize(("name", "number"), WITH_LEAVES)
 def test_single_precision(name, number):
-    """float32 in, float32 out, float32 gradients. Values and gradients are those of float64 for the same numbers, but for rounding."""
+    """float32 in, float32 out, float32 gradients. Values and gradients are those of float64 for the same numbers, but
+    for rounding.
+    """
     results, grads = single_precision(name, number)
     for narrow, wide in zip(*results, strict=True):
-        assert narrow.dtype == {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(wide.dtype) or name == "float_power"
+        assert (narrow.dtype == {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(wide.dtype)
+            or name == "float_power")
     for narrow, wide in zip(*grads, strict=True):
         assert (narrow is None) == (wide is None)
         assert narrow is None or narrow.dtype == torch.float32
     for narrow, wide in [*zip(*results, strict=True), *zip(*grads, strict=True)]:
         if narrow is not None and narrow.numel():
             exact = wide.detach().numpy()
-            np.testing.assert_allclose(narrow.detach().numpy(), exact, rtol=0, atol=SINGLE * max(1, np.abs(exact).max()))
+            np.testing.assert_allclose(narrow.detach().numpy(), exact, rtol=0,
+                atol=SINGLE * max(1, np.abs(exact).max()))
 
 
 def writes_to_a_leaf(name, number):
@@ -304,7 +321,9 @@ INPLACE = [c for c in CASES if writes_to_a_leaf(*c.values)]
 
 @pytest.mark.parametrize(("name", "number"), INPLACE)
 def test_inplace_form(name, number):
-    """``x.op_()`` gives the values, the history and the gradients of ``x.op()``, or refuses and leaves ``x`` as it was."""
+    """``x.op_()`` gives the values, the history and the gradients of ``x.op()``, or refuses and
+    leaves ``x`` as it was.
+    """
     args, options = arguments(name, number)
     ins = leaves(args, options)
     expected = call(name, args, options)[0]

@@ -62,7 +62,8 @@ def test_the_best_order_is_found(equation, shapes):
     theirs = np.einsum_path(equation, *(np.empty(s) for s in shapes), optimize="optimal")[0][1:]
     path = [tuple(sorted(pair)) for pair in theirs]
     assert mine <= multiplications(equation, shapes, path)
-    assert mine <= multiplications(equation, shapes, [(0, 1)] + [(0, len(shapes) - 1 - k) for k in range(1, len(shapes) - 1)])
+    assert (mine <= multiplications(equation, shapes,
+        [(0, 1)] + [(0, len(shapes) - 1 - k) for k in range(1, len(shapes) - 1)]))
 
 
 def test_the_chain_is_not_multiplied_from_left_to_right():

@@ -32,9 +32,11 @@ def test_one_size_is_positive(name):
 
 def test_real_input():
     x = torch.ones(2, 3, dtype=torch.complex64)
-    for name, text in (("rfft", "rfft expects a real input tensor"), ("rfft2", "rfftn expects a real-valued input tensor"),
+    for name, text in (("rfft", "rfft expects a real input tensor"),
+        ("rfft2", "rfftn expects a real-valued input tensor"),
                        ("rfftn", "rfftn expects a real-valued"), ("ihfft", "ihfft expects a real input"),
-                       ("ihfft2", "Only supports floating-point dtypes"), ("ihfftn", "Only supports floating-point dtypes")):  # fmt: skip
+                       ("ihfft2", "Only supports floating-point dtypes"),
+                       ("ihfftn", "Only supports floating-point dtypes")):  # fmt: skip
         with pytest.raises(RuntimeError, match=f"{text}.*ComplexFloat"):
             getattr(torch.fft, name)(x)
     for name in ("rfft", "irfft", "hfft", "ihfft"):

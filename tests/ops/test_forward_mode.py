@@ -88,4 +88,5 @@ def test_forward_over_reverse_and_reverse_over_forward(name, number):
 def vs_for(ins, grads, vs):
     """The vectors of the live gradients, in the places of their inputs; zeros elsewhere."""
     rest = iter(vs)
-    return [next(rest) if g is not None and g.requires_grad else torch.zeros_like(t).detach() for t, g in zip(ins, grads)]
+    return [next(rest) if g is not None and g.requires_grad else torch.zeros_like(t).detach()
+        for t, g in zip(ins, grads)]

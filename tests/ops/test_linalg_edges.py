@@ -1,4 +1,6 @@
-"""Linear algebra where the generated tests do not go: symmetric and complex input, singular matrices, messages, names."""
+"""Linear algebra where the generated tests do not go: symmetric and complex input, singular
+matrices, messages, names.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def draw(*shape, seed=0, complex_=False):
 
 
 def check(f, *arrays, order=1):
-    """The gradient of the real function ``f``, and with ``order=2`` that of a projection of it, against central differences."""
+    """The gradient of the real function ``f``, and with ``order=2`` that of a projection of it, against central
+    differences.
+    """
     ins = [torch.tensor(a, requires_grad=True) for a in arrays]
     grads = torch.autograd.grad(f(*ins), ins, create_graph=order == 2)
     ways = [draw(*a.shape, seed=7 + i, complex_=a.dtype.kind == "c") for i, a in enumerate(arrays)]
@@ -63,17 +67,23 @@ INVARIANT = {
     "cholesky upper": lambda a: weighed(L.cholesky(hermitian(a), upper=True)),
     "cholesky_ex": lambda a: weighed(L.cholesky_ex(hermitian(a)).L),
     "cholesky_solve": lambda a: weighed(torch.cholesky_solve(a, L.cholesky(hermitian(a)))),
-    "cholesky_solve upper": lambda a: weighed(torch.cholesky_solve(a, L.cholesky(hermitian(a), upper=True), upper=True)),
-    "cholesky_inverse upper": lambda a: weighed(torch.cholesky_inverse(L.cholesky(hermitian(a), upper=True), upper=True)),
+    "cholesky_solve upper": lambda a: weighed(
+        torch.cholesky_solve(a, L.cholesky(hermitian(a), upper=True), upper=True)),
+    "cholesky_inverse upper": lambda a: weighed(
+        torch.cholesky_inverse(L.cholesky(hermitian(a), upper=True), upper=True)),
     "cholesky_inverse": lambda a: weighed(torch.cholesky_inverse(L.cholesky(hermitian(a)))),
-    "eigh": lambda a: (lambda v: weighed((v.eigenvectors * v.eigenvalues.sin().unsqueeze(-2)) @ v.eigenvectors.mH))(L.eigh(hermitian(a))),
-    "eigh upper": lambda a: L.eigh(hermitian(a), "U").eigenvalues.pow(2).sum() + L.eigh(hermitian(a)).eigenvectors.abs().pow(4).sum(),
+    "eigh": lambda a: (lambda v: weighed((v.eigenvectors * v.eigenvalues.sin().unsqueeze(-2)) @ v.eigenvectors.mH))(
+        L.eigh(hermitian(a))),
+    "eigh upper": lambda a: L.eigh(hermitian(a),
+        "U").eigenvalues.pow(2).sum() + L.eigh(hermitian(a)).eigenvectors.abs().pow(4).sum(),
     "eigvalsh": lambda a: weighed(L.eigvalsh(hermitian(a))),
     "eig": lambda a: L.eig(a).eigenvectors.abs().pow(4).sum() + L.eig(a).eigenvalues.abs().sin().sum(),
     "eigvals": lambda a: L.eigvals(a).abs().pow(3).sum(),
     "svd": lambda a: (lambda d: weighed((d.U * d.S.sin().unsqueeze(-2)) @ d.Vh))(L.svd(a, full_matrices=False)),
-    "svd wide": lambda a: (lambda d: weighed((d.U * d.S.sin().unsqueeze(-2)) @ d.Vh))(L.svd(a[..., :2, :], full_matrices=False)),
-    "svd tall": lambda a: (lambda d: weighed((d.U * d.S.sin().unsqueeze(-2)) @ d.Vh))(L.svd(a[..., :2], full_matrices=False)),
+    "svd wide": lambda a: (lambda d: weighed((d.U * d.S.sin().unsqueeze(-2)) @ d.Vh))(
+        L.svd(a[..., :2, :], full_matrices=False)),
+    "svd tall": lambda a: (lambda d: weighed((d.U * d.S.sin().unsqueeze(-2)) @ d.Vh))(
+        L.svd(a[..., :2], full_matrices=False)),
     "qr": lambda a: L.qr(a).Q.abs().pow(4).sum() + weighed(L.qr(a).R.mH @ L.qr(a).R),
     "qr wide": lambda a: L.qr(a[..., :2, :]).R.abs().pow(3).sum(),
     "nuc": lambda a: L.matrix_norm(a, "nuc").sum(),
@@ -95,7 +105,8 @@ INVARIANT = {
 @pytest.mark.parametrize("name", INVARIANT)
 def test_decompositions(name, complex_):
     f = INVARIANT[name]
-    order = 1 if name == "inf norm" and not complex_ else 2  # a piecewise linear function has no second derivative to compare
+    # a piecewise linear function has no second derivative to compare
+    order = 1 if name == "inf norm" and not complex_ else 2
     check(f, draw(3, 3, complex_=complex_), order=order)
     if name not in ("lu_solve", "inf norm", "norm 3", "norm 2"):
         check(f, draw(2, 3, 3, seed=5, complex_=complex_))
@@ -136,7 +147,8 @@ def test_gradient_of_a_singular_determinant(rank):
     a = draw(3, rank, seed=1) @ draw(rank, 3, seed=2)
     x = torch.tensor(a, requires_grad=True)
     (g,) = torch.autograd.grad(L.det(x), x)
-    minors = [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(3)] for i in range(3)]
+    minors = [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(3)]
+        for i in range(3)]
     np.testing.assert_allclose(g.numpy(), minors, atol=1e-12)
 
 
@@ -153,7 +165,7 @@ def test_gradient_at_a_zero_vector_is_zero():
     assert x.grad.tolist() == [0.5, -0.5, 0.0]
 
 
-# -- against NumPy ------------------------------------------------------------------------------------------------------
+# -- against NumPy -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 5), (3, 6), (6, 3), (70, 70), (40, 90)])
@@ -193,13 +205,15 @@ def test_matrix_exp_over_scales():
         a = scale * draw(4, 4)
         values, vectors = np.linalg.eig(a)
         expected = (vectors * np.exp(values)) @ np.linalg.inv(vectors)
-        np.testing.assert_allclose(L.matrix_exp(torch.tensor(a)).numpy(), expected.real, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+        np.testing.assert_allclose(L.matrix_exp(torch.tensor(a)).numpy(), expected.real, rtol=1e-9,
+            atol=1e-9 * np.abs(expected).max())
 
 
 EQUATIONS = [
-    ("ij,jk", (2, 3), (3, 4)), ("bij,bkj->ikb", (2, 3, 4), (2, 5, 4)), ("ijk,kl,jm->ilm", (2, 3, 4), (4, 2), (3, 2)), ("ii", (3, 3)),
-    ("iji->j", (2, 3, 2)), ("...i,...i->...", (2, 3), (1, 3)), ("i,i,i->", (3,), (3,), (3,)), ("ab,cd->dbca", (2, 3), (4, 5)),
-    ("a,b,c,d->bd", (2,), (3,), (4,), (5,)), ("...", (2, 3)), ("i...->...", (2, 3, 4)), (" ij , jk -> ki ", (2, 3), (3, 2)),
+    ("ij,jk", (2, 3), (3, 4)), ("bij,bkj->ikb", (2, 3, 4), (2, 5, 4)), ("ijk,kl,jm->ilm", (2, 3, 4), (4, 2), (3, 2)),
+    ("ii", (3, 3)), ("iji->j", (2, 3, 2)), ("...i,...i->...", (2, 3), (1, 3)), ("i,i,i->", (3,), (3,), (3,)),
+    ("ab,cd->dbca", (2, 3), (4, 5)), ("a,b,c,d->bd", (2,), (3,), (4,), (5,)), ("...", (2, 3)), ("i...->...", (2, 3, 4)),
+    (" ij , jk -> ki ", (2, 3), (3, 2)),
 ]  # fmt: skip
 
 
@@ -235,7 +249,8 @@ def test_fourier_transforms_against_numpy(n, norm):
     if n > 1:
         pairs += [("irfft", c), ("hfft", c), ("irfft2", c)]
     for name, x in pairs:
-        np.testing.assert_allclose(getattr(torch.fft, name)(torch.tensor(x), norm=norm).numpy(), getattr(np.fft, name)(x, norm=norm), atol=1e-12)
+        np.testing.assert_allclose(getattr(torch.fft, name)(torch.tensor(x), norm=norm).numpy(),
+            getattr(np.fft, name)(x, norm=norm), atol=1e-12)
 
 
 def test_fourier_precision_and_types():
@@ -245,21 +260,23 @@ def test_fourier_precision_and_types():
     assert torch.fft.fftfreq(3, dtype=torch.float64, requires_grad=True).requires_grad
 
 
-# -- what is refused ----------------------------------------------------------------------------------------------------
+# -- what is refused ---------------------------------------------------------------------------------------------------
 
 one, zero, wide = torch.eye(3), torch.zeros(3, 3), torch.ones(2, 3)
 pair = torch.stack([one, zero])
 SINGULAR = {
-    "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed because the input matrix is singular.": lambda: L.inv(zero),
+    "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed because the input matrix is "
+    "singular.": lambda: L.inv(zero),
     "linalg.inv: (Batch element 1): The diagonal element 1 is zero": lambda: L.inv(pair),
     "linalg.inv_ex: The diagonal element 1": lambda: L.inv_ex(zero, check_errors=True),
     "torch.linalg.solve: The solver failed because the input matrix is singular.": lambda: L.solve(zero, one),
     "torch.linalg.solve: (Batch element 1): The solver failed": lambda: L.solve(pair, one),
-    "linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not "
-    "positive-definite).": lambda: L.cholesky(-one),
+    "linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading "
+    "minor of order 1 is not positive-definite).": lambda: L.cholesky(-one),
     "linalg.cholesky: (Batch element 1): ": lambda: L.cholesky(torch.stack([one, -one])),
     "cholesky: The factorization": lambda: torch.cholesky(-one),
-    "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.": lambda: L.svd(zero / 0),
+    "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.": lambda: L.svd(
+        zero / 0),
     "linalg.eigh: The algorithm failed to converge": lambda: L.eigh(zero / 0),
 }  # fmt: skip
 REFUSED = {
@@ -267,11 +284,15 @@ REFUSED = {
     "linalg.inv: The input tensor A must have at least 2 dimensions.": lambda: L.inv(torch.ones(3)),
     "linalg.inv: Low precision dtypes not supported. Got Half": lambda: L.inv(one.half()),
     "linalg.inv: Expected a floating point or complex tensor as input. Got Long": lambda: L.inv(one.long()),
-    "linalg.solve: Incompatible shapes of A and B for the equation AX = B (3x3 and 2x1)": lambda: L.solve(one, torch.ones(2)),
-    "Expected A and B to have the same dtype, but found A of type Float and B of type Double": lambda: L.solve(one, one.double()),
+    "linalg.solve: Incompatible shapes of A and B for the equation AX = B (3x3 and 2x1)": lambda: L.solve(one,
+        torch.ones(2)),
+    "Expected A and B to have the same dtype, but found A of type Float and B of type Double": lambda: L.solve(one,
+        one.double()),
     "linalg.lu_factor: LU without pivoting is not implemented on the CPU": lambda: L.lu_factor(one, pivot=False),
-    "torch.linalg.lu_factor: U[1,1] is zero and using it on lu_solve would result in a division by zero.": lambda: L.lu_factor(zero),
-    "LU_pivots is expected to be a contiguous tensor of torch.int32 dtype": lambda: torch.lu_unpack(one, torch.tensor([1, 2, 3])),
+    "torch.linalg.lu_factor: U[1,1] is zero and using it on lu_solve would result in a division by zero.": lambda:
+    L.lu_factor(zero),
+    "LU_pivots is expected to be a contiguous tensor of torch.int32 dtype": lambda: torch.lu_unpack(one,
+        torch.tensor([1, 2, 3])),
     "qr received unrecognized mode 'foo'": lambda: L.qr(one, "foo"),
     "keyword argument `driver=` is only supported on CUDA": lambda: L.svd(one, driver="gesvd"),
     "Expected UPLO argument to be 'L' or 'U', but got X": lambda: L.eigh(one, UPLO="X"),
@@ -281,32 +302,40 @@ REFUSED = {
     "multi_dot(): tensors 0 and 1 with shapes [3, 3] and [2, 3] cannot be multiplied": lambda: L.multi_dot([one, wide]),
     "linalg.cross: inputs dimension -1 must have length 3. Got 2 and 2": lambda: L.cross(torch.ones(2), torch.ones(2)),
     "no dimension of size 3 in input": lambda: torch.cross(torch.ones(2), torch.ones(2)),
-    "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got 1 != 6": lambda: L.tensorinv(wide),
-    "Expected a strictly positive integer for 'ind', but got 0": lambda: L.tensorinv(wide, 0),
-    "linalg.vector_norm cannot compute the inf norm on an empty tensor": lambda: L.vector_norm(torch.zeros(0), float("inf")),
-    "linalg.vector_norm: dtype should be floating point or complex, but got Int": lambda: L.vector_norm(wide, dtype=torch.int32),
+    "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got 1 != 6": lambda:
+    L.tensorinv(wide), "Expected a strictly positive integer for 'ind', but got 0": lambda: L.tensorinv(wide, 0),
+    "linalg.vector_norm cannot compute the inf norm on an empty tensor": lambda: L.vector_norm(torch.zeros(0),
+        float("inf")),
+    "linalg.vector_norm: dtype should be floating point or complex, but got Int": lambda: L.vector_norm(wide,
+        dtype=torch.int32),
     "linalg.vector_norm: dtype should be real for real inputs": lambda: L.vector_norm(wide, dtype=torch.complex64),
-    "should be convertible without narrowing to the specified dtype (Float)": lambda: L.vector_norm(wide.double(), dtype=torch.float32),
+    "should be convertible without narrowing to the specified dtype (Float)": lambda: L.vector_norm(wide.double(),
+        dtype=torch.float32),
     "linalg.matrix_norm: Order foo not supported.": lambda: L.matrix_norm(wide, "foo"),
     "linalg.matrix_norm: dims must be different. Got (0, 0)": lambda: L.matrix_norm(wide, dim=(0, 0)),
     "linalg.norm: If dim is specified, it must be of length 1 or 2.": lambda: L.norm(pair, 2, dim=(0, 1, 2)),
     "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got 3D.": lambda: L.norm(pair, 2),
     "cdist only supports non-negative p values": lambda: torch.cdist(wide, wide, -1),
     "X1 and X2 must have the same number of columns. X1: 3 X2: 2": lambda: torch.cdist(wide, torch.ones(2, 2)),
-    "bilinear(): input2 size does not match weight size: got 2 but expected 3": lambda: torch.bilinear(wide, torch.ones(2, 2), torch.ones(1, 3, 3)),
+    "bilinear(): input2 size does not match weight size: got 2 but expected 3": lambda: torch.bilinear(wide,
+        torch.ones(2, 2), torch.ones(1, 3, 3)),
     "cov(): expected input to have two or fewer dimensions": lambda: torch.cov(pair),
     "Invalid number of data points (0) specified": lambda: torch.fft.fft(torch.zeros(0)),
     'Invalid normalization mode: "foo"': lambda: torch.fft.fft(wide, norm="foo"),
     "rfft expects a real input tensor, but got ComplexFloat": lambda: torch.fft.rfft(wide.cfloat()),
     "FFT dims must be unique": lambda: torch.fft.fftn(wide, dim=(0, 0)),
     "stft requires the return_complex parameter be given for real inputs": lambda: torch.stft(torch.ones(10), 4),
-    "Cannot have onesided output if window or input is complex": lambda: torch.stft(torch.ones(10).cfloat(), 4, onesided=True),
-    "einsum(): the number of subscripts in the equation (3) does not match the number of dimensions (2)": lambda: torch.einsum("ijk", wide),
+    "Cannot have onesided output if window or input is complex": lambda: torch.stft(torch.ones(10).cfloat(), 4,
+        onesided=True),
+    "einsum(): the number of subscripts in the equation (3) does not match the number of dimensions (2)": lambda:
+    torch.einsum("ijk", wide),
     "einsum(): fewer operands were provided than specified in the equation": lambda: torch.einsum("ij,jk", wide),
     "einsum(): output subscript k does not appear in the equation": lambda: torch.einsum("ij->k", wide),
     "einsum(): output subscript i appears more than once": lambda: torch.einsum("ij->ii", wide),
-    "einsum(): subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3": lambda: torch.einsum("ij,jk", wide, wide),
-    "einsum(): subscript i is repeated for operand 0 but the sizes don't match, 3 != 2": lambda: torch.einsum("ii", wide),
+    "einsum(): subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3": lambda:
+    torch.einsum("ij,jk", wide, wide),
+    "einsum(): subscript i is repeated for operand 0 but the sizes don't match, 3 != 2": lambda: torch.einsum("ii",
+        wide),
 }  # fmt: skip
 
 
@@ -347,7 +376,8 @@ def test_no_gradient_where_qr_has_none():
     x = torch.tensor(draw(3, 2), requires_grad=True)
     with pytest.raises(RuntimeError, match="The derivative of linalg.qr depends on Q"):
         L.qr(x, "r").R.sum().backward()
-    with pytest.raises(RuntimeError, match="The QR decomposition is not differentiable when mode='complete' and nrows > ncols"):
+    with pytest.raises(RuntimeError,
+            match="The QR decomposition is not differentiable when mode='complete' and nrows > ncols"):
         L.qr(x, "complete").R.sum().backward()
 
 

@@ -19,7 +19,8 @@ from .test_declared import SAMPLES, arguments
 # Operators whose results have sizes that depend on the numbers, or that answer in Python.
 DYNAMIC = {"nonzero", "masked_select", "unique", "unique_consecutive", "repeat_interleave", "histogram",
            "histogramdd", "nonzero_static"}  # fmt: skip
-LOOKING = {"gaussian_nll_loss", "repeat_interleave_each", "tensor_split"}  # at the numbers of an argument, as PyTorch does
+# at the numbers of an argument, as PyTorch does
+LOOKING = {"gaussian_nll_loss", "repeat_interleave_each", "tensor_split"}
 REFUSED = {"segment_reduce": "the lengths of other examples do not fit"}
 NAMES = sorted(n for n in SAMPLES if SAMPLES[n] and n not in DYNAMIC | LOOKING)
 SIZE = 3
@@ -48,7 +49,8 @@ def places(args, options):
 
 
 def with_tensors(args, options, where, tensors):
-    args, options = [list(a) if isinstance(a, list) else a for a in args], {k: list(v) if isinstance(v, list) else v for k, v in options.items()}
+    args, options = ([list(a) if isinstance(a, list) else a for a in args],
+        {k: list(v) if isinstance(v, list) else v for k, v in options.items()})
     for (key, i), t in zip(where, tensors):
         holder = args if isinstance(key, int) else options
         if i is None:
@@ -86,7 +88,9 @@ def check(name, args, options, where):
     assert len(found) == len(expected)
     for i, (f, e) in enumerate(zip(found, expected)):
         compared(f, e, f"result {i} of {name}, mapped over {where}")
-    ins = [b for b in batches if b.requires_grad] + [t for t in (*args, *options.values()) if isinstance(t, torch.Tensor) and t.requires_grad]
+    ins = (
+        [b for b in batches if b.requires_grad] + [
+            t for t in (*args, *options.values()) if isinstance(t, torch.Tensor) and t.requires_grad])
     live = [(f, e) for f, e in zip(found, expected) if e.requires_grad]
     if not live or not ins:
         return
@@ -131,19 +135,22 @@ def check_all(name):
 def test_backward_of_several_vectors_at_once(name):
     for number in range(len(SAMPLES[name])):
         args, options = arguments(name, number)
-        ins = [t for v in (*args, *options.values()) for t in (v if isinstance(v, list) else [v]) if isinstance(t, torch.Tensor) and t.requires_grad]
+        ins = [t for v in (*args, *options.values()) for t in (v if isinstance(v, list) else [v])
+            if isinstance(t, torch.Tensor) and t.requires_grad]
         outs = [r for r in results(name, args, options) if r.requires_grad]
         if not outs or not ins:
             continue
         rng = np.random.default_rng(1)
         vectors = [torch.tensor(rng.standard_normal((2, *o.shape))).to(o.dtype) for o in outs]
-        expected = [torch.autograd.grad(outs, ins, [v[k] for v in vectors], retain_graph=True, allow_unused=True) for k in range(2)]
+        expected = [torch.autograd.grad(outs, ins, [v[k] for v in vectors], retain_graph=True, allow_unused=True)
+            for k in range(2)]
         found = torch.autograd.grad(outs, ins, vectors, retain_graph=True, allow_unused=True, is_grads_batched=True)
         for i, (f, *rows) in enumerate(zip(found, *expected)):
             if f is None:
                 assert not any(r is not None and r.any() for r in rows)
             else:
-                compared(f, torch.stack([torch.zeros_like(f[0]) if r is None else r for r in rows]), f"gradient {i} of {name}")
+                compared(f, torch.stack([torch.zeros_like(f[0]) if r is None else r for r in rows]),
+                    f"gradient {i} of {name}")
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if getattr(TABLE[n], "wrt", True)])
@@ -155,7 +162,8 @@ def test_tangents_of_several_directions_at_once(name):
         return
 
     def f(*given):
-        return tuple(r for r in results(name, *with_tensors(args, options, where, given)) if r.is_floating_point() or r.is_complex())
+        return tuple(r for r in results(name, *with_tensors(args, options, where, given))
+            if r.is_floating_point() or r.is_complex())
 
     if not f(*ins):  # nothing that is differentiable
         return

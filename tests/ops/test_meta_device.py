@@ -1,4 +1,6 @@
-"""Every operator of the table on tensors of the device ``meta``: results look as those of the same call with numbers, and so do gradients."""
+"""Every operator of the table on tensors of the device ``meta``: results look as those of the same call with numbers,
+and so do gradients.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from .test_declared import SAMPLES, arguments
 
 # What it gives, or whether it gives anything, depends on numbers; and what is made of no tensor.
 NUMBERS = {"nonzero", "masked_select", "argwhere", "equal", "allclose", "repeat_interleave", "bincount", "unique_dim",
-           "repeat_interleave_each", "histogram", "histogramdd", "cov", "gaussian_nll_loss", "tensor_split", "segment_reduce", "masked_scatter",
-           "index_fill_tensor", "fft_fftfreq", "fft_rfftfreq", "combinations"}  # fmt: skip
+           "repeat_interleave_each", "histogram", "histogramdd", "cov", "gaussian_nll_loss", "tensor_split",
+           "segment_reduce", "masked_scatter", "index_fill_tensor", "fft_fftfreq", "fft_rfftfreq",
+           "combinations"}  # fmt: skip
 NAMES = sorted(n for n in SAMPLES if SAMPLES[n] and n not in NUMBERS)
 
 
@@ -64,8 +67,10 @@ def check(name, i):
     ends = [j for j, t in enumerate(expected) if t.grad_fn is not None]
     if not ends or not leaves:
         return
-    real = torch.autograd.grad([expected[j] for j in ends], leaves, [torch.ones_like(expected[j]) for j in ends], allow_unused=True)
-    ghostly = torch.autograd.grad([found[j] for j in ends], shadows, [torch.ones_like(found[j]) for j in ends], allow_unused=True)
+    real = torch.autograd.grad([expected[j] for j in ends], leaves, [torch.ones_like(expected[j]) for j in ends],
+        allow_unused=True)
+    ghostly = torch.autograd.grad([found[j] for j in ends], shadows, [torch.ones_like(found[j]) for j in ends],
+        allow_unused=True)
     for a, b in zip(ghostly, real):
         assert (a is None) == (b is None), f"sample {i}"
         assert a is None or (a.is_meta and a.shape == b.shape and a.dtype == b.dtype), f"sample {i}"

@@ -13,9 +13,11 @@ def matrices(value):
     return a
 
 
-@pytest.mark.parametrize("f", [torch.linalg.svd, torch.linalg.svdvals, torch.linalg.pinv, torch.linalg.matrix_rank, torch.linalg.cond])
+@pytest.mark.parametrize("f",
+    [torch.linalg.svd, torch.linalg.svdvals, torch.linalg.pinv, torch.linalg.matrix_rank, torch.linalg.cond])
 def test_no_singular_values_of_nan(f):
-    with pytest.raises(torch.linalg.LinAlgError, match=r"linalg.svd: \(Batch element 1\): The algorithm failed .* non-finite values"):
+    with pytest.raises(torch.linalg.LinAlgError,
+            match=r"linalg.svd: \(Batch element 1\): The algorithm failed .* non-finite values"):
         f(matrices(float("nan")))
 
 

@@ -20,7 +20,8 @@ def grads(f, *rows, dtype=torch.float64, create_graph=False):
     """The gradients of ``sum(f(*rows))``."""
     xs = [tensor(row, dtype, True) for row in rows]
     y = f(*xs)
-    return [None if g is None else g.tolist() for g in torch.autograd.grad([y], xs, [torch.ones_like(y)], allow_unused=True)]
+    return [None if g is None else g.tolist()
+        for g in torch.autograd.grad([y], xs, [torch.ones_like(y)], allow_unused=True)]
 
 
 def same(found, expected):
@@ -331,7 +332,8 @@ def test_polynomials_against_their_closed_forms():
     x = torch.linspace(-0.9, 0.9, 7, dtype=D)
     angle = torch.acos(x)
     for n in range(6):
-        np.testing.assert_allclose(torch.special.chebyshev_polynomial_t(x, n).numpy(), torch.cos(n * angle).numpy(), atol=1e-12)
+        np.testing.assert_allclose(torch.special.chebyshev_polynomial_t(x, n).numpy(), torch.cos(n * angle).numpy(),
+            atol=1e-12)
         u = torch.sin((n + 1) * angle) / torch.sin(angle)
         np.testing.assert_allclose(torch.special.chebyshev_polynomial_u(x, n).numpy(), u.numpy(), atol=1e-12)
         v = torch.cos((n + 0.5) * angle) / torch.cos(angle / 2)
@@ -501,7 +503,8 @@ def test_comparisons_leave_no_node():
 # -- large arrays take other roads -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128, I])
+@pytest.mark.parametrize("dtype",
+    [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128, I])
 def test_where_of_large_arrays(dtype):
     rng = np.random.default_rng(0)
     mask = rng.random((60, 50)) < 0.5

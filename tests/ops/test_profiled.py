@@ -15,10 +15,13 @@ def outcome(name, number):
     args, options = arguments(name, number)
     outs = call(name, args, options)
     flat = [t for t in (outs if isinstance(outs, (list, tuple)) else [outs]) if isinstance(t, torch.Tensor)]
-    total = sum((t.abs() if t.is_complex() else t).sum() for t in flat if (t.requires_grad and t.dtype.is_floating_point) or t.is_complex())
+    total = sum((t.abs() if t.is_complex() else t).sum() for t in flat
+        if (t.requires_grad and t.dtype.is_floating_point) or t.is_complex())
     if isinstance(total, torch.Tensor) and total.requires_grad:
         total.backward()
-    return [np.asarray(t.detach().numpy()) for t in flat] + [np.asarray(t.grad) for t in leaves(args, options) if t.grad is not None]
+    return (
+        [np.asarray(t.detach().numpy()) for t in flat] + [
+            np.asarray(t.grad) for t in leaves(args, options) if t.grad is not None])
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))

@@ -1,4 +1,6 @@
-"""Reductions, scans, order statistics and sorting where they are special: types, NaN, ties, zeros, no elements, errors."""
+"""Reductions, scans, order statistics and sorting where they are special: types, NaN, ties, zeros,
+no elements, errors.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +127,8 @@ def test_no_elements(f, expected):
     assert listed(f()) == expected
 
 
-@pytest.mark.parametrize("f", [lambda: NONE.mean(), lambda: NONE.var(), lambda: NONE.std(), lambda: torch.tensor([]).median()])
+@pytest.mark.parametrize("f",
+    [lambda: NONE.mean(), lambda: NONE.var(), lambda: NONE.std(), lambda: torch.tensor([]).median()])
 def test_mean_of_nothing_is_nan(f):
     assert np.isnan(f().item())
 
@@ -146,7 +149,8 @@ def test_a_number_has_one_dimension(name, dim):
     assert x.grad.item() == 1.0
 
 
-@pytest.mark.parametrize("f", [lambda x: x.max(0), lambda x: x.sort(), lambda x: x.topk(1), lambda x: x.mode(), lambda x: x.kthvalue(1)])
+@pytest.mark.parametrize("f",
+    [lambda x: x.max(0), lambda x: x.sort(), lambda x: x.topk(1), lambda x: x.mode(), lambda x: x.kthvalue(1)])
 def test_values_and_places_of_a_number(f):
     values, indices = f(torch.tensor(5.0))
     assert (values.item(), indices.item(), indices.dtype) == (5.0, 0, torch.int64)
@@ -204,7 +208,8 @@ def test_logcumsumexp_gradient_does_not_overflow():
 # -- ties --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("f", [lambda x: x.amax(), lambda x: x.max(), lambda x: x.median(), lambda x: torch.aminmax(x).max])
+@pytest.mark.parametrize("f",
+    [lambda x: x.amax(), lambda x: x.max(), lambda x: x.median(), lambda x: torch.aminmax(x).max])
 def test_ties_share_the_gradient_of_a_full_reduction(f):
     x = torch.tensor([2.0, 2.0, 2.0, 2.0], requires_grad=True)
     f(x).backward()
@@ -269,7 +274,8 @@ def test_second_derivative_of_a_product_with_zeros(row):
         x = torch.tensor(row, dtype=torch.float64, requires_grad=True)
         (g,) = torch.autograd.grad(f(x), x, create_graph=True)
         second = np.array([torch.autograd.grad(g[i], x, retain_graph=True)[0].tolist() for i in range(3)])
-        expected = [[0.0 if i == j else np.prod([v for k, v in enumerate(row) if k not in (i, j)]) for j in range(3)] for i in range(3)]
+        expected = [[0.0 if i == j else np.prod([v for k, v in enumerate(row) if k not in (i, j)]) for j in range(3)]
+            for i in range(3)]
         np.testing.assert_allclose(second, expected)
 
 
@@ -312,7 +318,8 @@ def test_forms():
     assert x.sum(axis=1, keepdims=True).tolist() == [[6.0], [10.0]]
     assert x.sum(dim=()).item() == x.sum(dim=[]).item() == 16.0
     assert x.sum(dim=None, keepdim=True).shape == (1, 1)
-    assert x.var(0, False).tolist() == x.var(0, correction=0).tolist() == x.var(dim=0, unbiased=False).tolist() == [9.0, 1.0]
+    assert (x.var(0, False).tolist() == x.var(0, correction=0).tolist() == x.var(dim=0,
+        unbiased=False).tolist() == [9.0, 1.0])
     assert x.std(False).item() == pytest.approx(np.std(x.numpy()))
     assert type(torch.var_mean(x)) is tuple
     assert [t.item() for t in torch.std_mean(x, correction=0)] == pytest.approx([np.std(x.numpy()), 4.0])
@@ -386,7 +393,8 @@ def test_searching():
     assert torch.searchsorted(edges, torch.tensor([3]), out_int32=True).dtype is torch.int32
     rows = torch.tensor([[1, 3, 5], [2, 4, 6]])
     assert torch.searchsorted(rows, torch.tensor([[3, 6], [3, 6]]), side="right").tolist() == [[2, 3], [1, 3]]
-    assert torch.searchsorted(torch.tensor([5, 1, 3]), torch.tensor([3, 6]), sorter=torch.tensor([1, 2, 0])).tolist() == [1, 3]
+    assert (torch.searchsorted(torch.tensor([5, 1, 3]), torch.tensor([3, 6]),
+        sorter=torch.tensor([1, 2, 0])).tolist() == [1, 3])
     assert torch.bucketize(torch.tensor([[3], [6]]), edges).tolist() == [[1], [3]]
     assert torch.isin(torch.tensor([1, 2]), torch.tensor([2]), invert=True).tolist() == [True, False]
     assert torch.bincount(torch.tensor([1, 1, 3]), torch.tensor([0.5, 1.0, 2.0])).tolist() == [0.0, 1.5, 0.0, 2.0]
@@ -397,7 +405,8 @@ def test_distinct():
     rows = torch.tensor([[3, 1], [1, 1], [3, 1]])
     values, inverse, counts = torch.unique(rows, dim=0, return_inverse=True, return_counts=True)
     assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([[1, 1], [3, 1]], [1, 0, 1], [1, 2])
-    values, inverse, counts = torch.unique_consecutive(torch.tensor([3, 1, 1, 3]), return_inverse=True, return_counts=True)
+    values, inverse, counts = torch.unique_consecutive(torch.tensor([3, 1, 1, 3]), return_inverse=True,
+        return_counts=True)
     assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([3, 1, 3], [0, 1, 1, 2], [1, 2, 1])
     assert torch.unique_consecutive(torch.tensor([[3, 1], [3, 1], [1, 1]]), dim=0).tolist() == [[3, 1], [1, 1]]
     assert len(torch.unique(torch.tensor([NAN, 1.0, NAN]))) == 3
@@ -417,9 +426,11 @@ ERRORS = [
     (lambda: ROW.sum(3), IndexError, "Dimension out of range (expected to be in range of [-1, 0], but got 3)"),
     (lambda: ROW.sum((0, 0)), RuntimeError, "dim 0 appears multiple times in the list of dims"),
     (lambda: ROW.std(5), IndexError, "Dimension out of range"),
-    (lambda: torch.tensor([1, 2]).mean(), RuntimeError, "mean(): could not infer output dtype. Input dtype must be either"),
+    (lambda: torch.tensor([1, 2]).mean(), RuntimeError,
+        "mean(): could not infer output dtype. Input dtype must be either"),
     (lambda: torch.tensor([1, 2]).var(), RuntimeError, "std and var only support floating point and complex dtypes"),
-    (lambda: torch.tensor([1, 2]).nanmean(), RuntimeError, "nanmean(): expected input to have floating point or complex dtype"),
+    (lambda: torch.tensor([1, 2]).nanmean(), RuntimeError,
+        "nanmean(): expected input to have floating point or complex dtype"),
     (lambda: COMPLEX.nansum(), RuntimeError, "nansum on CPU does not support complex inputs"),
     (lambda: NONE.max(), RuntimeError, "max(): Expected reduction dim to be specified for input.numel() == 0"),
     (lambda: NONE.max(0), IndexError, "max(): Expected reduction dim 0 to have non-zero size."),
@@ -440,27 +451,35 @@ ERRORS = [
     (lambda: ROW.quantile(2.0), RuntimeError, "quantile() q must be in the range [0, 1] but got 2"),
     (lambda: ROW.quantile(torch.tensor([0.1, 1.2])), RuntimeError, "quantile() q values must be in the range [0, 1]"),
     (lambda: ROW.quantile(torch.tensor([[0.1]])), RuntimeError, "quantile() q must be a scalar or 1D tensor"),
-    (lambda: ROW.quantile(torch.tensor([0.1]).double()), RuntimeError, "quantile() q tensor must be same dtype as the input tensor"),
-    (lambda: ROW.quantile(0.5, interpolation="near"), RuntimeError, "interpolation must be one of linear, lower, higher, midpoint"),
+    (lambda: ROW.quantile(torch.tensor([0.1]).double()), RuntimeError,
+        "quantile() q tensor must be same dtype as the input tensor"),
+    (lambda: ROW.quantile(0.5, interpolation="near"), RuntimeError,
+        "interpolation must be one of linear, lower, higher, midpoint"),
     (lambda: NONE.quantile(0.5), RuntimeError, "quantile() input tensor must be non-empty"),
-    (lambda: torch.tensor([1]).quantile(0.5), RuntimeError, "quantile() input tensor must be either float or double dtype"),
+    (lambda: torch.tensor([1]).quantile(0.5), RuntimeError,
+        "quantile() input tensor must be either float or double dtype"),
     (lambda: ROW.renorm(2, 0, 1.0), RuntimeError, "renorm: input needs at least 2 dimensions, got 1 dimensions"),
     (lambda: ROW.view(5, 1).renorm(-2, 0, 1.0), RuntimeError, "renorm: non-positive-norm not supported"),
     (lambda: ROW.view(5, 1).renorm(2, 0, -1.0), RuntimeError, "renorm: expected maxnorm to be >= 0 but got -1"),
     (lambda: torch.tensor(1.0).diff(), RuntimeError, "diff expects input to be at least one-dimensional"),
     (lambda: ROW.diff(-1), RuntimeError, "order must be non-negative but got -1"),
-    (lambda: torch.trapezoid(ROW, ROW[:2]), RuntimeError, "trapezoid: There must be one `x` value for each sample point"),
-    (lambda: torch.gradient(ROW, edge_order=3), RuntimeError, "torch.gradient only supports edge_order=1 and edge_order=2."),
+    (lambda: torch.trapezoid(ROW, ROW[:2]), RuntimeError,
+        "trapezoid: There must be one `x` value for each sample point"),
+    (lambda: torch.gradient(ROW, edge_order=3), RuntimeError,
+        "torch.gradient only supports edge_order=1 and edge_order=2."),
     (lambda: torch.gradient(ROW[:1]), RuntimeError, "expected each dimension size to be at least edge_order+1"),
     (lambda: torch.gradient(ROW, spacing=[1.0, 2.0]), RuntimeError, "but got a list of length 2"),
-    (lambda: torch.bincount(torch.tensor([1, -1])), RuntimeError, "bincount only supports 1-d non-negative integral inputs."),
+    (lambda: torch.bincount(torch.tensor([1, -1])), RuntimeError,
+        "bincount only supports 1-d non-negative integral inputs."),
     (lambda: torch.bincount(ROW), NotImplementedError, "\"bincount_cpu\" not implemented for 'Float'"),
     (lambda: torch.tensor([1]).histc(), NotImplementedError, "\"histogram_cpu\" not implemented for 'Long'"),
     (lambda: ROW.histc(0), RuntimeError, "bins must be > 0, but got 0 for dimension 0"),
     (lambda: ROW.histc(2, 3, 1), RuntimeError, "max must be larger than min"),
     (lambda: torch.searchsorted(ROW, 3, side="up"), RuntimeError, "side can only be 'left' or 'right' but got up"),
-    (lambda: torch.searchsorted(ROW, 3, side="left", right=True), RuntimeError, "side and right can't be set to opposites"),
-    (lambda: torch.bucketize(ROW, ROW.view(1, 5)), RuntimeError, "boundaries tensor must be 1 dimension, but got dim(2)"),
+    (lambda: torch.searchsorted(ROW, 3, side="left", right=True), RuntimeError,
+        "side and right can't be set to opposites"),
+    (lambda: torch.bucketize(ROW, ROW.view(1, 5)), RuntimeError,
+        "boundaries tensor must be 1 dimension, but got dim(2)"),
 ]
 
 
@@ -491,7 +510,8 @@ def test_the_kth_of_long_rows(n):
     x, order = torch.tensor(a), np.sort(a, 1)
     for k in (1, 3, n):
         assert torch.kthvalue(x, k, 1).values.tolist() == order[:, k - 1].tolist()
-    assert torch.median(x, 1).values.tolist() == torch.nanmedian(x, 1).values.tolist() == order[:, (n - 1) // 2].tolist()
+    assert (
+        torch.median(x, 1).values.tolist() == torch.nanmedian(x, 1).values.tolist() == order[:, (n - 1) // 2].tolist())
     a[1, 2] = np.nan
     x = torch.tensor(a)
     assert np.isnan(torch.median(x, 1).values[1].item())

@@ -2,8 +2,9 @@
 
 usage: python -m tests.parity.operators [--dtype float64] [--samples 12] [--only TEXT] [-v]
 
-Every differentiable entry of the table is called on both libraries with the same numbers, and compared are the results, their
-gradients, and the gradients of those: values, shapes and types. An entry agrees as far as all its calls do. The last line counts.
+Every differentiable entry of the table is called on both libraries with the same numbers, and compared are the results,
+their gradients, and the gradients of those: values, shapes and types. An entry agrees as far as all its calls do. The
+last line counts.
 """
 
 from __future__ import annotations
@@ -33,16 +34,19 @@ _KERNEL = "a kernel that PyTorch shows only to its own code"
 # Entries that are not compared: why. An entry belongs here only while one of both libraries cannot make the calls.
 LEFT_OUT: dict[str, str] = {
     **dict.fromkeys(
-        ("_batch_norm_with_update", "_native_batch_norm_legit", "_segment_reduce/lengths", "_segment_reduce/offsets", "_softmax_backward_data",
-         "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_upsample_bilinear2d_aa", "native_dropout_backward", "slice",
-         "torch.ops.aten._safe_softmax.default"), _KERNEL),
+        ("_batch_norm_with_update", "_native_batch_norm_legit", "_segment_reduce/lengths", "_segment_reduce/offsets",
+            "_softmax_backward_data",
+         "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_upsample_bilinear2d_aa",
+         "native_dropout_backward", "slice", "torch.ops.aten._safe_softmax.default"), _KERNEL),
     **dict.fromkeys(("sparse.mm/reduce", "sparse.sampled_addmm"), "their samples are of a sparse layout"),
 }  # fmt: skip
 # Entries of which the shapes and types are compared, not the values: why.
 _MKL = "PyTorch draws these by the generator of MKL here"
 _OPEN = "the values are whatever was in memory"
 NO_VALUES: dict[str, str] = {
-    **dict.fromkeys((label(op) for op in op_db if uses_mkl() and ("dropout" in op.name or "attention" in op.name or op.name == "bernoulli")), _MKL),
+    **dict.fromkeys(
+        (label(op) for op in op_db
+            if uses_mkl() and ("dropout" in op.name or "attention" in op.name or op.name == "bernoulli")), _MKL),
     **dict.fromkeys((label(op) for op in op_db if "empty" in op.name), _OPEN),
 }  # fmt: skip
 # Entries that agree less far: how many steps, and why.
@@ -53,7 +57,9 @@ OTHER: dict[str, tuple[int, str]] = dict.fromkeys(
 
 
 class Agreement(NamedTuple):
-    """How far the calls of an entry agree: how many of the three steps, of how many that PyTorch takes, and what was wrong."""
+    """How far the calls of an entry agree: how many of the three steps, of how many that PyTorch takes, and what was
+    wrong.
+    """
 
     reached: int
     steps: int
@@ -80,7 +86,9 @@ def tensors(x: Any) -> list[Any]:
 
 
 def on_wengert(f: Any) -> Any:
-    """A function of PyTorch's tests, with what it knows by the name torch, and what it closes over, taken from wengert."""
+    """A function of PyTorch's tests, with what it knows by the name torch, and what it closes over,
+    taken from wengert.
+    """
     if isinstance(f, torch.dtype):
         return getattr(wengert, str(f).removeprefix("torch."))
     if not isinstance(f, types.FunctionType) or "testing" not in (f.__module__ or ""):
@@ -107,7 +115,8 @@ def weights(library: Any, t: Any, number: int) -> Any:
     return library.tensor(np.array(a), dtype=t.dtype)
 
 
-def steps(library: Any, f: Callable[..., Any], arguments: Any, finish: Callable[..., Any] | None, most: int) -> Iterator[list[Any]]:
+def steps(library: Any, f: Callable[..., Any], arguments: Any, finish: Callable[..., Any] | None,
+        most: int) -> Iterator[list[Any]]:
     """The results of a call, their gradients, and the gradients of those."""
     first, args, kwargs = arguments
     library.manual_seed(0)
@@ -127,7 +136,8 @@ def steps(library: Any, f: Callable[..., Any], arguments: Any, finish: Callable[
 
 def numbers(t: Any) -> np.ndarray:
     t = t.detach()
-    t = t.resolve_conj().resolve_neg() if not (isinstance(t, torch.Tensor) and t._is_zerotensor()) else torch.zeros(t.shape, dtype=t.dtype)
+    t = (t.resolve_conj().resolve_neg() if not (isinstance(t, torch.Tensor) and t._is_zerotensor())
+        else torch.zeros(t.shape, dtype=t.dtype))
     wide = {"torch.bfloat16": "float", "torch.complex32": "cfloat"}.get(str(t.dtype))  # NumPy has neither
     return np.asarray((t if wide is None else getattr(t, wide)()).numpy())
 

@@ -1,9 +1,10 @@
 """Random calls of operators, derived from their declarations and samples, made on both libraries and compared.
 
 A sample call (``tests/ops/samples``) says which arguments an operator takes. An example is such a call with other sizes
-(also none, one, and such as do not fit), types, strides (transposed, with gaps, expanded, with an offset), values (not a
-number, infinities, signed zeros, ties) and options; then both libraries either refuse it or agree in value, type, shape
-and gradient. Examples are drawn from a seed that the operator's name and the example's number make, so each is found again.
+(also none, one, and such as do not fit), types, strides (transposed, with gaps, expanded, with an offset), values (not
+a number, infinities, signed zeros, ties) and options; then both libraries either refuse it or agree in value, type,
+shape and gradient. Examples are drawn from a seed that the operator's name and the example's number make, so each is
+found again.
 """
 
 from __future__ import annotations
@@ -39,15 +40,18 @@ DRAWN = ("any", "positive", "unit", "definite")
 # What an option may be, by the name of its parameter; ``DIM`` stands for a dimension, sometimes one that is not there.
 DIM = object()
 OPTIONS: dict[str, tuple[Any, ...]] = {
-    "dim": (DIM,), "dim0": (DIM,), "dim1": (DIM,), "keepdim": (True, False), "reduction": ("none", "mean", "sum"), "descending": (True, False),
-    "largest": (True, False), "sorted": (True, False), "p": (0, 1, 2, 3, 1.5, np.inf), "correction": (0, 1, 2), "unbiased": (True, False),
-    "alpha": (2, -1, 0), "beta": (0.5, 2, 0), "diagonal": (-2, -1, 0, 1, 3), "offset": (-2, -1, 0, 1), "rounding_mode": (None, "trunc", "floor"),
-    "k": (0, 1, 2, 3), "ceil_mode": (True, False), "count_include_pad": (True, False), "align_corners": (True, False), "upper": (True, False),
-    "left": (True, False), "log_target": (True, False), "full": (True, False), "log_input": (True, False), "inclusive": (True, False),
-    "norm": (None, "ortho", "forward", "backward"), "n": (1, 2, 3, 5), "decimals": (0, 1, -1), "right": (True, False), "stable": (True, False),
-    "eps": (1e-5, 1e-3), "negative_slope": (0.2, 0.0, -0.5), "lambd": (0.5, 0.0), "threshold": (1.0, 20.0), "margin": (0.0, 0.5),
-    "interpolation": ("linear", "lower", "higher", "midpoint", "nearest"), "include_self": (True, False), "accumulate": (True, False),
-    "label_smoothing": (0.0, 0.1), "approximate": ("none", "tanh"), "hermitian": (False,), "reverse": (True, False),
+    "dim": (DIM,), "dim0": (DIM,), "dim1": (DIM,), "keepdim": (True, False), "reduction": ("none", "mean", "sum"),
+    "descending": (True, False), "largest": (True, False), "sorted": (True, False), "p": (0, 1, 2, 3, 1.5, np.inf),
+    "correction": (0, 1, 2), "unbiased": (True, False), "alpha": (2, -1, 0), "beta": (0.5, 2, 0),
+    "diagonal": (-2, -1, 0, 1, 3), "offset": (-2, -1, 0, 1), "rounding_mode": (None, "trunc", "floor"),
+    "k": (0, 1, 2, 3), "ceil_mode": (True, False), "count_include_pad": (True, False), "align_corners": (True, False),
+    "upper": (True, False), "left": (True, False), "log_target": (True, False), "full": (True, False),
+    "log_input": (True, False), "inclusive": (True, False), "norm": (None, "ortho", "forward", "backward"),
+    "n": (1, 2, 3, 5), "decimals": (0, 1, -1), "right": (True, False), "stable": (True, False), "eps": (1e-5, 1e-3),
+    "negative_slope": (0.2, 0.0, -0.5), "lambd": (0.5, 0.0), "threshold": (1.0, 20.0), "margin": (0.0, 0.5),
+    "interpolation": ("linear", "lower", "higher", "midpoint", "nearest"), "include_self": (True, False),
+    "accumulate": (True, False), "label_smoothing": (0.0, 0.1), "approximate": ("none", "tanh"), "hermitian": (False,),
+    "reverse": (True, False),
 }  # fmt: skip
 
 
@@ -87,7 +91,8 @@ class Limits(NamedTuple):
     empty: bool = True
     dtypes: tuple[str, ...] = DTYPES
     alike: bool = False  # NaN and infinities count as one: which of them comes of a sum says its order
-    spread: bool = False  # beside NaN and infinities only what is finite in both libraries must agree: how far they spread says the order
+    # beside NaN and infinities only what is finite in both libraries must agree: how far they spread says the order
+    spread: bool = False
     ties: bool = False  # of several equal elements any may be the one that is meant
     expanded: bool = True
     layouts: bool = True  # transposed and with gaps too
@@ -112,7 +117,8 @@ class Drawing:
         if self.chance(0.45) and limits.sizes:
             shapes = [s.shape for s in self.specs((self.sample.args, self.sample.options))]
             least = 0 if limits.empty else 1
-            self.sizes = {n: max(least, int(self.rng.choice(6, p=[0.08, 0.2, 0.2, 0.2, 0.2, 0.12]))) for shape in shapes for n in shape if n}
+            self.sizes = {n: max(least, int(self.rng.choice(6, p=[0.08, 0.2, 0.2, 0.2, 0.2, 0.12]))) for shape in shapes
+                for n in shape if n}
 
     def chance(self, p: float) -> bool:
         return bool(self.rng.random() < p)
@@ -153,7 +159,8 @@ class Drawing:
         dtype = str(rng.choice(self.allowed)) if self.mixed and self.chance(0.5) else self.dtype
         if spec.kind == "definite":
             m = rng.standard_normal(shape)
-            values = m @ np.swapaxes(m, -1, -2) + shape[-1] * np.eye(shape[-1]) if len(shape) > 1 and shape[-1] == shape[-2] else m
+            values = (m @ np.swapaxes(m, -1, -2) + shape[-1] * np.eye(shape[-1])
+                if len(shape) > 1 and shape[-1] == shape[-2] else m)
         elif spec.kind == "positive":
             values = rng.uniform(0.3, 2.3, shape)
         elif spec.kind == "unit":
@@ -177,8 +184,10 @@ class Drawing:
         return Arg(values, dtype, self.layout(), dtype[0] in "fbc" and dtype != "bool" and self.chance(0.85))
 
     def layout(self) -> str:
-        found = str(self.rng.choice(["in order", "transposed", "gaps", "expanded", "offset"], p=[0.5, 0.2, 0.1, 0.1, 0.1]))
-        return "in order" if self.in_order or (found == "expanded" and self.plain) else found  # rows that are alike make singular matrices
+        found = str(
+            self.rng.choice(["in order", "transposed", "gaps", "expanded", "offset"], p=[0.5, 0.2, 0.1, 0.1, 0.1]))
+        # rows that are alike make singular matrices
+        return "in order" if self.in_order or (found == "expanded" and self.plain) else found
 
     def varied(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """With one option other than in the sample, sometimes."""
@@ -263,7 +272,8 @@ def doubled(call: Call) -> Call:
             if x.dtype not in STEPS:
                 return x
             kind = "complex128" if x.dtype.startswith("complex") else "float64"
-            rounded = torch.from_numpy(np.array(x.values.astype(STORED.get(x.dtype, x.dtype)))).to(getattr(torch, x.dtype))
+            rounded = torch.from_numpy(np.array(x.values.astype(STORED.get(x.dtype, x.dtype)))).to(
+                getattr(torch, x.dtype))
             return x._replace(values=rounded.to(getattr(torch, kind)).numpy(), dtype=kind)
         if isinstance(x, (list, tuple)):
             return type(x)(wide(v) for v in x)
@@ -335,11 +345,12 @@ def exactly(f: Any, call: Call, theirs: Outcome) -> Callable[[], Outcome]:
     return cache(lambda: perform(torch, f, doubled(call), theirs))
 
 
-def differs(theirs: Any, ours: Any, limits: Limits, spread: bool, tolerance: float, exact: Callable[[], Any]) -> str | None:
+def differs(theirs: Any, ours: Any, limits: Limits, spread: bool, tolerance: float,
+        exact: Callable[[], Any]) -> str | None:
     """How two tensors differ, if they do.
 
-    ``tolerance`` is that of double precision. In others, ours may be a few roundings off PyTorch's, or four times as far as that is
-    from the ``exact`` one.
+    ``tolerance`` is that of double precision. In others, ours may be a few roundings off PyTorch's, or four times as
+    far as that is from the ``exact`` one.
     """
     if tuple(theirs.shape) != tuple(ours.shape):
         return f"shape {tuple(ours.shape)}, torch {tuple(theirs.shape)}"
@@ -386,7 +397,8 @@ LACKING = (
 )  # fmt: skip
 
 
-ABOUT_TYPES = ("not implemented for", "same dtype", "scalar type", "without overflow", "should be the same", "can't be cast")
+ABOUT_TYPES = ("not implemented for", "same dtype", "scalar type", "without overflow", "should be the same",
+    "can't be cast")
 
 
 def lacks(error: Exception | None) -> bool:
@@ -396,7 +408,9 @@ def lacks(error: Exception | None) -> bool:
 
 
 def refused_alike(call: Call, theirs: Exception, ours: Exception) -> str | None:
-    """What is wrong with our error, where PyTorch's is one too. Of calls with several mistakes either library may name another."""
+    """What is wrong with our error, where PyTorch's is one too. Of calls with several mistakes either library may name
+    another.
+    """
     kinds = {a.dtype for a in leaves((call.args, call.options))} - {"int64", "bool"}
     if isinstance(ours, type(theirs)) or type(ours).__name__ == type(theirs).__name__ or len(kinds) > 1 or lacks(ours):
         return None
@@ -410,7 +424,8 @@ def chosen_alike(name: str, call: Call, theirs: Outcome, ours: Outcome, exact: C
     at = params.index("dim")
     dim = call.args[at] if at < len(call.args) else call.options.get("dim", defaults.get("dim", -1))
     assert theirs.results is not None and ours.results is not None
-    loosely = call.options.get("sorted", True) is False or (name == "topk" and len(call.args) > 4 and call.args[4] is False)
+    loosely = (call.options.get("sorted", True) is False
+        or (name == "topk" and len(call.args) > 4 and call.args[4] is False))
     for i, (a, b) in enumerate(zip(theirs.results, ours.results)):
         if not i or not row.ndim:
             if loosely and row.ndim:
@@ -424,7 +439,8 @@ def chosen_alike(name: str, call: Call, theirs: Outcome, ours: Outcome, exact: C
         if text:
             return f"result {i}: {text}"
     for i, (a, b) in enumerate(zip(theirs.gradients or (), ours.gradients or (), strict=True)):
-        text = differs(a.sum(dim), b.sum(dim), Limits(), False, 10 * TOLERANCE, lambda i=i: part(exact().gradients, i, dim))
+        text = differs(a.sum(dim), b.sum(dim), Limits(), False, 10 * TOLERANCE,
+            lambda i=i: part(exact().gradients, i, dim))
         if text:
             return f"gradient of a row: {text}"
     return None
@@ -436,7 +452,8 @@ def part(row: list[Any] | None, i: int, dim: int | None = None) -> Any:
     return found if found is None or dim is None else found.sum(dim)
 
 
-def disagreement(name: str, theirs: Outcome, ours: Outcome, call: Call, limits: Limits, exact: Callable[[], Outcome]) -> str | None:
+def disagreement(name: str, theirs: Outcome, ours: Outcome, call: Call, limits: Limits,
+        exact: Callable[[], Outcome]) -> str | None:
     """What is wrong with our outcome."""
     if lacks(theirs.error):
         return None

@@ -1,4 +1,6 @@
-"""Every operator of ``torch.ops.aten`` with a name of its own here, called with PyTorch's arguments on both libraries."""
+"""Every operator of ``torch.ops.aten`` with a name of its own here, called with PyTorch's arguments
+on both libraries.
+"""
 
 from __future__ import annotations
 

@@ -100,8 +100,10 @@ def test_samplers_of_many(both):
             data.WeightedRandomSampler(weights, 9001),
             data.WeightedRandomSampler(torch.arange(9001.0) + 1, 9000, replacement=False),
             data.BatchSampler(data.RandomSampler(range(9001)), 100, drop_last=True),
-            *(data.DistributedSampler(range(9001), 2, rank, seed=3, drop_last=drop_last) for rank in (0, 1) for drop_last in (False, True)),
-            *(data.DistributedSampler(range(2), 5, rank, shuffle=shuffle) for rank in range(5) for shuffle in (False, True)),
+            *(data.DistributedSampler(range(9001), 2, rank, seed=3, drop_last=drop_last) for rank in (0, 1)
+                for drop_last in (False, True)),
+            *(data.DistributedSampler(range(2), 5, rank, shuffle=shuffle) for rank in range(5)
+                for shuffle in (False, True)),
         ]
         found = []
         for s in samplers:

@@ -30,8 +30,10 @@ _ALONG = [call(A(2, 3)), call(A(2, 3), 0), call(A(2, 3, 2), -1, True), call(A())
 _ORTHOGONAL = [call(A(3), I(5, 3)), call(A(2, 3), 3), call(A(2, 1), I(4, 3))]
 _ROWS = C([0.0, 1.0, 1.0, 2.5])
 CALLS: dict[str, list[Any]] = {
-    **dict.fromkeys(("isnan", "bitwise_not", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "logical_not", "signbit"), _ONE),
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"), _TWO),
+    **dict.fromkeys(("isnan", "bitwise_not", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "logical_not",
+        "signbit"), _ONE),
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"),
+        _TWO),
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), _TENSORS),
     **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), _TIMES),
     "isclose": [call(A(2, 3), A(3)), call(A(4), A(4), 0.1, 0.5), call(A(4), A(4), equal_nan=True)],
@@ -42,9 +44,11 @@ CALLS: dict[str, list[Any]] = {
                 call(A(2, 3), dim=-1, descending=True, stable=True), call(A(), stable=True)],
     "bincount": [call(I(5, 6)), call(I(5, 6), P(6)), call(I(3, 4), minlength=7)],
     "histc": [call(P(6), 4), call(A(2, 3), 5, -2, 2), call(P(5), 3, 0.5, 1.5)],
-    "searchsorted": [call(_ROWS, A(2, 3)), call(_ROWS, A(4), right=True), call(_ROWS, 1.0), call(_ROWS, A(3), side="right", out_int32=True)],
+    "searchsorted": [call(_ROWS, A(2, 3)), call(_ROWS, A(4), right=True), call(_ROWS, 1.0),
+        call(_ROWS, A(3), side="right", out_int32=True)],
     "bucketize": [call(A(2, 3), _ROWS), call(A(4), _ROWS, right=True), call(1.0, _ROWS)],
-    "isin": [call(A(2, 3), A(4)), call(I(4, 5), I(4, 3)), call(I(4, 5), 2), call(I(4, 2, 2), I(4, 3), invert=True), call(2, I(4, 3))],
+    "isin": [call(A(2, 3), A(4)), call(I(4, 5), I(4, 3)), call(I(4, 5), 2), call(I(4, 2, 2), I(4, 3), invert=True),
+        call(2, I(4, 3))],
     "one_hot": [call(I(4, 3), 5), call(I(3, 2, 2))],
     **{n: _ONE for n in TABLE if n.startswith("special_") and any(w in n for w in ("airy", "bessel"))},
     **{n: _ORTHOGONAL for n in TABLE if n.startswith("special_") and "_polynomial_" in n},
@@ -59,7 +63,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "nonzero": (lambda lib, x: lib.nonzero(x), _ONE),
     "argwhere": (lambda lib, x: lib.argwhere(x), _ONE),
     "equal": (lambda lib, a, b: lib.tensor(lib.equal(a, b)), [call(A(2, 3), A(2, 3)), call(I(2, 2), I(2, 2))]),
-    "allclose": (lambda lib, a, b: lib.tensor(lib.allclose(a, b, equal_nan=True)), [call(A(2, 3), A(3)), call(A(), A())]),
+    "allclose": (lambda lib, a, b: lib.tensor(lib.allclose(a, b, equal_nan=True)),
+        [call(A(2, 3), A(3)), call(A(), A())]),
     "floor_divide": (lambda lib, a, b: lib.floor_divide(a, b), _TWO),
     "histograms": (lambda lib, x, *a, **k: tuple(lib.histogram(x, *a, **k)), [
         call(P(6), 4), call(P(5), 3, range=(0.5, 2.0)), call(P(5), 3, weight=P(5))]),
@@ -69,8 +74,9 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _lost_weights(call: Any) -> bool:
-    """Whether a weight is NaN or infinite: here it spoils every bin after its own, in PyTorch its own alone. Or whether all numbers
-    are one, which is the edge of two bins: which of them it falls into is decided by rounding."""
+    """Whether a weight is NaN or infinite: here it spoils every bin after its own, in PyTorch its own alone. Or whether
+    all numbers are one, which is the edge of two bins: which of them it falls into is decided by rounding.
+    """
     weight = call.options.get("weight")
     seen = call.args[0].values[:1] if call.args[0].layout == "expanded" else call.args[0].values
     return (weight is not None and not np.isfinite(weight.values).all()) or len(np.unique(seen)) == 1
@@ -104,13 +110,16 @@ def test_random_calls(name):
         f, samples = FUNCTIONS[name]
         functions = (lambda *a, **k: f(torch, *a, **k)), (lambda *a, **k: f(wengert, *a, **k))
     matrices = name.startswith("linalg")
-    # PyTorch takes polynomials of the first orders by their formulas, so their infinities; we add terms up, some of them of either sign.
-    limits = Limits(special=not matrices and "_polynomial_" not in name, dtypes=("float64", "float32", "complex128") if matrices else Limits().dtypes)
+    # PyTorch takes polynomials of the first orders by their formulas, so their infinities; we add terms up, some of
+    # them of either sign.
+    limits = Limits(special=not matrices and "_polynomial_" not in name,
+        dtypes=("float64", "float32", "complex128") if matrices else Limits().dtypes)
     wrong, compared = check(name, functions, samples, limits)
     assert compared, "every example was refused"
     excused = [call for call, _ in wrong if name in DIFFERENT and DIFFERENT[name](call)]
     wrong = [(call, text) for call, text in wrong if name not in DIFFERENT or not DIFFERENT[name](call)]
-    text = "\n".join(f"{len(wrong)} of {compared} differ; example {c.number}: {shown(list(c.args))} {c.options}: {t[:600]}" for c, t in wrong[:2])
+    text = "\n".join(f"{len(wrong)} of {compared} differ; example {c.number}: {shown(list(c.args))} {c.options}: "
+        f"{t[:600]}" for c, t in wrong[:2])
     assert not wrong, text
     if name in DIFFERENT and EXAMPLES >= 200:
         assert excused, f"agrees on every example: take {name} out of DIFFERENT"
@@ -118,10 +127,12 @@ def test_random_calls(name):
 
 CHOICES = {
     "sort": lambda x, d: x.sort(dim=d),
-    "stable": lambda x, d: x.sort(dim=d, stable=True), "descending": lambda x, d: x.sort(dim=d, descending=True, stable=True),
-    "topk": lambda x, d: x.topk(2, d), "smallest": lambda x, d: x.topk(2, d, False), "kthvalue": lambda x, d: x.kthvalue(2, d),
-    "median": lambda x, d: x.median(d), "nanmedian": lambda x, d: x.nanmedian(d), "mode": lambda x, d: x.mode(d), "max": lambda x, d: x.max(d),
-    "min": lambda x, d: x.min(d), "cummax": lambda x, d: x.cummax(d), "cummin": lambda x, d: x.cummin(d), "max keepdim": lambda x, d: x.max(d, True),
+    "stable": lambda x, d: x.sort(dim=d, stable=True),
+    "descending": lambda x, d: x.sort(dim=d, descending=True, stable=True), "topk": lambda x, d: x.topk(2, d),
+    "smallest": lambda x, d: x.topk(2, d, False), "kthvalue": lambda x, d: x.kthvalue(2, d),
+    "median": lambda x, d: x.median(d), "nanmedian": lambda x, d: x.nanmedian(d), "mode": lambda x, d: x.mode(d),
+    "max": lambda x, d: x.max(d), "min": lambda x, d: x.min(d), "cummax": lambda x, d: x.cummax(d),
+    "cummin": lambda x, d: x.cummin(d), "max keepdim": lambda x, d: x.max(d, True),
 }  # fmt: skip
 FREE = ("sort", "topk", "smallest", "kthvalue", "median", "nanmedian")  # any of several equal elements may be meant
 
@@ -154,7 +165,8 @@ def test_ties(name, dtype):
         np.testing.assert_array_equal(ours, values)
         if name in FREE:
             wide = at if at.ndim == raw.ndim else np.expand_dims(at, dim)
-            np.testing.assert_array_equal(np.take_along_axis(raw, wide, dim).reshape(at.shape), values.astype(raw.dtype))
+            np.testing.assert_array_equal(np.take_along_axis(raw, wide, dim).reshape(at.shape),
+                values.astype(raw.dtype))
             np.testing.assert_array_equal(ours_g.sum(dim), g.sum(dim))
         else:
             np.testing.assert_array_equal(at, places)

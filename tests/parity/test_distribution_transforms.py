@@ -54,9 +54,10 @@ TRANSFORMS: dict[str, Any] = {
     "StackTransform([ExpTransform(), TanhTransform()], -2)": _REAL,
     "CumulativeDistributionTransform(Normal(0.5, 2.0))": _REAL,
     **{f"{to}({c})": _REAL for to in ("biject_to", "transform_to") for c in (
-        "K.real", "K.positive", "K.nonnegative", "K.greater_than(2.0)", "K.greater_than_eq(C(2.0))", "K.less_than(1.0)", "K.unit_interval",
-        "K.interval(-1.0, 3.0)", "K.half_open_interval(C(0.0), 1.0)", "K.simplex", "K.corr_cholesky", "K.real_vector",
-        "K.independent(K.positive, 2)", "K.cat([K.positive, K.unit_interval], -1, [1, 2])", "K.stack([K.positive, K.less_than(2.0)], 0)",
+        "K.real", "K.positive", "K.nonnegative", "K.greater_than(2.0)", "K.greater_than_eq(C(2.0))", "K.less_than(1.0)",
+        "K.unit_interval", "K.interval(-1.0, 3.0)", "K.half_open_interval(C(0.0), 1.0)", "K.simplex", "K.corr_cholesky",
+        "K.real_vector", "K.independent(K.positive, 2)", "K.cat([K.positive, K.unit_interval], -1, [1, 2])",
+        "K.stack([K.positive, K.less_than(2.0)], 0)",
     )},
     "transform_to(K.lower_cholesky)": _SQUARES,
     "transform_to(K.positive_definite)": _SQUARES,
@@ -94,12 +95,14 @@ def test_transform(text: str) -> None:
         t = made(library, text)
         x = library.tensor(TRANSFORMS[text], dtype=library.float64).requires_grad_()
         y = t(x)
-        got = {"y": y, "x": outcome(lambda t=t, y=y: t.inv(y)), "jacobian": outcome(lambda t=t, x=x, y=y: t.log_abs_det_jacobian(x, y))}
+        got = {"y": y, "x": outcome(lambda t=t, y=y: t.inv(y)),
+            "jacobian": outcome(lambda t=t, x=x, y=y: t.log_abs_det_jacobian(x, y))}
         got["back"] = outcome(lambda t=t, x=x, y=y: t.inv.log_abs_det_jacobian(y, x))
         for name in ("sign", "bijective", "event_dim", "domain", "codomain", "__repr__"):
             got[name] = outcome(lambda t=t, name=name: repr(t) if name == "__repr__" else getattr(t, name))
         for name in ("forward_shape", "inverse_shape"):
-            got[name] = outcome(lambda t=t, name=name, s=library.Size((x if name == "forward_shape" else y).shape): tuple(getattr(t, name)(s)))
+            got[name] = outcome(lambda t=t, name=name,
+                s=library.Size((x if name == "forward_shape" else y).shape): tuple(getattr(t, name)(s)))
         for name in ("y", "x", "jacobian"):
             if not isinstance(got[name], Exception) and got[name].requires_grad:
                 got["gradient of " + name] = library.autograd.grad(got[name].sum(), x, retain_graph=True)[0]
@@ -110,8 +113,9 @@ def test_transform(text: str) -> None:
 
 
 EQUAL = [
-    "ExpTransform()", "ExpTransform().inv", "AffineTransform(0.0, 1.0)", "AffineTransform(C([0.0]), C([1.0]))", "PowerTransform(2.0)",
-    "PowerTransform(C([2.0]))", "ComposeTransform([ExpTransform()])", "ComposeTransform([])", "SigmoidTransform()", "CorrCholeskyTransform()",
+    "ExpTransform()", "ExpTransform().inv", "AffineTransform(0.0, 1.0)", "AffineTransform(C([0.0]), C([1.0]))",
+    "PowerTransform(2.0)", "PowerTransform(C([2.0]))", "ComposeTransform([ExpTransform()])", "ComposeTransform([])",
+    "SigmoidTransform()", "CorrCholeskyTransform()",
 ]  # fmt: skip
 
 
@@ -123,10 +127,10 @@ def test_equality(first: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "ExpTransform(cache_size=1)", "AffineTransform(0.0, 2.0, cache_size=1)", "ExpTransform().with_cache(1)", "PowerTransform(2.0).with_cache()",
-    "ComposeTransform([ExpTransform(), AffineTransform(1.0, 2.0)], cache_size=1)", "StickBreakingTransform(1)",
-    "IndependentTransform(TanhTransform(), 1, cache_size=1)", "CatTransform([ExpTransform()], cache_size=1)",
-    "ReshapeTransform((1,), (1, 1)).with_cache()",
+    "ExpTransform(cache_size=1)", "AffineTransform(0.0, 2.0, cache_size=1)", "ExpTransform().with_cache(1)",
+    "PowerTransform(2.0).with_cache()", "ComposeTransform([ExpTransform(), AffineTransform(1.0, 2.0)], cache_size=1)",
+    "StickBreakingTransform(1)", "IndependentTransform(TanhTransform(), 1, cache_size=1)",
+    "CatTransform([ExpTransform()], cache_size=1)", "ReshapeTransform((1,), (1, 1)).with_cache()",
 ])  # fmt: skip
 def test_cached_pair_is_the_same_object(text: str) -> None:
     for library in (torch, wengert):

@@ -1,7 +1,8 @@
-"""Distributions against PyTorch's: shapes, moments, samples from one seed, densities, gradients, divergences, and what is refused.
+"""Distributions against PyTorch's: shapes, moments, samples from one seed, densities, gradients, divergences, and what
+is refused.
 
-Each case is written once, as text, and evaluated with each library's names: ``P(...)`` is a parameter with a gradient, ``C(...)`` a
-constant tensor.
+Each case is written once, as text, and evaluated with each library's names: ``P(...)`` is a parameter with a gradient,
+``C(...)`` a constant tensor.
 """
 
 from __future__ import annotations
@@ -75,21 +76,27 @@ CASES = {
     "relaxed-one-hot-logits": "RelaxedOneHotCategorical(C([0.5]), logits=P([[0.2, 0.9, 0.3], [1.0, 1.0, 2.0]]))",
     "multivariate-normal": f"MultivariateNormal(P([0.5, -1.0]), scale_tril={_SCALE})",
     "multivariate-normal-covariance": f"MultivariateNormal(P([[0.5, -1.0], [1.0, 1.0], [0.0, 0.0]]), G({_COV}))",
-    "multivariate-normal-precision": f"MultivariateNormal(P([0.5, -1.0]), precision_matrix=stack([G({_COV}), 2 * {_COV}]))",
+    "multivariate-normal-precision": f"MultivariateNormal(P([0.5, -1.0]), precision_matrix=stack([G({_COV}), 2 * "
+    f"{_COV}]))",
     "low-rank-normal": "LowRankMultivariateNormal(P([0.5, -1.0, 0.0]), P([[1.0], [0.5], [2.0]]), P([0.5, 1.0, 2.0]))",
-    "low-rank-normal-batch": "LowRankMultivariateNormal(P([[0.5, -1.0], [0.0, 0.0]]), P([[1.0, 0.0], [0.5, 2.0]]), P([0.5, 1.0]))",
+    "low-rank-normal-batch": "LowRankMultivariateNormal(P([[0.5, -1.0], [0.0, 0.0]]), P([[1.0, 0.0], [0.5, 2.0]]), "
+    "P([0.5, 1.0]))",
     "lkj": "LKJCholesky(3, P([0.5, 2.0]))",
     "wishart": f"Wishart(P([3.5, 5.0]), scale_tril={_SCALE})",
     "wishart-covariance": f"Wishart(P(4.0), G({_COV}))",
     "wishart-precision": f"Wishart(6, precision_matrix=G({_COV}))",
     "mixture": "MixtureSameFamily(Categorical(P([1.0, 2.0])), Normal(P([-1.0, 1.0]), P([0.5, 1.0])))",
-    "mixture-of-vectors": "MixtureSameFamily(Categorical(P([1.0, 2.0])), Independent(Normal(P([[-1.0, 0.0], [1.0, 2.0]]), P([1.0])), 1))",
-    "mixture-batch": "MixtureSameFamily(Categorical(P([[1.0, 2.0], [1.0, 1.0], [2.0, 1.0]])), Gamma(P([[1.0, 2.0]] * 3), P([0.5, 1.0])))",
+    "mixture-of-vectors": "MixtureSameFamily(Categorical(P([1.0, 2.0])), Independent(Normal(P([[-1.0, 0.0], [1.0, "
+    "2.0]]), P([1.0])), 1))",
+    "mixture-batch": "MixtureSameFamily(Categorical(P([[1.0, 2.0], [1.0, 1.0], [2.0, 1.0]])), Gamma(P([[1.0, 2.0]] * "
+    "3), P([0.5, 1.0])))",
     "independent": "Independent(Normal(P([[0.5, -1.0], [1.0, 2.0]]), P([1.0, 2.5])), 1)",
     "independent-discrete": "Independent(Bernoulli(P([0.5, 0.25])), 0)",
-    "transformed": "TransformedDistribution(Normal(P([0.5]), P(1.0)), [TanhTransform(), AffineTransform(P([1.0, 2.0]), -2.0)])",
+    "transformed": "TransformedDistribution(Normal(P([0.5]), P(1.0)), [TanhTransform(), AffineTransform(P([1.0, 2.0]), "
+    "-2.0)])",
     "transformed-event": "TransformedDistribution(Normal(P([0.5, 1.0, 2.0]), P(1.0)), StickBreakingTransform())",
-    "transformed-reshape": "TransformedDistribution(Normal(P([0.5, 1.0, 2.0, 3.0]), P(1.0)), [ReshapeTransform((4,), (2, 2)), SoftplusTransform()])",
+    "transformed-reshape": "TransformedDistribution(Normal(P([0.5, 1.0, 2.0, 3.0]), P(1.0)), [ReshapeTransform((4,), "
+    "(2, 2)), SoftplusTransform()])",
 }
 SHOWN = "probs logits covariance_matrix precision_matrix scale_tril concentration1 df temperature loc param_shape"
 VALUES = "mean mode variance stddev entropy perplexity"
@@ -120,7 +127,8 @@ def wrap(library: Any, dtype: str) -> tuple[dict[str, Any], list[Any]]:
         return parameters[-1]
 
     names = {n: getattr(library.distributions, n) for n in library.distributions.__all__}
-    return {**names, "P": parameter, "G": grown, "C": lambda v: library.tensor(v, dtype=kind), "stack": library.stack}, parameters
+    return ({**names, "P": parameter, "G": grown, "C": lambda v: library.tensor(v, dtype=kind), "stack": library.stack},
+        parameters)
 
 
 def make(library: Any, case: str, dtype: str = "float64") -> tuple[Any, list[Any]]:
@@ -144,7 +152,8 @@ def said(e: Exception) -> str:
 def same(a: Any, b: Any, what: str, tolerance: float = 1e-6) -> None:
     if isinstance(a, Exception):
         if isinstance(a, AttributeError) or "did not match Float" in str(a):
-            return  # a slip of PyTorch's: an expanded Multinomial has no entropy, a GeneralizedPareto is of float32 only
+            # a slip of PyTorch's: an expanded Multinomial has no entropy, a GeneralizedPareto is of float32 only
+            return
         assert type(b) is type(a), f"{what}: {b!r}, PyTorch: {a!r}"
         assert said(b) == said(a), f"{what}: {b!r}, PyTorch: {a!r}"
         return
@@ -182,11 +191,13 @@ def pair(case: str, dtype: str = "float64") -> tuple[Any, Any, list[Any], list[A
 @pytest.mark.parametrize("case", CASES)
 def test_what_it_is(case: str) -> None:
     a, b, theirs, ours = pair(case)
-    for name in ("batch_shape", "event_shape", "has_rsample", "has_enumerate_support", "support", "__repr__", "arg_constraints"):
+    for name in ("batch_shape", "event_shape", "has_rsample", "has_enumerate_support", "support", "__repr__",
+            "arg_constraints"):
         x, y = (outcome(lambda d=d: getattr(d, name)() if name == "__repr__" else getattr(d, name)) for d in (a, b))
         same(x, y, name)
     for name in VALUES.split():
-        x, y = (outcome(lambda d=d: getattr(d, name)() if name in ("entropy", "perplexity") else getattr(d, name)) for d in (a, b))
+        x, y = (outcome(lambda d=d: getattr(d, name)() if name in ("entropy", "perplexity") else getattr(d, name))
+            for d in (a, b))
         same(x, y, name)
         same_gradients(x, y, ours, theirs, name)
     for expand in (True, False):
@@ -221,8 +232,12 @@ def test_samples_and_densities(case: str, dtype: str) -> None:
                 same_gradients(u, v, ours, theirs, name, tolerance * 100)
     p = [0.1, 0.5, 0.8]
     if not a.event_shape and dtype == "float64" and a.batch_shape == (3,):
-        same(*(outcome(lambda d=d, t=t: d.icdf(t)) for d, t in ((a, torch.tensor(p).double()), (b, wengert.tensor(p).double()))), "icdf")
-    same(*(outcome(lambda d=d, t=t: d.icdf(t)) for d, t in ((a, torch.tensor(0.3).double()), (b, wengert.tensor(0.3).double()))), "icdf", tolerance)
+        same(
+            *(outcome(lambda d=d, t=t: d.icdf(t))
+                for d, t in ((a, torch.tensor(p).double()), (b, wengert.tensor(p).double()))), "icdf")
+    same(
+        *(outcome(lambda d=d, t=t: d.icdf(t))
+            for d, t in ((a, torch.tensor(0.3).double()), (b, wengert.tensor(0.3).double()))), "icdf", tolerance)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -233,7 +248,8 @@ def test_expanded(case: str) -> None:
     a, b = a.expand(torch.Size(shape)), b.expand(shape)
     assert type(b).__name__ == type(a).__name__
     for name in ("batch_shape", "event_shape", "__repr__"):
-        same(*(outcome(lambda d=d: getattr(d, name)() if name == "__repr__" else getattr(d, name)) for d in (a, b)), name)
+        same(*(outcome(lambda d=d: getattr(d, name)() if name == "__repr__" else getattr(d, name)) for d in (a, b)),
+            name)
     drawn = []
     for library, d in ((torch, a), (wengert, b)):
         library.manual_seed(5)
@@ -247,9 +263,10 @@ def test_expanded(case: str) -> None:
 
 
 ONE_OF_EACH = [
-    "bernoulli", "beta", "binomial", "categorical", "cauchy", "continuous-bernoulli", "dirichlet", "exponential", "gamma", "geometric", "gumbel",
-    "half-normal", "independent", "laplace", "low-rank-normal", "log-normal", "multivariate-normal", "multivariate-normal-precision", "normal",
-    "one-hot", "pareto", "poisson", "uniform", "chi2", "wishart", "student", "low-rank-normal-batch", "transformed",
+    "bernoulli", "beta", "binomial", "categorical", "cauchy", "continuous-bernoulli", "dirichlet", "exponential",
+    "gamma", "geometric", "gumbel", "half-normal", "independent", "laplace", "low-rank-normal", "log-normal",
+    "multivariate-normal", "multivariate-normal-precision", "normal", "one-hot", "pareto", "poisson", "uniform", "chi2",
+    "wishart", "student", "low-rank-normal-batch", "transformed",
 ]  # fmt: skip
 
 
@@ -263,7 +280,8 @@ def test_divergences(first: str) -> None:
             q, s = (q.expand((2, 3)), s.expand((2, 3))) if q.batch_shape == (3,) else (q, s)
             if p.batch_shape == q.batch_shape == (2,) or {tuple(p.batch_shape), tuple(q.batch_shape)} & {(2,)}:
                 continue
-        x, y = outcome(lambda: torch.distributions.kl_divergence(p, q)), outcome(lambda: wengert.distributions.kl_divergence(r, s))
+        x, y = (outcome(lambda: torch.distributions.kl_divergence(p, q)),
+            outcome(lambda: wengert.distributions.kl_divergence(r, s)))
         if isinstance(x, (RuntimeError, IndexError)) and not isinstance(x, NotImplementedError):
             continue  # shapes that do not fit
         same(x, y, f"{first} from {second}", 1e-5)
@@ -292,7 +310,8 @@ def test_divergences_of_boundaries() -> None:
         ("Independent(Normal(C([0.0, 1.0]), 1.0), 1)", "Independent(Normal(C([[0.0, 1.0]]), 1.0), 2)"),
     ]
     for first, second in pairs:
-        found = [outcome(lambda L=L: L.distributions.kl_divergence(make(L, first)[0], make(L, second)[0])) for L in (torch, wengert)]
+        found = [outcome(lambda L=L: L.distributions.kl_divergence(make(L, first)[0], make(L, second)[0]))
+            for L in (torch, wengert)]
         same(*found, f"{first} from {second}")
 
 

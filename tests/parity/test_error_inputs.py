@@ -1,7 +1,8 @@
 """Bad input: what PyTorch's own table of operators says must be refused is refused, with its exception and its words.
 
-Each operator of the table lists calls that are errors, the exception they raise and a pattern of its message. The arguments
-are rebuilt here with the memory they share (an ``out`` that overlaps an input, say), and the same call must fail alike.
+Each operator of the table lists calls that are errors, the exception they raise and a pattern of its message. The
+arguments are rebuilt here with the memory they share (an ``out`` that overlaps an input, say), and the same call must
+fail alike.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from tests.exceptions import excused
 from tests.parity.twins import Twin, label, ours
 
 for place in (common_utils, core):
-    place.extract_test_fn = lambda: None  # for every operator it looks through the whole stack for a unittest: there is none
+    # for every operator it looks through the whole stack for a unittest: there is none
+    place.extract_test_fn = lambda: None
 
 pytestmark = pytest.mark.parity
 
@@ -41,7 +43,8 @@ ABSENT = {
 DIFFERENT: dict[tuple[str, int], str] = {
     ("clamp_max", 0): "PyTorch accepts a number there; only its references in Python do not",
     ("clamp_min", 0): "PyTorch accepts a number there; only its references in Python do not",
-    **{(f"__r{name}__", 0): "a method of a number: the short cut does not ask whose method it is" for name in ("add", "mul", "and", "or", "xor")},
+    **{(f"__r{name}__", 0): "a method of a number: the short cut does not ask whose method it is"
+        for name in ("add", "mul", "and", "or", "xor")},
 }
 # Nothing to compare: the reason holds for the arguments themselves.
 NOT_EXPRESSIBLE = {
@@ -72,7 +75,8 @@ def test_refused_alike(name: str) -> None:
             if not re.search(error.error_regex, str(e)):
                 wrong.append(f"{shown}\n  says  {e}\n  not   {error.error_regex}")
         except Exception as e:
-            wrong.append(f"{shown}\n  raises {type(e).__name__}: {e}\n  not    {error.error_type.__name__}: {error.error_regex}")
+            wrong.append(f"{shown}\n  raises {type(e).__name__}: {e}\n  not    {error.error_type.__name__}: "
+                f"{error.error_regex}")
         else:
             wrong.append(f"{shown}\n  is no error\n  but {error.error_type.__name__}: {error.error_regex}")
         with excused(DIFFERENT.get((name, i)) or NOT_EXPRESSIBLE.get((name, i))):

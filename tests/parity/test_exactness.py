@@ -34,7 +34,8 @@ CASES = {
     "matrix_exp": (lambda lib, a: lib.matrix_exp(a), (rows(6, 6, low=-3, high=3),)),
     "pow": (lambda lib, a, b: a**b, (rows(20, low=0.01, high=0.1), rows(20, low=-3, high=3))),
     "logcumsumexp": (lambda lib, a: lib.logcumsumexp(a, 0), (rows(20, low=-100, high=100),)),
-    "householder_product": (lambda lib, a, t: lib.linalg.householder_product(a, t), (rows(5, 5), rows(5, low=1.0, high=2.0))),
+    "householder_product": (lambda lib, a, t: lib.linalg.householder_product(a, t),
+        (rows(5, 5), rows(5, low=1.0, high=2.0))),
     "lstsq": (lambda lib, a, b: lib.linalg.lstsq(a, b)[0], (rows(5, 3), rows(5, 2))),
     "log_ndtr": (lambda lib, a: lib.special.log_ndtr(a), (rows(50, low=-9, high=9),)),
     "attention with dropout": (attention, (rows(2, 6, 4), rows(2, 6, 4), rows(2, 6, 4))),
@@ -47,7 +48,8 @@ def orders(lib, function, arrays, dtype):
     rng = np.random.default_rng(11)
 
     def along(tensors):
-        return sum((t * lib.tensor(rng.standard_normal(tuple(t.shape)).astype(np.float32)).to(t.dtype)).sum() for t in tensors)
+        return sum((t * lib.tensor(rng.standard_normal(tuple(t.shape)).astype(np.float32)).to(t.dtype)).sum()
+            for t in tensors)
 
     value = function(lib, *ins)
     first = lib.autograd.grad(along([value]), ins, create_graph=True)

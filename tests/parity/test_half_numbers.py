@@ -46,7 +46,8 @@ def test_what_is_not_finite_in_margins():
         x = torch.tensor([[float("nan"), 1.0, 2.0], [float("inf"), 0.0, 1.0]], dtype=torch.float64)
         f = torch.nn.functional
         found.append([f.multi_margin_loss(x, torch.tensor([1, 0]), reduction="none").tolist(),
-                      f.multilabel_margin_loss(x, torch.tensor([[1, -1, 0], [0, 1, -1]]), reduction="none").tolist()])  # fmt: skip
+                      f.multilabel_margin_loss(x, torch.tensor([[1, -1, 0], [0, 1, -1]]),
+                          reduction="none").tolist()])  # fmt: skip
     assert found[0] == found[1]
 
 

@@ -1,7 +1,8 @@
 """Random programs of hooks: what both libraries call, when, and with which gradients.
 
-A program has a small graph and hooks of all kinds on it, which replace gradients, remove and add hooks, raise, ask for callbacks
-and run backwards of their own; then come a few backwards, for everything or for some inputs, with and without the graph kept.
+A program has a small graph and hooks of all kinds on it, which replace gradients, remove and add hooks, raise, ask for
+callbacks and run backwards of their own; then come a few backwards, for everything or for some inputs, with and without
+the graph kept.
 """
 
 from __future__ import annotations
@@ -67,8 +68,9 @@ class Program:
             return lib.stack([second, first]) if draw.random() < 0.7 else first * b
 
         steps = [
-            lambda a, b: a * b, lambda a, b: a * b, lambda a, b: a + b, lambda a, b: a.sin(), lambda a, b: a * 2 - b, turned, Two.apply,
-            lambda a, b: a.clone().mul_(b.detach()), lambda a, b: lib.cat([a, b])[1:3], lambda a, b: a.tanh() + a,
+            lambda a, b: a * b, lambda a, b: a * b, lambda a, b: a + b, lambda a, b: a.sin(), lambda a, b: a * 2 - b,
+            turned, Two.apply, lambda a, b: a.clone().mul_(b.detach()), lambda a, b: lib.cat([a, b])[1:3],
+            lambda a, b: a.tanh() + a,
         ]  # fmt: skip
         values = [[draw.uniform(0.5, 1.5) for _ in range(2)] for _ in range(draw.randint(2, 5))]
         self.leaves = [lib.tensor(v, dtype=lib.float64, requires_grad=True) for v in values]
@@ -108,7 +110,8 @@ class Program:
 
     def put_hook(self, tag: int) -> None:
         draw = self.random
-        deed = draw.choice(["", "", "", "replace", "remove", "add", "apart", "shared", "callback", "raise" if draw.random() < 0.4 else ""])
+        deed = draw.choice(["", "", "", "replace", "remove", "add", "apart", "shared", "callback",
+            "raise" if draw.random() < 0.4 else ""])
         factor = 2.0 if deed == "replace" else None
 
         def scaled(g: Any) -> Any:
@@ -140,12 +143,15 @@ class Program:
             draw.choice(self.results).retain_grad()
             return
         elif kind == 6:
-            handle = draw.choice(self.leaves).register_post_accumulate_grad_hook(lambda x: self.saw("accumulated", tag, numbers(x.grad)))
+            handle = draw.choice(self.leaves).register_post_accumulate_grad_hook(
+                lambda x: self.saw("accumulated", tag, numbers(x.grad)))
         else:
             mode = draw.choice(["all", "any"])
-            tensors = draw.sample(self.pool if mode == "any" else self.results, draw.randint(1, 3))  # "all": no leaves, see test_multi_grad_hooks
+            # "all": no leaves, see test_multi_grad_hooks
+            tensors = draw.sample(self.pool if mode == "any" else self.results, draw.randint(1, 3))
             handle = self.library.autograd.graph.register_multi_grad_hook(
-                tensors, lambda g: self.saw(mode, tag, numbers(g) if mode == "any" else [numbers(x) for x in g]), mode=mode
+                tensors, lambda g: self.saw(mode, tag, numbers(g) if mode == "any" else [numbers(x) for x in g]),
+                mode=mode
             )
         self.handles.append(handle)
 
@@ -166,7 +172,8 @@ class Program:
                 autograd.backward([self.out, self.results[0].sum()], retain_graph=keep)
         except Exception as error:
             self.saw("failed", type(error).__name__, str(error)[:40])
-        self.saw("leaves", [numbers(x.grad) for x in self.leaves], [numbers(t.grad) for t in self.results if t.retains_grad])
+        self.saw("leaves", [numbers(x.grad) for x in self.leaves],
+            [numbers(t.grad) for t in self.results if t.retains_grad])
         if draw.random() < 0.3:
             for x in self.leaves:
                 x.grad = None

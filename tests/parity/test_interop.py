@@ -70,8 +70,10 @@ def test_methods_that_are_functions_too(lib):
 def test_unravel_index(lib):
     index = lib.tensor([[5, 1, 0]])
     rows, columns = lib.unravel_index(index, (2, 3))
-    assert rows.tolist() == [[1, 0, 0]] and columns.tolist() == [[2, 1, 0]] and lib.unravel_index(index.int(), (2, 3))[0].dtype == lib.int64
-    assert [c.tolist() for c in lib.unravel_index(lib.tensor(7), 8)] == [7] and lib.unravel_index(lib.tensor(0), ()) == ()
+    assert (rows.tolist() == [[1, 0, 0]] and columns.tolist() == [[2, 1, 0]]
+        and lib.unravel_index(index.int(), (2, 3))[0].dtype == lib.int64)
+    assert ([c.tolist() for c in lib.unravel_index(lib.tensor(7), 8)] == [7]
+        and lib.unravel_index(lib.tensor(0), ()) == ())
     with pytest.raises(TypeError, match="expected 'indices' to be integer dtype"):
         lib.unravel_index(lib.tensor(1.0), (2, 3))
     with pytest.raises(ValueError, match="cannot have negative values"):

@@ -139,7 +139,8 @@ class Pair:
 
     def in_double(self, kwargs: dict[str, Any]) -> Any:
         """PyTorch's optimizer of the same parameters in float64, which is given the same gradients from now on."""
-        groups = [{**g, "params": [p.detach().double().requires_grad_() for p in g["params"]]} for g in self.theirs.param_groups]
+        groups = [{**g, "params": [p.detach().double().requires_grad_() for p in g["params"]]}
+            for g in self.theirs.param_groups]
         self.exact = getattr(torch.optim, self.info.name)(groups, **deepcopy(kwargs))
         return self.exact
 
@@ -249,7 +250,8 @@ def test_half_parameters(name: str, kwargs: dict[str, Any], dtype: str) -> None:
     same(pair.params(pair.ours), pair.params(pair.theirs), **TOLERANCE[dtype])
     step = 2.0 ** (-7 if dtype == "bfloat16" else -10)
     off = [
-        np.mean([np.abs(number(p) - number(q)).mean() for p, q in zip(pair.params(one), pair.params(exact), strict=True)])
+        np.mean(
+            [np.abs(number(p) - number(q)).mean() for p, q in zip(pair.params(one), pair.params(exact), strict=True)])
         for one in (pair.ours, pair.theirs)
     ]
     assert off[0] <= 1.25 * off[1] + step / 8, "on average farther from the steps of float64 than PyTorch"

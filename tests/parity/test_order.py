@@ -23,7 +23,8 @@ FUNCTIONS = {
     "unique": lambda torch, x: torch.unique(x),
     "argmax": lambda torch, x: torch.argmax(x),
     "max": lambda torch, x: torch.max(x),
-    "searchsorted": lambda torch, x: torch.searchsorted(torch.sort(x)[0][:5], torch.tensor([0.7, float("nan"), 9.0]).to(x.dtype)),
+    "searchsorted": lambda torch, x: torch.searchsorted(torch.sort(x)[0][:5],
+        torch.tensor([0.7, float("nan"), 9.0]).to(x.dtype)),
 }
 
 

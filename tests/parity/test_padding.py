@@ -53,10 +53,11 @@ def agree(shape, amounts, mode):
 @pytest.mark.parametrize(
     "shape, amounts",
     [
-        ((1, 5, 3), (0, 0, 0, -5)), ((1, 5, 3), (0, 0, -5, 0)), ((1, 5, 3), (-1, 2, -3, -2)), ((2, 3), (-2, -1)), ((2, 3), (-4, 0)),
-        ((2, 1, 5, 3), (-1, -2, 1, 1)), ((2, 1, 5, 3), (0, -3, -5, 0)), ((2, 1, 5, 3), (0, -4, 1, 0)), ((2, 3, 4), (-4, -1, -3, -3)),
-        ((2, 3, 4, 5), (0, 0, 1, 1, -3, 0)), ((1, 2, 3, 4, 5), (0, -5, 0, 0, 1, 1)), ((2, 3, 4, 5), (-5, -1, 0, 0, -3, 0)),
-        ((0, 3, 4), (1, -1)), ((0, 3, 4), (-2, -2)), ((2, 0, 4), (1, 1)), ((2, 3, 0), (1, 1)), ((2, 3, 4), (4, 0, 3, 0)),
+        ((1, 5, 3), (0, 0, 0, -5)), ((1, 5, 3), (0, 0, -5, 0)), ((1, 5, 3), (-1, 2, -3, -2)), ((2, 3), (-2, -1)),
+        ((2, 3), (-4, 0)), ((2, 1, 5, 3), (-1, -2, 1, 1)), ((2, 1, 5, 3), (0, -3, -5, 0)),
+        ((2, 1, 5, 3), (0, -4, 1, 0)), ((2, 3, 4), (-4, -1, -3, -3)), ((2, 3, 4, 5), (0, 0, 1, 1, -3, 0)),
+        ((1, 2, 3, 4, 5), (0, -5, 0, 0, 1, 1)), ((2, 3, 4, 5), (-5, -1, 0, 0, -3, 0)), ((0, 3, 4), (1, -1)),
+        ((0, 3, 4), (-2, -2)), ((2, 0, 4), (1, 1)), ((2, 3, 0), (1, 1)), ((2, 3, 4), (4, 0, 3, 0)),
         ((2, 3, 4), (-1, 3, -1, 3)), ((2, 3, 4), (-1, 4, 0, 0)),
     ],
 )  # fmt: skip
@@ -82,7 +83,8 @@ def test_drawn_amounts(mode, dimensions, seed):
 @pytest.mark.parametrize("mode", MODES)
 def test_more_amounts_than_dimensions(mode):
     for library in (wengert, torch):
-        for amounts, text in (((1, 1, 1, 1), "Padding length should be less than or equal to two times"), ((1,), "divisible by 2")):
+        for amounts, text in (((1, 1, 1, 1), "Padding length should be less than or equal to two times"),
+                ((1,), "divisible by 2")):
             with pytest.raises(RuntimeError, match=text):
                 library.nn.functional.pad(library.ones(3), amounts, mode)
 
@@ -90,7 +92,8 @@ def test_more_amounts_than_dimensions(mode):
 def test_nothing_left_to_repeat():
     """PyTorch reads memory that nobody wrote; here it is refused."""
     for amounts in ((3, -3), (-3, 3), (2, -4)):
-        with pytest.raises(RuntimeError, match="Negative padding value is resulting in an empty dimension: of 3 places"):
+        with pytest.raises(RuntimeError,
+                match="Negative padding value is resulting in an empty dimension: of 3 places"):
             wengert.nn.functional.pad(wengert.ones(1, 3), amounts, "circular")
     rows = wengert.arange(3.0).view(1, 3)
     assert wengert.nn.functional.pad(rows, (3, -1), "circular").tolist() == [[1.0, 0.0, 1.0, 0.0, 1.0]]

@@ -42,25 +42,32 @@ tril triu unsafe_chunk unsafe_split vdot vsplit argmax argmin
 
 @pytest.fixture(scope="module")
 def theirs():
-    return {name.removeprefix("aten::").partition(".")[0] for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")}
+    return {name.removeprefix("aten::").partition(".")[0] for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("aten::")}
 
 
 def test_no_name_is_unknown_to_pytorch(theirs):
-    for module in (*iter_modules(import_module("wengert.ops").__path__, "wengert.ops."), "wengert.distributions", "wengert.nn"):
+    for module in (*iter_modules(import_module("wengert.ops").__path__, "wengert.ops."), "wengert.distributions",
+            "wengert.nn"):
         import_module(getattr(module, "name", module))  # some operators come late
     ours = {event_name(op) for op in TABLE.values()} - {None}
-    ours |= {*STEPS} | {step for names, _ in (*STEPS.values(), *ACCUMULATIONS.values()) for step in names if step != "detach"}
-    ours |= {f"aten::{name}" for name in _UFUNCS.values()} | {product_name(a, b) for a in range(1, 4) for b in range(1, 4)}
+    ours |= (
+        {*STEPS} | {step for names, _ in (*STEPS.values(), *ACCUMULATIONS.values()) for step in names
+            if step != "detach"})
+    ours |= (
+        {f"aten::{name}" for name in _UFUNCS.values()} | {product_name(a, b) for a in range(1, 4) for b in range(1, 4)})
     assert {name.removeprefix("aten::") for name in ours} <= theirs
 
 
 def test_composites_of_python_are_not_shown():
-    assert named("masked_softmax") is None and named("normalize") is None and named("masked_fill") == "aten::masked_fill"
+    assert (named("masked_softmax") is None and named("normalize") is None
+        and named("masked_fill") == "aten::masked_fill")
     x = wengert.rand(3, 4, requires_grad=True)
     with profile() as prof:
         wengert.masked.softmax(x, 1, mask=x > 0.5).sum().backward()
     names = {e.name for e in prof.function_events}
-    assert not any("masked_softmax" in name for name in names) and "autograd::engine::evaluate_function: SumBackward0" in names
+    assert (not any("masked_softmax" in name for name in names) and "autograd::engine::evaluate_function: "
+        "SumBackward0" in names)
     with profile() as prof:
         (g,) = wengert.autograd.grad(x.tanh().sum(), x, create_graph=True)
         g.sum().backward()
@@ -97,7 +104,8 @@ def shown(prof):
 
 def names_of(profiler, f, sample, backward, ones):
     def leaves(out):
-        return [t for o in out for t in leaves(o)] if isinstance(out, (list, tuple)) else [out] * hasattr(out, "grad_fn")
+        return ([t for o in out for t in leaves(o)] if isinstance(out, (list, tuple))
+            else [out] * hasattr(out, "grad_fn"))
 
     f(sample.input, *sample.args, **sample.kwargs)
     with profiler() as prof:
@@ -115,8 +123,8 @@ def names_of(profiler, f, sample, backward, ones):
 OPS = {label(op): op for op in op_db}
 # Which of the calls in op_db is made, where it is not the first.
 CALL = {
-    "nn.functional.relu": 1, "__rdiv__": 5, "__rsub__": 5, "fmod": 5, "hypot": 5, "remainder": 5, "rsub": 5, "sub": 5, "diff": 2,
-    "linalg.matrix_power": 2, "nn.functional.layer_norm": 5, "nn.functional.max_pool2d": 1,
+    "nn.functional.relu": 1, "__rdiv__": 5, "__rsub__": 5, "fmod": 5, "hypot": 5, "remainder": 5, "rsub": 5, "sub": 5,
+    "diff": 2, "linalg.matrix_power": 2, "nn.functional.layer_norm": 5, "nn.functional.max_pool2d": 1,
 }  # fmt: skip
 
 

@@ -28,8 +28,8 @@ from tests.parity.properties import EXAMPLES, SEED, Limits, check, leaves, make,
 pytestmark = pytest.mark.parity
 
 ROOMS = {
-    "torch": lambda lib: lib, "Tensor": lambda lib: lib.Tensor, "functional": lambda lib: lib.nn.functional, "linalg": lambda lib: lib.linalg,
-    "fft": lambda lib: lib.fft, "special": lambda lib: lib.special,
+    "torch": lambda lib: lib, "Tensor": lambda lib: lib.Tensor, "functional": lambda lib: lib.nn.functional,
+    "linalg": lambda lib: lib.linalg, "fft": lambda lib: lib.fft, "special": lambda lib: lib.special,
 }  # fmt: skip
 METHODS = ("index_put", "tile")  # the function of that name takes other arguments
 FLOATS = ("float64", "float32")
@@ -37,14 +37,14 @@ HALVES = ("float16", "bfloat16")
 _MATRICES = Limits(dtypes=(*FLOATS, "complex128"), expanded=False, alike=True, spread=True)
 _WINDOWS = Limits(empty=False, dtypes=(*FLOATS, *HALVES), alike=True, spread=True)
 _SUMS = Limits(alike=True)
-# By family: how far NaN and infinities go in a factorisation, and which of the two comes of them in a sum, says only the order of the
-# steps.
+# By family: how far NaN and infinities go in a factorisation, and which of the two comes of them in a sum, says only
+# the order of the steps.
 LIMITS = {
     "linalg": Limits(dtypes=_MATRICES.dtypes),
     **dict.fromkeys(("linalg_solve", "linalg_functions", "linalg_norms"), _MATRICES),
     "linalg_spectral": _MATRICES._replace(alike=False),
-    # PyTorch's kernels of float32 skip the padding, that of float64 multiplies it; that of attention in four dimensions makes zeros of
-    # NaN, the other does not.
+    # PyTorch's kernels of float32 skip the padding, that of float64 multiplies it; that of attention in four dimensions
+    # makes zeros of NaN, the other does not.
     **dict.fromkeys(("conv", "attention"), _WINDOWS),
     "pooling": Limits(dtypes=(*FLOATS, *HALVES)),
     "vision": Limits(dtypes=(*FLOATS, *HALVES)),
@@ -70,47 +70,60 @@ def _rank(call: Any) -> bool:
 
 
 def _values_apart(call: Any) -> bool:
-    """Whether two singular values are nearly equal, or one is nearly zero: any basis of their space is a right answer."""
+    """Whether two singular values are nearly equal, or one is nearly zero: any basis of their space
+    is a right answer.
+    """
     a = np.nan_to_num(numbers(make(call.args[0], wengert)).astype(np.complex128))
     s = np.concatenate([np.linalg.svd(a, compute_uv=False), np.zeros((*a.shape[:-2], 1))], -1)
     return bool(a.size and np.any(np.abs(np.diff(s)) < 1e-3))
 
 
 def _infinite(call: Any) -> bool:
-    """Whether there are infinities: with them the iteration of PyTorch's LAPACK sometimes ends with NaN, sometimes not at all."""
+    """Whether there are infinities: with them the iteration of PyTorch's LAPACK sometimes ends with NaN, sometimes not
+    at all.
+    """
     return any(np.isinf(a.values).any() for a in leaves((call.args, call.options)))
 
 
 def _nan(call: Any) -> bool:
-    """Whether something is NaN: at the end of a row, beyond the last whole vector, PyTorch's loop gives it another gradient."""
+    """Whether something is NaN: at the end of a row, beyond the last whole vector, PyTorch's loop gives it another
+    gradient.
+    """
     return any(np.isnan(a.values).any() for a in leaves((call.args, call.options)))
 
 
 def _one_in_a_group(call: Any) -> bool:
-    """Whether each group is one number, so that what is normalised is zero but for rounding, enlarged by ``1 / sqrt(eps)``."""
+    """Whether each group is one number, so that what is normalised is zero but for rounding, enlarged by
+    ``1 / sqrt(eps)``.
+    """
     shape = call.args[0].values.shape
     return len(shape) > 1 and shape[1] == call.args[1] and all(n == 1 for n in shape[2:])
 
 
 def _lost(call: Any) -> bool:
-    """Whether something is not finite: which row is the pivot beside NaN depends on the BLAS, and what eigenvalues PyTorch finds
-    where it does not refuse them (it does where a gradient is asked for, we always) on its LAPACK."""
+    """Whether something is not finite: which row is the pivot beside NaN depends on the BLAS, and what eigenvalues
+    PyTorch finds where it does not refuse them (it does where a gradient is asked for, we always) on its LAPACK.
+    """
     return not all(np.isfinite(a.values).all() for a in leaves((call.args, call.options)))
 
 
 def _tied_runs(call: Any) -> bool:
-    """Whether extremes of a run may tie: they share a gradient that is positive, in PyTorch each gets the whole of one that is negative."""
+    """Whether extremes of a run may tie: they share a gradient that is positive, in PyTorch each gets the whole of one
+    that is negative.
+    """
     x = numbers(make(call.args[0], wengert))
     return call.args[1] in ("max", "min") and len(np.unique(x)) < x.size
 
 
-# What comes of these depends on the processor that PyTorch's kernels run on, so one machine cannot tell whether they are needed.
+# What comes of these depends on the processor that PyTorch's kernels run on, so one machine cannot tell whether they
+# are needed.
 BY_MACHINE = (_infinite, _lost, _nan)
 # Examples that have no determined answer.
 UNDETERMINED = {
     **dict.fromkeys(("linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_tensorinv", "linalg_tensorsolve",
                      "linalg_eigvals"), _lost),
-    **dict.fromkeys(("linalg_svdvals", "linalg_pinv", "pinverse", "linalg_matrix_rank", "linalg_cond", "linalg_matrix_norm", "linalg_lstsq",
+    **dict.fromkeys(("linalg_svdvals", "linalg_pinv", "pinverse", "linalg_matrix_rank", "linalg_cond",
+        "linalg_matrix_norm", "linalg_lstsq",
                      "linalg_slogdet"), _infinite),
     **dict.fromkeys(("linalg_householder_product",), _reflections),
     "group_norm": _one_in_a_group, "segment_reduce": _tied_runs,
@@ -131,7 +144,9 @@ def _signless(svd: Any) -> Any:
 
 
 def _by_svd(lstsq: Any) -> Any:
-    """PyTorch's default driver, gelsy, reads its order of columns from memory that nobody wrote, and finds another rank now and then."""
+    """PyTorch's default driver, gelsy, reads its order of columns from memory that nobody wrote, and finds another rank
+    now and then.
+    """
 
     def f(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
         return lstsq(A, B, rcond, driver="gelsd" if driver in (None, "gelsy") else driver)[:3]
@@ -164,7 +179,8 @@ def limits_of(name: str) -> Limits:
         return Limits(empty=False)  # PyTorch divides by zero (and dies) in the gradient of no columns
     if name == "grid_sample":
         return LIMITS["vision"]._replace(special=False)  # PyTorch reads beyond its memory at grids of NaN
-    if name in ("lu_unpack", "segment_reduce"):  # PyTorch reads beyond its memory at pivots that are out of range, and lengths that do not fit
+    # PyTorch reads beyond its memory at pivots that are out of range, and lengths that do not fit
+    if name in ("lu_unpack", "segment_reduce"):
         return Limits(sizes=False, expanded=False, alike=True)
     if name in ("topk", "kthvalue"):
         return Limits(ties=True)
@@ -178,7 +194,8 @@ def limits_of(name: str) -> Limits:
 
 
 OPERATORS = [
-    name for name, op in TABLE.items() if op.places and differentiable(op) and any(p in ROOMS for p in op.places) and SAMPLES[name]
+    name for name, op in TABLE.items()
+    if op.places and differentiable(op) and any(p in ROOMS for p in op.places) and SAMPLES[name]
 ]
 
 
@@ -206,13 +223,16 @@ def test_random_calls(name):
     if name in UNDETERMINED and undetermined not in BY_MACHINE and EXAMPLES >= 200 and not SEED:
         assert any(undetermined(call) for call, _ in wrong), f"agrees on every example: take {name} out of UNDETERMINED"
     wrong = [(call, text) for call, text in wrong if not undetermined(call)]
-    text = "\n".join(f"{len(wrong)} of {compared} differ; example {c.number}: {shown(list(c.args))} {c.options}: {t[:600]}" for c, t in wrong[:2])
+    text = "\n".join(f"{len(wrong)} of {compared} differ; example {c.number}: {shown(list(c.args))} {c.options}: "
+        f"{t[:600]}" for c, t in wrong[:2])
     assert not wrong, text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("family", "field"), [(family, f) for family, limits in LIMITS.items() for f in Limits._fields if getattr(limits, f) != getattr(Limits(), f)]
+    ("family", "field"),
+    [(family, f) for family, limits in LIMITS.items() for f in Limits._fields
+        if getattr(limits, f) != getattr(Limits(), f)]
 )
 def test_limits_are_needed(family, field):
     """Without a limit some operator of the family differs."""

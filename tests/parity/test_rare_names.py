@@ -1,4 +1,6 @@
-"""Names that few programs use, against PyTorch: reductions of runs, hashes, control flow, settings, gradients of convolutions."""
+"""Names that few programs use, against PyTorch: reductions of runs, hashes, control flow, settings, gradients of
+convolutions.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,10 @@ def outcome(f: Any) -> Any:
 
 DATA = [[1.0, 2.0], [3.0, 4.0], [3.0, 6.0], [0.0, 8.0], [0.0, 1.0]]
 RUNS: list[dict[str, Any]] = [
-    {"lengths": [2, 3]}, {"lengths": [2, 0, 3]}, {"offsets": [0, 2, 5]}, {"lengths": [2, 3], "initial": 2.0}, {"lengths": [2, 0, 3], "initial": 1},
-    {"lengths": [[2, 0], [1, 1], [1, 1], [0, 2], [2, 0]], "axis": 1, "unsafe": True}, {"lengths": [2, 2]}, {"lengths": [2, -2]},
-    {"lengths": [2.0, 3.0]}, {"lengths": [2, 3], "axis": 1}, {"indices": [2, 3]}, {},
+    {"lengths": [2, 3]}, {"lengths": [2, 0, 3]}, {"offsets": [0, 2, 5]}, {"lengths": [2, 3], "initial": 2.0},
+    {"lengths": [2, 0, 3], "initial": 1},
+    {"lengths": [[2, 0], [1, 1], [1, 1], [0, 2], [2, 0]], "axis": 1, "unsafe": True}, {"lengths": [2, 2]},
+    {"lengths": [2, -2]}, {"lengths": [2.0, 3.0]}, {"lengths": [2, 3], "axis": 1}, {"indices": [2, 3]}, {},
 ]  # fmt: skip
 
 
@@ -67,21 +70,24 @@ SAME = [
     "torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(1.0),))",
     "torch.cond(False, lambda x: x + 1, lambda x: x - 1, (torch.tensor(1.0),))",
     "torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1.0)))",
-    "(torch.set_deterministic_debug_mode('warn'), torch.get_deterministic_debug_mode(), torch.set_deterministic_debug_mode(0))",
-    "torch.set_deterministic_debug_mode('foo')", "torch.set_deterministic_debug_mode(3)", "torch.has_lapack", "torch.compiled_with_cxx11_abi()",
-    "(torch.set_anomaly_enabled(True), torch.is_anomaly_enabled(), torch.set_anomaly_enabled(False))", "list(reversed(torch.tensor([1, 2, 3])))",
-    "torch.tensor([1]).reinforce(1)", "torch.tensor([1]).is_xla", "torch.ones(2, 2).eig()", "torch.tensor([1]).module_load(torch.tensor([2]))",
-    "torch.tensor([1]).__nonzero__()", "torch.tensor([1.5]).__long__()", "torch.tensor([1]).__delitem__(0)",
-    "torch.functional.einsum is torch.einsum",
-    "torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(torch.tensor([1.0])))", "torch.utils.dlpack.from_dlpack(torch.tensor([1.0]))",
-    "torch.torch is torch", "torch.__config__.show().splitlines()[0]", "torch.__config__.parallel_info().splitlines()[0]",
+    "(torch.set_deterministic_debug_mode('warn'), torch.get_deterministic_debug_mode(), "
+    "torch.set_deterministic_debug_mode(0))",
+    "torch.set_deterministic_debug_mode('foo')", "torch.set_deterministic_debug_mode(3)", "torch.has_lapack",
+    "torch.compiled_with_cxx11_abi()",
+    "(torch.set_anomaly_enabled(True), torch.is_anomaly_enabled(), torch.set_anomaly_enabled(False))",
+    "list(reversed(torch.tensor([1, 2, 3])))", "torch.tensor([1]).reinforce(1)", "torch.tensor([1]).is_xla",
+    "torch.ones(2, 2).eig()", "torch.tensor([1]).module_load(torch.tensor([2]))", "torch.tensor([1]).__nonzero__()",
+    "torch.tensor([1.5]).__long__()", "torch.tensor([1]).__delitem__(0)", "torch.functional.einsum is torch.einsum",
+    "torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(torch.tensor([1.0])))",
+    "torch.utils.dlpack.from_dlpack(torch.tensor([1.0]))", "torch.torch is torch",
+    "torch.__config__.show().splitlines()[0]", "torch.__config__.parallel_info().splitlines()[0]",
     "(torch.LongTensor.dtype, torch.LongTensor.layout, torch.LongTensor.is_cuda, torch.LongTensor.__name__)",
-    "None | torch.LongTensor == torch.LongTensor | None",
-    "torch.cuda.nvtx.range_push('a')", "torch._tensor_str._add_suffixes(torch._tensor_str._tensor_str(torch.ones(2, 3), 2), ['a=1'], 2, False)",
+    "None | torch.LongTensor == torch.LongTensor | None", "torch.cuda.nvtx.range_push('a')",
+    "torch._tensor_str._add_suffixes(torch._tensor_str._tensor_str(torch.ones(2, 3), 2), ['a=1'], 2, False)",
     "torch._tensor_str._add_suffixes('1', ['a=1', 'b=2'], 2, True)", "torch._tensor_str.PRINT_OPTS.precision",
-    "torch.nn.parallel.scatter_gather.gather([torch.ones(2)], 'cpu')",
-    "torch.ones(100).storage().__sizeof__() > 400", "torch.ones(100).untyped_storage().__sizeof__() > 400",
-    "torch._dynamo.graph_break()", "torch._dynamo.is_compiling()", "torch._dynamo.disable(abs)(-2)",
+    "torch.nn.parallel.scatter_gather.gather([torch.ones(2)], 'cpu')", "torch.ones(100).storage().__sizeof__() > 400",
+    "torch.ones(100).untyped_storage().__sizeof__() > 400", "torch._dynamo.graph_break()",
+    "torch._dynamo.is_compiling()", "torch._dynamo.disable(abs)(-2)",
     "torch.distributions.multivariate_normal._batch_mv(torch.eye(2), torch.ones(2))", "torch.thread_safe_generator()",
     "isinstance(1.5, torch.types.Number)", "torch.crow_indices_copy(torch.eye(2).to_sparse_csr())",
 ]  # fmt: skip
@@ -91,7 +97,8 @@ SAME = [
 def test_same(text: str) -> None:
     found = []
     for L in (torch, wengert):
-        for name in ("utils.dlpack", "types", "functional", "_tensor_str", "cuda.nvtx", "_dynamo", "nn.parallel.scatter_gather"):
+        for name in ("utils.dlpack", "types", "functional", "_tensor_str", "cuda.nvtx", "_dynamo",
+                "nn.parallel.scatter_gather"):
             importlib.import_module(f"{L.__name__}.{name}")
         found.append(str(outcome(lambda L=L: eval(text, {"torch": L, "outcome": outcome}))))
     assert found[1] == found[0] or "copy" in text  # PyTorch's copy is of COO only on some builds

@@ -1,7 +1,8 @@
-"""What the nodes of results remember: the same values under the same names as in PyTorch, where the nodes are called the same.
+"""What the nodes of results remember: the same values under the same names as in PyTorch, where the nodes are called
+the same.
 
-The operators and their arguments are those of PyTorch's own table. ``OTHER_VALUE`` lists where we differ; an entry that is no
-longer needed fails.
+The operators and their arguments are those of PyTorch's own table. ``OTHER_VALUE`` lists where we differ; an entry that
+is no longer needed fails.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def plain(value: Any) -> Any:
 
 def equal(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
-        return isinstance(b, np.ndarray) and a.shape == b.shape and a.dtype == b.dtype and np.allclose(a, b, 1e-5, 1e-7, equal_nan=True)
+        return (isinstance(b, np.ndarray) and a.shape == b.shape and a.dtype == b.dtype
+            and np.allclose(a, b, 1e-5, 1e-7, equal_nan=True))
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(equal, a, b))
     if isinstance(a, float) and type(b) in (int, float):
@@ -118,7 +120,8 @@ def results(op: Any) -> Iterator[list[tuple[Any, Any]]]:
         torch.manual_seed(1)
         wengert.manual_seed(1)
         theirs, mine = op(sample.input, *sample.args, **sample.kwargs), f(first, *args, **kwargs)
-        yield [(a, b) for a, b in zip(tensors(theirs), tensors(mine)) if a.grad_fn is not None and b.grad_fn is not None]
+        yield [(a, b) for a, b in zip(tensors(theirs), tensors(mine))
+            if a.grad_fn is not None and b.grad_fn is not None]
 
 
 OPS = {label(op): op for op in op_db if op.supports_autograd and torch.float64 in op.dtypes}
@@ -138,5 +141,6 @@ def test_values() -> None:
                         if not equal(theirs[key], mine[key]):
                             found.setdefault((a.grad_fn.name(), key), name)
     unexpected = {k: v for k, v in found.items() if k not in OTHER_VALUE}
-    assert not unexpected, "\n".join(f"{node}._saved_{key} (of {name})" for (node, key), name in sorted(unexpected.items()))
+    assert not unexpected, "\n".join(
+        f"{node}._saved_{key} (of {name})" for (node, key), name in sorted(unexpected.items()))
     assert not [k for k in OTHER_VALUE if k not in found], "the same now: take them out of OTHER_VALUE"

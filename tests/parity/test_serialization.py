@@ -245,7 +245,8 @@ def file_of(save, lib):
 
 
 def network(lib):
-    return lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.BatchNorm1d(4), lib.nn.GELU(), lib.nn.Linear(4, 4, bias=False), lib.nn.LayerNorm(4))
+    return lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.BatchNorm1d(4), lib.nn.GELU(), lib.nn.Linear(4, 4, bias=False),
+        lib.nn.LayerNorm(4))
 
 
 def test_state_dicts():

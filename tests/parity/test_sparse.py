@@ -28,16 +28,18 @@ def tensors(lib):
 
 
 EXPRESSIONS = [
-    "s", "c", "r", "s.coalesce()", "r.coalesce()", "s.to_dense()", "r.to_dense()", "s * 2", "2 * s", "s / 2", "-s", "s * d", "d * s",
-    "d + s", "d - s", "c + c", "c + s.coalesce()", "s + s", "c - s.coalesce()", "(s + c).coalesce()", "s.coalesce() * c",
-    "lib.add(d, s, alpha=3)", "lib.add(c, c, alpha=2)", "s.t()", "s.transpose(0, 1)", "s @ d.t()", "lib.sparse.mm(s, d.t())", "s @ d[0]",
-    "lib.mm(d.t(), s)", "lib.addmm(lib.ones(2, 2), s, d.t())", "s.coalesce().abs()", "s.sqrt()", "s.pow(2)", "s.double()",
-    "s.to(lib.float64)", "s.int()", "s.norm()", "s.sum()", "lib.sparse.sum(s)", "lib.sparse.sum(s, 0)", "lib.sparse.sum(s, 1)",
-    "lib.sparse.sum(s, (0, 1))", "lib.sparse.sum(r, 0)", "lib.sparse.sum(r, 1)", "d.to_sparse()", "(d - 2).relu().to_sparse(1)",
-    "lib.zeros(2, 3).to_sparse()", "lib.tensor(1.0).to_sparse()", "d.sparse_mask(c)", "s.clone()", "s.detach()", "s.clone().zero_()",
-    "d.clone().add_(s)", "d.clone().add_(s, alpha=-2)", "c.clone().mul_(3)", "s.stride()", "s.is_contiguous()", "s.layout", "s.type()",
-    "s.element_size()", "len(s)", "s._nnz()", "r.sparse_dim()", "r.dense_dim()", "d.sparse_dim()", "d.dense_dim()", "s.is_coalesced()",
-    "(c * 2).is_coalesced()", "(c + c).is_coalesced()", "c.indices()", "c.values()", "s.clone().requires_grad_()",
+    "s", "c", "r", "s.coalesce()", "r.coalesce()", "s.to_dense()", "r.to_dense()", "s * 2", "2 * s", "s / 2", "-s",
+    "s * d", "d * s", "d + s", "d - s", "c + c", "c + s.coalesce()", "s + s", "c - s.coalesce()", "(s + c).coalesce()",
+    "s.coalesce() * c", "lib.add(d, s, alpha=3)", "lib.add(c, c, alpha=2)", "s.t()", "s.transpose(0, 1)", "s @ d.t()",
+    "lib.sparse.mm(s, d.t())", "s @ d[0]", "lib.mm(d.t(), s)", "lib.addmm(lib.ones(2, 2), s, d.t())",
+    "s.coalesce().abs()", "s.sqrt()", "s.pow(2)", "s.double()", "s.to(lib.float64)", "s.int()", "s.norm()", "s.sum()",
+    "lib.sparse.sum(s)", "lib.sparse.sum(s, 0)", "lib.sparse.sum(s, 1)", "lib.sparse.sum(s, (0, 1))",
+    "lib.sparse.sum(r, 0)", "lib.sparse.sum(r, 1)", "d.to_sparse()", "(d - 2).relu().to_sparse(1)",
+    "lib.zeros(2, 3).to_sparse()", "lib.tensor(1.0).to_sparse()", "d.sparse_mask(c)", "s.clone()", "s.detach()",
+    "s.clone().zero_()", "d.clone().add_(s)", "d.clone().add_(s, alpha=-2)", "c.clone().mul_(3)", "s.stride()",
+    "s.is_contiguous()", "s.layout", "s.type()", "s.element_size()", "len(s)", "s._nnz()", "r.sparse_dim()",
+    "r.dense_dim()", "d.sparse_dim()", "d.dense_dim()", "s.is_coalesced()", "(c * 2).is_coalesced()",
+    "(c + c).is_coalesced()", "c.indices()", "c.values()", "s.clone().requires_grad_()",
     "lib.sparse_coo_tensor((2, 3))", "lib.sparse_coo_tensor(lib.tensor([[0, 4]]), lib.tensor([1.0, 2.0]))",
     "lib.sparse_coo_tensor([[0, 1], [1, 1]], [1, 2], (2, 3), dtype=lib.float64, requires_grad=True)",
 ]  # fmt: skip
@@ -50,11 +52,13 @@ def test_the_same_text(expression):
 
 
 ERRORS = [
-    "s.indices()", "s.values()", "d.indices()", "d.values()", "d.coalesce()", "d.is_coalesced()", "s + d", "s + 1", "d[0] + s", "s / d",
-    "s.numpy()", "s.item()", "bool(s)", "s.nbytes", "s.data_ptr()", "s.storage()", "lib.sparse.sum(d)", "lib.sparse.sum(s, 5)",
-    "lib.sparse.sum(s, (0, 0))", "d.to_sparse(3)", "d.to_sparse(0)", "s.to_sparse(1)", "s.copy_(d)", "d.copy_(s)",
-    "lib.sparse_coo_tensor(lib.tensor([[0]]), lib.tensor([1.0, 2.0]))", "lib.sparse_coo_tensor(lib.tensor(1), lib.tensor([1.0]))",
-    "lib.sparse_coo_tensor(lib.tensor([[0]]), lib.tensor([1.0]), (2, 2))", "lib.sparse_coo_tensor(lib.tensor([[-1]]), lib.tensor([1.0]))",
+    "s.indices()", "s.values()", "d.indices()", "d.values()", "d.coalesce()", "d.is_coalesced()", "s + d", "s + 1",
+    "d[0] + s", "s / d", "s.numpy()", "s.item()", "bool(s)", "s.nbytes", "s.data_ptr()", "s.storage()",
+    "lib.sparse.sum(d)", "lib.sparse.sum(s, 5)", "lib.sparse.sum(s, (0, 0))", "d.to_sparse(3)", "d.to_sparse(0)",
+    "s.to_sparse(1)", "s.copy_(d)", "d.copy_(s)", "lib.sparse_coo_tensor(lib.tensor([[0]]), lib.tensor([1.0, 2.0]))",
+    "lib.sparse_coo_tensor(lib.tensor(1), lib.tensor([1.0]))",
+    "lib.sparse_coo_tensor(lib.tensor([[0]]), lib.tensor([1.0]), (2, 2))",
+    "lib.sparse_coo_tensor(lib.tensor([[-1]]), lib.tensor([1.0]))",
     "lib.sparse_coo_tensor(lib.tensor([[5]]), lib.tensor([1.0]), (2,), check_invariants=True)",
     "c + lib.sparse_coo_tensor([[0]], [1.0], (2,))", "s.exp()", "s.cos()", "s.view(6)",
 ]  # fmt: skip
@@ -104,7 +108,8 @@ def test_bags_of_maxima_are_refused():
             look_up(lib, "embedding_bag", mode="max")
 
 
-@pytest.mark.parametrize("expression", ["lib.sparse.mm(s, d.t())", "s.to_dense()", "(s * 2).to_dense()", "lib.sparse.sum(s)", "d + s"])
+@pytest.mark.parametrize("expression",
+    ["lib.sparse.mm(s, d.t())", "s.to_dense()", "(s * 2).to_dense()", "lib.sparse.sum(s)", "d + s"])
 def test_gradients_of_values(expression):
     grads = []
     for lib in (wengert, torch):

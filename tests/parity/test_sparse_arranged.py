@@ -1,4 +1,6 @@
-"""Sparse tensors joined, selected from and given other sizes, against PyTorch: places, values, whether they are coalesced, gradients."""
+"""Sparse tensors joined, selected from and given other sizes, against PyTorch: places, values, whether they are
+coalesced, gradients.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,26 @@ else:
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 
 SAME = [
-    "torch.cat([s, s])", "torch.cat([u, u], 1)", "torch.cat([h, h])", "torch.cat([h, h], 1)", "torch.cat([s, u])", "torch.cat([s, s], 5)",
-    "torch.cat([s, s.to_dense()])", "torch.stack([s, s])", "torch.stack([u, u], 1)", "torch.stack([s, s], -1)",
-    "list(s)", "list(u.unbind(1))", "s.T", "u.T", "h.T", "u[0]", "u[:, 1]", "u[1, 0]", "u[-1]", "u[5]", "u[:, 7]", "h[0]", "h[:, 0]", "u[None]",
-    "s.select(0, 1)", "h.select(1, 0)", "s.unsqueeze(0)", "u.unsqueeze(-1)", "h.unsqueeze(1)", "u.unsqueeze(5)", "u.permute(0, 0)",
-    "u.index_select(0, torch.tensor([1, 0]))", "u.index_select(1, torch.tensor([1, 1]))", "h.index_select(1, torch.tensor([1]))",
-    "u.any()", "s.nan_to_num()", "s.signbit()", "s.frac()", "s.deg2rad()", "s.sign_()", "s.log1p_()", "s // 2", "s ** 2", "u.transpose(0, 5)",
-    "s.clone().sparse_resize_((3, 3), 2, 0)", "s.clone().sparse_resize_((1, 1), 2, 0)", "s.clone().sparse_resize_((2, 2, 2), 2, 1)",
-    "s.clone().sparse_resize_((2, 2), 1, 0)", "s.clone().sparse_resize_and_clear_((3,), 1, 0)", "torch.zeros_like(s)", "torch.empty_like(h)",
-    "s.reshape(4)", "s.expand(2, 2, 2)", "s * torch.ones(3)", "torch.ones(2) @ s", "torch.bmm(torch.stack([s, s]), torch.ones(2, 2, 2))",
-    "torch.sparse_coo_tensor([[1]], [2.0], (3,))", "s.__setitem__(0, 1)",
+    "torch.cat([s, s])", "torch.cat([u, u], 1)", "torch.cat([h, h])", "torch.cat([h, h], 1)", "torch.cat([s, u])",
+    "torch.cat([s, s], 5)", "torch.cat([s, s.to_dense()])", "torch.stack([s, s])", "torch.stack([u, u], 1)",
+    "torch.stack([s, s], -1)", "list(s)", "list(u.unbind(1))", "s.T", "u.T", "h.T", "u[0]", "u[:, 1]", "u[1, 0]",
+    "u[-1]", "u[5]", "u[:, 7]", "h[0]", "h[:, 0]", "u[None]", "s.select(0, 1)", "h.select(1, 0)", "s.unsqueeze(0)",
+    "u.unsqueeze(-1)", "h.unsqueeze(1)", "u.unsqueeze(5)", "u.permute(0, 0)", "u.index_select(0, torch.tensor([1, 0]))",
+    "u.index_select(1, torch.tensor([1, 1]))", "h.index_select(1, torch.tensor([1]))", "u.any()", "s.nan_to_num()",
+    "s.signbit()", "s.frac()", "s.deg2rad()", "s.sign_()", "s.log1p_()", "s // 2", "s ** 2", "u.transpose(0, 5)",
+    "s.clone().sparse_resize_((3, 3), 2, 0)", "s.clone().sparse_resize_((1, 1), 2, 0)",
+    "s.clone().sparse_resize_((2, 2, 2), 2, 1)", "s.clone().sparse_resize_((2, 2), 1, 0)",
+    "s.clone().sparse_resize_and_clear_((3,), 1, 0)", "torch.zeros_like(s)", "torch.empty_like(h)", "s.reshape(4)",
+    "s.expand(2, 2, 2)", "s * torch.ones(3)", "torch.ones(2) @ s",
+    "torch.bmm(torch.stack([s, s]), torch.ones(2, 2, 2))", "torch.sparse_coo_tensor([[1]], [2.0], (3,))",
+    "s.__setitem__(0, 1)",
 ]  # fmt: skip
 
 
 def outcome(text: str, L: Any) -> Any:
     scope = {
-        "torch": L, "s": L.eye(2).to_sparse(), "u": L.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 3)),
+        "torch": L, "s": L.eye(2).to_sparse(),
+        "u": L.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 3)),
         "h": L.sparse_coo_tensor([[0, 2]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], (3, 3)),
     }  # fmt: skip
     try:
@@ -46,7 +52,8 @@ def shown(x: Any) -> Any:
         return [shown(v) for v in x]
     if not x.is_sparse:
         return x.shape, x.tolist()
-    return tuple(x.shape), x.is_coalesced(), x._indices().tolist(), x._values().tolist(), str(x.dtype).rpartition(".")[2]
+    return (tuple(x.shape), x.is_coalesced(), x._indices().tolist(), x._values().tolist(),
+        str(x.dtype).rpartition(".")[2])
 
 
 @pytest.mark.parametrize("text", SAME)

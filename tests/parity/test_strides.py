@@ -1,4 +1,6 @@
-"""The strides of results: those of PyTorch, for the calls of its own table of operators, on tensors that lie in memory in several ways."""
+"""The strides of results: those of PyTorch, for the calls of its own table of operators, on tensors that lie in memory
+in several ways.
+"""
 
 from __future__ import annotations
 
@@ -76,9 +78,11 @@ DIFFERENT = {
     **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), _GAPS),
     **dict.fromkeys(("__rand__", "__ror__", "__rxor__", "__rsub__", "rsub", "ldexp"), _REFLECTED),
     **dict.fromkeys(("nn.functional.conv1d", "nn.functional.conv_transpose3d"), "kernels for some sizes only"),
-    **dict.fromkeys(("nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate/area"), "only where all sizes change, or one is pooled as two"),
+    **dict.fromkeys(("nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate/area"),
+        "only where all sizes change, or one is pooled as two"),
     "nn.functional.max_pool1d": "PyTorch has another kernel where no gradient is wanted",
-    **dict.fromkeys(("linalg.lstsq", "linalg.lstsq/grad_oriented"), "the solution is the beginning of LAPACK's larger buffer"),
+    **dict.fromkeys(("linalg.lstsq", "linalg.lstsq/grad_oriented"),
+        "the solution is the beginning of LAPACK's larger buffer"),
     **dict.fromkeys(("linalg.lu_solve", "ormqr", "triangular_solve"), "LAPACK works in the order that an argument has"),
     "unravel_index": "one view of a table of all coordinates",
     "max_pool2d_with_indices_backward": "row by row here, as the image lies there",

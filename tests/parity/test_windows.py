@@ -38,5 +38,7 @@ def test_refusals(name):
 def test_parameters():
     for library in (wengert, torch):
         assert library.hann_window(3, requires_grad=True).requires_grad
-    np.testing.assert_allclose(wengert.hamming_window(5, True, 0.5, 0.3).numpy(), torch.hamming_window(5, True, 0.5, 0.3).numpy(), atol=1e-6)
-    np.testing.assert_allclose(wengert.kaiser_window(5, False, beta=8.0).numpy(), torch.kaiser_window(5, False, beta=8.0).numpy(), atol=1e-6)
+    np.testing.assert_allclose(wengert.hamming_window(5, True, 0.5, 0.3).numpy(),
+        torch.hamming_window(5, True, 0.5, 0.3).numpy(), atol=1e-6)
+    np.testing.assert_allclose(wengert.kaiser_window(5, False, beta=8.0).numpy(),
+        torch.kaiser_window(5, False, beta=8.0).numpy(), atol=1e-6)

@@ -13,7 +13,9 @@ torch = pytest.importorskip("torch")
 
 
 def uses_mkl() -> bool:
-    """Whether PyTorch draws some numbers by the generator of MKL here, as it does on processors of Intel: they are others than ours."""
+    """Whether PyTorch draws some numbers by the generator of MKL here, as it does on processors of Intel: they are
+    others than ours.
+    """
     torch.manual_seed(0)
     torch.empty(300).bernoulli_(0.5)
     used = torch.get_rng_state()
@@ -54,8 +56,10 @@ class Twin:
         if not key[0]:
             return wengert.empty(tuple(t.shape), dtype=dtype)
         if key not in self.memory:
-            whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage(), 0, (t.untyped_storage().nbytes() // t.element_size(),))
-            self.memory[key] = wengert.tensor(whole.float().numpy()).to(dtype) if t.dtype is torch.bfloat16 else wengert.tensor(whole.numpy())
+            whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage(), 0,
+                (t.untyped_storage().nbytes() // t.element_size(),))
+            self.memory[key] = (wengert.tensor(whole.float().numpy()).to(dtype) if t.dtype is torch.bfloat16
+                else wengert.tensor(whole.numpy()))
         twin = self.memory[key].as_strided(tuple(t.shape), t.stride(), t.storage_offset())
         return twin.detach().requires_grad_() if t.requires_grad else twin
 
@@ -64,7 +68,8 @@ def ours(op: Any) -> Any:
     """Our function for an entry of the table; None if we have none."""
     f = op.op
     if isinstance(f, types.FunctionType) and "testing" in (f.__module__ or ""):
-        return types.FunctionType(f.__code__, {**f.__globals__, "torch": wengert}, f.__name__, f.__defaults__, f.__closure__)
+        return types.FunctionType(f.__code__, {**f.__globals__, "torch": wengert}, f.__name__, f.__defaults__,
+            f.__closure__)
     if op.name.startswith("torch.ops."):  # kernels that PyTorch shows to its own tests only
         return None
     at: Any = wengert

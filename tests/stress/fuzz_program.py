@@ -331,7 +331,8 @@ PYTHON = (
     "expected 'shape' to be int or sequence of ints, but got ",
     "Tensor.__contains__ only supports Tensor or scalar, but you passed in a",
 )
-ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, BufferError)  # the last of DLPack
+# the last of DLPack
+ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, BufferError)
 
 
 def internal(error: BaseException) -> bool:

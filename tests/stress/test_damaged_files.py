@@ -1,6 +1,8 @@
-"""Damaged files: each is read, or raises ``LoadError`` with its name. No crash, no hang, no memory that it has not, no call.
+"""Damaged files: each is read, or raises ``LoadError`` with its name. No crash, no hang, no memory that it has not, no
+call.
 
-Run as a program, ``test_damaged_files.py SEED FIRST COUNT``, it reads that many files and prints what went wrong, one a line.
+Run as a program, ``test_damaged_files.py SEED FIRST COUNT``, it reads that many files and prints what went wrong, one a
+line.
 """
 
 from __future__ import annotations
@@ -66,19 +68,23 @@ def objects() -> dict[str, Any]:
         "o": collections.OrderedDict(x=ones(1)), "n": -(2**70),
                    "z": 2j, "b": b"bytes", "c": collections.Counter("abca"), "d": collections.defaultdict(list, k=[1]),
                    "e": bytearray(b"ab")},
-        "sparse": [torch.sparse_coo_tensor(tensor([[0, 1, 1], [2, 0, 2]]), tensor([3.0, 4.0, 5.0]), (2, 3)), torch.eye(3).to_sparse_csr(),
+        "sparse": [torch.sparse_coo_tensor(tensor([[0, 1, 1], [2, 0, 2]]), tensor([3.0, 4.0, 5.0]), (2, 3)),
+            torch.eye(3).to_sparse_csr(),
                    ones(4, 4).to_sparse_bsr((2, 2))],
         "nests": [torch.nested.nested_tensor([ones(2), ones(3)], layout=torch.jagged),
         torch.nested.nested_tensor([ones(2, 2), ones(1, 2)])],
-        "shared": [base, base[4:8], base.view(4, 6).t(), base.view(2, 3, 4)[:, 1], ones(3).expand(2, 3), torch.zeros(3).untyped_storage()],
+        "shared": [base, base[4:8], base.view(4, 6).t(), base.view(2, 3, 4)[:, 1], ones(3).expand(2, 3),
+            torch.zeros(3).untyped_storage()],
         "types": [tensor([1, 2]).to(t) for t in (torch.uint8, torch.int8, torch.int16, torch.bfloat16, torch.float16,
         torch.complex64, torch.bool,
                   torch.uint16, torch.float8_e5m2)] + [tensor([1 + 2j]).conj(), ones(1, device="meta"), marked,
                       torch.Size([1, 2]), torch.float32],
         "quantized": {"weight": torch.arange(8, dtype=torch.uint8).view(2, 4), "scale": tensor([0.5, 0.25]),
         "zero_point": tensor([3, 4]), "axis": 0},
-        "numpy": [np.arange(6.0).reshape(2, 3).T, np.float32(2.5), np.array(["a", "bc"]), np.array([(1, 2.5)], [("a", "i4"), ("b", ">f8")]),
-                  np.array([1, "a", None, np.ones(2)], object), np.dtype("f4"), np.array(["2020-01-01"], "M8[D]"), np.bool_(True),
+        "numpy": [np.arange(6.0).reshape(2, 3).T, np.float32(2.5), np.array(["a", "bc"]),
+            np.array([(1, 2.5)], [("a", "i4"), ("b", ">f8")]),
+                  np.array([1, "a", None, np.ones(2)], object), np.dtype("f4"), np.array(["2020-01-01"], "M8[D]"),
+                  np.bool_(True),
                       np.random.RandomState(0).get_state()[1][:9]],
         "values": [fractions.Fraction(1, 3), decimal.Decimal("1.5"), pathlib.PurePosixPath("a/b"), uuid.UUID(int=5),
         datetime.datetime(2020, 1, 1),
@@ -116,9 +122,11 @@ def rezipped(records: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -
     return file.getvalue()
 
 
-ODD = [b"\xff", b"\x00", b"\x7f", b"\x80", b"\xff" * 4, b"\xff\xff\xff\x7f", b"\xff" * 8, b"\xff" * 7 + b"\x7f", b"\x00" * 4,
+ODD = [b"\xff", b"\x00", b"\x7f", b"\x80", b"\xff" * 4, b"\xff\xff\xff\x7f", b"\xff" * 8, b"\xff" * 7 + b"\x7f",
+    b"\x00" * 4,
     b"PK\3\4", b".", b"(", b"0", b"2",
-       b"R", b"b", b"s", b"u", b"e", b"a", b"Q", b"h\x01", b"\x85", b"\x86", b"}", b"]", b")", b"N", b"K\x05", b"\x81", b"\x93",
+       b"R", b"b", b"s", b"u", b"e", b"a", b"Q", b"h\x01", b"\x85", b"\x86", b"}", b"]", b")", b"N", b"K\x05", b"\x81",
+       b"\x93",
            b"\x94", b"\x8c\x01a"]  # fmt: skip
 
 
@@ -249,7 +257,8 @@ def main(seed: int, first: int, count: int) -> None:
                 file.write(data)
             calls.clear()
             print(f"{n} begins", file=sys.stderr, flush=True)
-            wrong = read(path, weights_only=rng.random() < 0.5, mmap=data[:4] == b"PK\3\4" and end == ".pt" and rng.random() < 0.3)
+            wrong = read(path, weights_only=rng.random() < 0.5,
+                mmap=data[:4] == b"PK\3\4" and end == ".pt" and rng.random() < 0.3)
             if calls:
                 wrong = f"it ran code: {calls}"
             if wrong:

@@ -82,7 +82,9 @@ def transformed():
 
 
 def left(torch, name, count, seed):
-    """How many of ``count`` interrupts of a loop that enters and leaves a mode leave it on. Wherever one comes, the next works."""
+    """How many of ``count`` interrupts of a loop that enters and leaves a mode leave it on. Wherever one comes, the
+    next works.
+    """
     make, is_on = modes(torch)[name]
     draw = random.Random(seed)
     found = 0
@@ -131,12 +133,14 @@ def heal(torch):
 
 
 NAMES = (
-    "no_grad", "enable_grad", "inference_mode", "autocast", "saved_tensors_hooks", "dual_level", "set_grad_enabled", "set_detect_anomaly",
-    "function_mode", "dispatch_mode", "vmap", "grad", "jvp",
+    "no_grad", "enable_grad", "inference_mode", "autocast", "saved_tensors_hooks", "dual_level", "set_grad_enabled",
+    "set_detect_anomaly", "function_mode", "dispatch_mode", "vmap", "grad", "jvp",
 )  # fmt: skip
-# These act when they are called, before there is a block that could switch back; PyTorch leaves as many: half of the interrupts.
+# These act when they are called, before there is a block that could switch back; PyTorch leaves as many: half of the
+# interrupts.
 AT_ONCE = ("set_grad_enabled", "set_detect_anomaly")
-# Without the extension entering and leaving are functions in Python: of 300 interrupts up to 50 were left, of PyTorch's own 79.
+# Without the extension entering and leaving are functions in Python: of 300 interrupts up to 50 were left, of PyTorch's
+# own 79.
 PLAIN, CALLED = 1 / 3, 3 / 4
 
 
@@ -233,7 +237,8 @@ def test_errors_of_their_own():
             pass
         x = wengert.autograd.forward_ad.make_dual(wengert.ones(1), wengert.ones(1))
         assert wengert.autograd.forward_ad.unpack_dual(x).tangent is not None
-    with pytest.raises(RuntimeError, match="Dual level must be a positive number"), wengert.autograd.forward_ad.dual_level():
+    with pytest.raises(RuntimeError,
+            match="Dual level must be a positive number"), wengert.autograd.forward_ad.dual_level():
         wengert.autograd.forward_ad.exit_dual_level()
     for manager in (wengert.no_grad(), wengert.set_grad_enabled(True), wengert.autocast("cpu")):
         assert type(copy.deepcopy(manager)) is type(manager)
@@ -243,8 +248,8 @@ def test_errors_of_their_own():
 # The code of checkpointing and of the contexts that it enters, and the function that runs in it. Not the change of one
 # variable (arrays/context.py), which without the extension is a function in Python that itself can be interrupted.
 WATCHED = (
-    "checkpoint/__init__.py", "checkpoint/recompute.py", "checkpoint/reentrant.py", "checkpoint/state.py", "graph/modes.py",
-    "autograd/graph.py", "contextlib.py", "test_interrupts.py",
+    "checkpoint/__init__.py", "checkpoint/recompute.py", "checkpoint/reentrant.py", "checkpoint/state.py",
+    "graph/modes.py", "autograd/graph.py", "contextlib.py", "test_interrupts.py",
 )  # fmt: skip
 
 
@@ -253,7 +258,8 @@ def leaving(code):
     """The places where a ``with`` block is left: a tracer is called there, a signal's handler is not."""
     row = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
     nothing = [i.opname == "LOAD_CONST" and i.argval is None for i in row]
-    return {row[i].offset for i in range(len(row)) for j in (0, 1) if all(nothing[i + j : i + j + 3]) and len(row) >= i + j + 3}
+    return {row[i].offset for i in range(len(row)) for j in (0, 1)
+        if all(nothing[i + j : i + j + 3]) and len(row) >= i + j + 3}
 
 
 def interrupted_at(line, call):
@@ -304,7 +310,8 @@ def test_checkpoint_leaves_nothing_on(reentrant, surrounded, backward):
             total = forward().sum()
             reached = interrupted_at(line, total.backward)
         else:
-            reached = interrupted_at(line, lambda: wengert.utils.checkpoint.checkpoint(function, x, use_reentrant=reentrant))
+            reached = interrupted_at(line,
+                lambda: wengert.utils.checkpoint.checkpoint(function, x, use_reentrant=reentrant))
         found = graph_modes()
         set_modes(RECORD)
         assert found is RECORD, f"line {line}"

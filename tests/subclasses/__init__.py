@@ -1,7 +1,7 @@
 """Tensor subclasses for tests, written once and run on either library: ``load(torch, "two_tensor").TwoTensor``.
 
-The files of this folder use a global ``torch`` that they do not import: ``load`` sets it before it runs the file. Each library
-gets a module of its own, under a name in ``sys.modules``, so that instances can be pickled.
+The files of this folder use a global ``torch`` that they do not import: ``load`` sets it before it runs the file. Each
+library gets a module of its own, under a name in ``sys.modules``, so that instances can be pickled.
 """
 
 from __future__ import annotations

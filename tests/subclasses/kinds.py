@@ -1,4 +1,6 @@
-"""Tensor subclasses of several kinds, and ``KINDS``: how an instance of each is made. See ``tests.subclasses.load``, which defines ``torch``."""
+"""Tensor subclasses of several kinds, and ``KINDS``: how an instance of each is made. See ``tests.subclasses.load``,
+which defines ``torch``.
+"""
 # ruff: noqa: F821
 
 from tests.subclasses import load
@@ -66,7 +68,8 @@ class Asked(Tensor):
     @staticmethod
     def __new__(cls, t):
         return Tensor._make_wrapper_subclass(
-            cls, t.shape, strides=t.stride(), dtype=t.dtype, requires_grad=t.requires_grad, dispatch_sizes_strides_policy=cls.policy
+            cls, t.shape, strides=t.stride(), dtype=t.dtype, requires_grad=t.requires_grad,
+            dispatch_sizes_strides_policy=cls.policy
         )
 
     def __init__(self, t):
@@ -95,7 +98,8 @@ class Diagonal(Tensor):
     @staticmethod
     def __new__(cls, diag):
         n = len(diag)
-        return Tensor._make_wrapper_subclass(cls, (n, n), strides=(n, 1), dtype=diag.dtype, requires_grad=diag.requires_grad)
+        return Tensor._make_wrapper_subclass(cls, (n, n), strides=(n, 1), dtype=diag.dtype,
+            requires_grad=diag.requires_grad)
 
     def __init__(self, diag):
         self.diag = diag

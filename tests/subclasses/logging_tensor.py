@@ -22,8 +22,8 @@ class LoggingTensor(torch.Tensor):
     @staticmethod
     def __new__(cls, elem, *, requires_grad=False):
         made = torch.Tensor._make_wrapper_subclass(
-            cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, device=elem.device,
-            requires_grad=requires_grad,
+            cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype,
+            device=elem.device, requires_grad=requires_grad,
         )  # fmt: skip
         made.elem = elem.detach() if requires_grad else elem
         return made

@@ -10,8 +10,8 @@ class TwoTensor(torch.Tensor):
     def __new__(cls, a, b, size=None, stride=None):
         assert (a.shape, a.stride(), a.storage_offset(), a.dtype) == (b.shape, b.stride(), b.storage_offset(), b.dtype)
         return torch.Tensor._make_wrapper_subclass(
-            cls, a.shape if size is None else size, strides=a.stride() if stride is None else stride, storage_offset=a.storage_offset(),
-            dtype=a.dtype, device=a.device, requires_grad=a.requires_grad,
+            cls, a.shape if size is None else size, strides=a.stride() if stride is None else stride,
+            storage_offset=a.storage_offset(), dtype=a.dtype, device=a.device, requires_grad=a.requires_grad,
         )  # fmt: skip
 
     def __init__(self, a, b, size=None, stride=None):

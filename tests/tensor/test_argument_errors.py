@@ -40,7 +40,8 @@ WRONG |= {
     "add(): argument 'alpha' must be Number, not list": lambda: torch.add(x, x, alpha=[2]),
     "addmm(): argument 'alpha' must be Number, not NoneType": lambda: torch.addmm(eye, eye, eye, alpha=None),
     "addmm(): argument 'beta' must be Number, not range": lambda: torch.addmm(eye, eye, eye, beta=range(3)),
-    "constant_pad_nd(): argument 'value' (position 3) must be Number, not NoneType": lambda: torch.constant_pad_nd(x, (1, 1), None),
+    "constant_pad_nd(): argument 'value' (position 3) must be Number, not NoneType": lambda: torch.constant_pad_nd(x,
+        (1, 1), None),
     "linspace(): argument 'end' (position 2) must be Number, not list": lambda: torch.linspace(0, [1, [2]], 3),
     "logspace(): argument 'base' (position 4) must be float, not str": lambda: torch.logspace(0, 1, 3, ""),
     "eye(): argument 'n' (position 1) must be int, not NoneType": lambda: torch.eye(None),
@@ -48,12 +49,17 @@ WRONG |= {
     "fft_fftfreq(): argument 'n' (position 1) must be int, not ndarray": lambda: torch.fft.fftfreq(np.array(["a"])),
     "randn(): argument 'out' must be Tensor, not float": lambda: torch.randn(3, out=1.0),
     "randperm(): argument 'out' must be Tensor, not dtype": lambda: torch.randperm(3, out=torch.int8),
-    "empty_strided(): argument 'size' (position 1) must be tuple of ints, not int": lambda: torch.empty_strided(3, (1,)),
-    "empty_strided(): argument 'stride' (position 2) must be tuple of ints, not int": lambda: torch.empty_strided((3,), 1),
+    "empty_strided(): argument 'size' (position 1) must be tuple of ints, not int": lambda: torch.empty_strided(3,
+        (1,)),
+    "empty_strided(): argument 'stride' (position 2) must be tuple of ints, not int": lambda: torch.empty_strided((3,),
+        1),
     "mm(): argument 'mat1' (position 1) must be Tensor, not list": lambda: torch.sparse.mm([1], eye),
-    "spdiags(): argument 'shape' (position 3) must be tuple of ints, not int": lambda: torch.sparse.spdiags(eye[:1], at[:1], 3),
-    "sparse_coo_tensor(): argument 'size' must be tuple of ints, not int": lambda: torch.sparse_coo_tensor(at[None], torch.ones(2), 3),
-    "sparse_csr_tensor(): argument 'size' must be tuple of ints, not int": lambda: torch.sparse_csr_tensor(at, at[:1], torch.ones(1), 3),
+    "spdiags(): argument 'shape' (position 3) must be tuple of ints, not int": lambda: torch.sparse.spdiags(eye[:1],
+        at[:1], 3),
+    "sparse_coo_tensor(): argument 'size' must be tuple of ints, not int": lambda: torch.sparse_coo_tensor(at[None],
+        torch.ones(2), 3),
+    "sparse_csr_tensor(): argument 'size' must be tuple of ints, not int": lambda: torch.sparse_csr_tensor(at, at[:1],
+        torch.ones(1), 3),
     # kinds come before values: these fail over a value, too
     "unsafe_chunk(): argument 'chunks' (position 2) must be int, not bool": lambda: torch.unsafe_chunk(x, False),
     "cholesky(): argument 'upper' must be bool, not int": lambda: torch.cholesky(ones, upper=3),
@@ -84,8 +90,10 @@ REFUSED = {
     "stride should be greater than zero, but got stride_height: 0 stride_width: 0": lambda: aten.col2im(
         columns, [5, 5], [3, 3], [1, 1], [0, 0], [0, 0]
     ),
-    "padding_idx must be within the number of embeddings, -3 through 2, but got 3": lambda: F.embedding_bag(at, eye, at, padding_idx=3),
-    "numel: integer multiplication overflow with sizes [-1, -1]": lambda: torch.sparse_csr_tensor(at, at[:1], torch.ones(1), (-1, -1)),
+    "padding_idx must be within the number of embeddings, -3 through 2, but got 3": lambda: F.embedding_bag(at, eye, at,
+        padding_idx=3),
+    "numel: integer multiplication overflow with sizes [-1, -1]": lambda: torch.sparse_csr_tensor(at, at[:1],
+        torch.ones(1), (-1, -1)),
     "numel: integer multiplication overflow with sizes [4611686018427387904, 9]": lambda: torch.sparse_coo_tensor(
         torch.tensor([[0], [0]]), torch.ones(1), (2**62, 9)
     ),
@@ -164,11 +172,13 @@ def test_errors_in_subclasses_are_left() -> None:
 
 
 OVERFLOWS = [
-    lambda n: torch.zeros(n), lambda n: torch.linspace(0, 1, n), lambda n: torch.fft.fftfreq(n), lambda n: torch.hann_window(n),
-    lambda n: F.one_hot(torch.tensor([1]), n), lambda n: F.adaptive_avg_pool2d(image, n), lambda n: F.interpolate(image, n),
-    lambda n: torch.tril_indices(n, n), lambda n: torch.bincount(torch.tensor([n])), lambda n: torch.randn(n), lambda n: torch.randperm(n),
-    lambda n: F.conv_transpose2d(image, image, stride=n), lambda n: F.unfold(image, 3, padding=(1, n)), lambda n: F.unfold(image, 3, stride=n),
-    lambda n: F.conv2d(image, image, padding=n), lambda n: F.max_pool2d(image, n, padding=n // 2), lambda n: F.avg_pool2d(image, n, 1, n // 2),
+    lambda n: torch.zeros(n), lambda n: torch.linspace(0, 1, n), lambda n: torch.fft.fftfreq(n),
+    lambda n: torch.hann_window(n), lambda n: F.one_hot(torch.tensor([1]), n),
+    lambda n: F.adaptive_avg_pool2d(image, n), lambda n: F.interpolate(image, n), lambda n: torch.tril_indices(n, n),
+    lambda n: torch.bincount(torch.tensor([n])), lambda n: torch.randn(n), lambda n: torch.randperm(n),
+    lambda n: F.conv_transpose2d(image, image, stride=n), lambda n: F.unfold(image, 3, padding=(1, n)),
+    lambda n: F.unfold(image, 3, stride=n), lambda n: F.conv2d(image, image, padding=n),
+    lambda n: F.max_pool2d(image, n, padding=n // 2), lambda n: F.avg_pool2d(image, n, 1, n // 2),
 ]  # fmt: skip
 
 
@@ -192,7 +202,8 @@ def test_windows_far_larger_than_the_image(dtype: Any) -> None:
 
 
 def test_fold_refuses_no_stride() -> None:
-    with pytest.raises(RuntimeError, match="stride should be greater than zero, but got stride_height: 0 stride_width: 0"):
+    with pytest.raises(RuntimeError,
+            match="stride should be greater than zero, but got stride_height: 0 stride_width: 0"):
         F.fold(torch.ones(1, 9, 9), 5, 3, stride=0)
 
 

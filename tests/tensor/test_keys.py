@@ -28,6 +28,7 @@ def test_short_reading_of_keys(shape):
     assert read > (2 if not shape else 40)
 
 
-@pytest.mark.parametrize("key", [(True,), (torch.tensor(1),), (slice(None, None, -1),), ([0],), (..., ...), (7,), ("a",), (0,) * 4, (slice(None),)])
+@pytest.mark.parametrize("key",
+    [(True,), (torch.tensor(1),), (slice(None, None, -1),), ([0],), (..., ...), (7,), ("a",), (0,) * 4, (slice(None),)])
 def test_left_to_the_general_reading(key):
     assert _plain_key((3, 1, 4), key) is None

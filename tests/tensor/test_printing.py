@@ -8,7 +8,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from wengert.functions.printing import format_parameter, format_sparse, format_tensor, get_printoptions, printoptions, set_printoptions
+from wengert.functions.printing import (
+    format_parameter,
+    format_sparse,
+    format_tensor,
+    get_printoptions,
+    printoptions,
+    set_printoptions,
+)
 
 F32, F64 = np.float32, np.float64
 

@@ -46,7 +46,8 @@ def described(value):
         return type(value), [described(v) for v in value]
     if isinstance(value, torch.Tensor):
         view = None if value._wg_meta is None else value._wg_meta.view
-        known = None if view is None else (described(view.base), [(op.name, a) for op, a in view.steps], view.version, view.creation)
+        known = (None if view is None
+            else (described(view.base), [(op.name, a) for op, a in view.steps], view.version, view.creation))
         node = None if value._wg_edge is None else (value._wg_edge[1], *of_node(value._wg_edge[0]))
         return value._wg_data.tolist(), value._wg_data.dtype, value._wg_data.strides, value._wg_vc, known, node
     if isinstance(value, np.ndarray):
@@ -56,7 +57,8 @@ def described(value):
 
 def of_node(node):
     edges = [None if e is None else (type(e[0]).__name__, e[1], e[0].shape) for e in node.edges]
-    return type(node).__name__, node.outputs, node.shape, node.dtype, edges, node.hooks, [described(v) for v in node.saved or ()]
+    return (type(node).__name__, node.outputs, node.shape, node.dtype, edges, node.hooks,
+        [described(v) for v in node.saved or ()])
 
 
 @pytest.mark.parametrize("grad", [True, False])

@@ -61,7 +61,8 @@ def test_bad_parts_are_refused(args, message):
 @pytest.mark.parametrize("use", ["exp", "cos", "cumsum", "view"])
 def test_what_needs_every_element_is_refused(use):
     args = {"cumsum": (0,), "view": (6,)}.get(use, ())
-    with pytest.raises(NotImplementedError, match=f"Could not run 'aten::{use}' with arguments from the 'SparseCPU' backend"):
+    with pytest.raises(NotImplementedError,
+            match=f"Could not run 'aten::{use}' with arguments from the 'SparseCPU' backend"):
         getattr(made(), use)(*args)
 
 

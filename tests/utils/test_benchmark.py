@@ -1,4 +1,6 @@
-"""``utils.benchmark``: tables and summaries as PyTorch writes them, from measurements made by hand; and that timers measure."""
+"""``utils.benchmark``: tables and summaries as PyTorch writes them, from measurements made by hand; and that timers
+measure.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ def theirs():
 
 
 def measured(library, times, stmt="f()", runs=10, **spec):
-    return library.Measurement(runs, [runs * t for t in times], library.TaskSpec(stmt, spec.pop("setup", "pass"), **spec))
+    return library.Measurement(runs, [runs * t for t in times],
+        library.TaskSpec(stmt, spec.pop("setup", "pass"), **spec))
 
 
 def spread(rnd, n, wide):
@@ -39,7 +42,8 @@ def test_summaries(theirs, n, wide):
     }
     a, b = (measured(library, times, **how) for library in (ours, theirs))
     assert repr(a).split("\n")[1:] == repr(b).split("\n")[1:]
-    for name in ("significant_figures", "has_warnings", "title", "as_row_name", "env", "number_per_run", "stmt", "label"):
+    for name in ("significant_figures", "has_warnings", "title", "as_row_name", "env", "number_per_run", "stmt",
+            "label"):
         assert getattr(a, name) == getattr(b, name), name
     for name in ("median", "mean", "iqr"):
         assert getattr(a, name) == pytest.approx(getattr(b, name)), name
@@ -59,7 +63,8 @@ def test_tables(theirs, environments, wide, missing):
                     for column, factor in (("sum", 1.5), ("multiply", 1.0)):
                         times = [1e-5 * size * factor * (1 + wide * rnd.random()) for _ in range(5)]
                         if not (missing and row == "10x10" and column == "sum" and threads == 4):
-                            found.append(measured(library, times, f"{column}(x)", label="op", sub_label=row, description=column,
+                            found.append(
+                                measured(library, times, f"{column}(x)", label="op", sub_label=row, description=column,
                                                   num_threads=threads, env=env))  # fmt: skip
         return library.Compare(found)
 
@@ -94,7 +99,8 @@ def test_merged():
 
 def test_timers_measure():
     seen = []
-    timer = ours.Timer("work(seen)", setup="seen.append('set up')", globals={"work": lambda seen: time.sleep(0.002), "seen": seen}, num_threads=1)
+    timer = ours.Timer("work(seen)", setup="seen.append('set up')",
+        globals={"work": lambda seen: time.sleep(0.002), "seen": seen}, num_threads=1)
     m = timer.timeit(5)
     assert 0.002 <= m.median < 0.1 and (m.number_per_run, len(m.times)) == (5, 1)
     assert seen.count("set up") == 2  # also before the warm-up
@@ -113,7 +119,8 @@ def test_timers_measure():
 
 
 def test_refusals():
-    for how, error in ((dict(stmt=1), "`str` stmt"), (dict(language="rust"), "Invalid language"), (dict(global_setup="x"), "C\\+\\+ only"),
+    for how, error in ((dict(stmt=1), "`str` stmt"), (dict(language="rust"), "Invalid language"),
+        (dict(global_setup="x"), "C\\+\\+ only"),
                        (dict(language="c++"), "no compiler")):  # fmt: skip
         with pytest.raises(ValueError, match=error):
             ours.Timer(**how)

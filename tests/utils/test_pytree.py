@@ -64,10 +64,12 @@ def test_own_containers():
 def test_paths(pytree):
     tree = {"a": [1, (2,)], "b": None}
     found, spec = pytree.tree_flatten_with_path(tree)
-    assert [(pytree.keystr(path), leaf) for path, leaf in found] == [("['a'][0]", 1), ("['a'][1][0]", 2), ("['b']", None)]
+    assert (
+        [(pytree.keystr(path), leaf) for path, leaf in found] == [("['a'][0]", 1), ("['a'][1][0]", 2), ("['b']", None)])
     assert spec == pytree.tree_structure(tree) and all(pytree.key_get(tree, path) is leaf for path, leaf in found)
     assert found[0][0] == (pytree.MappingKey("a"), pytree.SequenceKey(0))
-    assert pytree.tree_map_with_path(lambda path, x, y: (len(path), x + y), [1, [2]], [10, [20]]) == [(1, 11), [(2, 22)]]
+    assert (
+        pytree.tree_map_with_path(lambda path, x, y: (len(path), x + y), [1, [2]], [10, [20]]) == [(1, 11), [(2, 22)]])
     point = collections.namedtuple("point", "x y")
     assert [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(point(1, 2))] == [".x", ".y"]
 
@@ -76,8 +78,10 @@ def test_specifications_as_text(pytree):
     tree = {"a": [1, (2,)], "b": collections.OrderedDict(c=3), "d": collections.defaultdict(list, e=[4])}
     spec = pytree.tree_structure(tree)
     text = pytree.treespec_dumps(spec)
-    assert pytree.treespec_loads(text) == spec and pytree.tree_unflatten([1, 2, 3, 4], pytree.treespec_loads(text)) == tree
-    assert pytree.treespec_dumps(pytree.tree_structure([1])).startswith('[1, {"type": "builtins.list", "context": "null", "children_spec": [{')
+    assert (pytree.treespec_loads(text) == spec
+        and pytree.tree_unflatten([1, 2, 3, 4], pytree.treespec_loads(text)) == tree)
+    assert pytree.treespec_dumps(pytree.tree_structure([1])).startswith(
+        '[1, {"type": "builtins.list", "context": "null", "children_spec": [{')
 
 
 class Pair:
@@ -90,13 +94,15 @@ def test_registered_containers(pytree):
         return [(pytree.GetAttrKey("a"), p.a), (pytree.GetAttrKey("b"), p.b)], None
 
     pytree.register_pytree_node(
-        Pair, lambda p: ([p.a, p.b], None), lambda parts, _: Pair(*parts), serialized_type_name="tests.Pair", flatten_with_keys_fn=flatten_with_keys
+        Pair, lambda p: ([p.a, p.b], None), lambda parts, _: Pair(*parts), serialized_type_name="tests.Pair",
+        flatten_with_keys_fn=flatten_with_keys
     )
     try:
         assert pytree.tree_leaves([Pair(1, [2])]) == [1, 2]
         assert [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(Pair(1, [2]))] == [".a", ".b[0]"]
         spec = pytree.tree_structure(Pair(1, 2))
-        assert "tests.Pair" in pytree.treespec_dumps(spec) and pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+        assert ("tests.Pair" in pytree.treespec_dumps(spec)
+            and pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec)
         with pytest.raises(ValueError, match="already registered"):
             pytree.register_pytree_node(Pair, lambda p: ([], None), lambda parts, _: Pair(1, 2))
     finally:
@@ -105,7 +111,8 @@ def test_registered_containers(pytree):
 
 
 def test_prefixes_and_choices(pytree):
-    assert pytree.tree_map(lambda x, y: (x, y), {"a": 1, "b": [2]}, {"b": [(3, 4)], "a": 5}) == {"a": (1, 5), "b": [(2, (3, 4))]}
+    assert (pytree.tree_map(lambda x, y: (x, y), {"a": 1, "b": [2]}, {"b": [(3, 4)], "a": 5}) == {"a": (1, 5),
+        "b": [(2, (3, 4))]})
     with pytest.raises(ValueError, match="Node type mismatch"):
         pytree.tree_map(lambda x, y: x, [1, 2], (1, 2))
     with pytest.raises(ValueError, match="Node keys mismatch"):
@@ -114,5 +121,7 @@ def test_prefixes_and_choices(pytree):
     assert pytree._broadcast_to_and_flatten((1, 2), pytree.tree_structure([0, (0, 0)])) is None
     assert pytree.tree_map_only(int | float, lambda x: x + 1, [1, "a", (2.0,)]) == [2, "a", (3.0,)]
     assert pytree.tree_map_only(lambda x: x == 1, lambda x: x + 1, [1, 5]) == [2, 5]
-    assert pytree.tree_all_only(int, lambda x: x > 0, [1, "a"]) and not pytree.tree_any_only(int, lambda x: x > 1, [1, "a"])
-    assert pytree._dict_flatten({"b": 1}) == ([1], ["b"]) and pytree._dict_flatten_with_keys({"b": 1}) == ([(pytree.MappingKey("b"), 1)], ["b"])
+    assert (pytree.tree_all_only(int, lambda x: x > 0, [1, "a"])
+        and not pytree.tree_any_only(int, lambda x: x > 1, [1, "a"]))
+    assert (pytree._dict_flatten({"b": 1}) == ([1], ["b"])
+        and pytree._dict_flatten_with_keys({"b": 1}) == ([(pytree.MappingKey("b"), 1)], ["b"]))

@@ -1,4 +1,6 @@
-"""``torch.amp``: mixed precision. ``autocast`` chooses the precision of each operation, ``GradScaler`` keeps small gradients alive."""
+"""``torch.amp``: mixed precision. ``autocast`` chooses the precision of each operation, ``GradScaler`` keeps small
+gradients alive.
+"""
 
 from __future__ import annotations
 

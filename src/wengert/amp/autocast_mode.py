@@ -1,7 +1,9 @@
-"""``autocast``: matrix products and convolutions in half precision, what needs precision in float32, the rest as it comes.
+"""``autocast``: matrix products and convolutions in half precision, what needs precision in float32, the rest as it
+comes.
 
 An autocast region is an observer of the operators called in it (see ``graph.modes``): it casts their arguments, as
-recorded operations, so that gradients come back in the precision of the tensors they belong to. Of float64 it keeps off.
+recorded operations, so that gradients come back in the precision of the tensors they belong to. Of float64 it keeps
+off.
 """
 
 from __future__ import annotations
@@ -34,20 +36,22 @@ if TYPE_CHECKING:
 
 # PyTorch's lists for the CPU, by the names that these operators have in our table.
 LOWER = frozenset((
-    "addbmm", "addmm", "attention", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_input", "conv_tbc", "conv_transpose1d",
-    "conv_transpose2d", "conv_transpose3d", "conv_weight", "convolution", "convolution_forward", "elman_layer", "linalg_vecdot",
-    "linear", "lstm_layer", "matmul", "mm", "prelu", "scaled_dot_product_attention",
+    "addbmm", "addmm", "attention", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_input", "conv_tbc",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_weight", "convolution", "convolution_forward",
+    "elman_layer", "linalg_vecdot", "linear", "lstm_layer", "matmul", "mm", "prelu", "scaled_dot_product_attention",
 ))  # fmt: skip
 # (PyTorch composes a GRU of operators; its state, of float32, makes the sums so.)
 FLOAT = frozenset((
-    "avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_inverse",
-    "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index", "cross_entropy_soft", "euclidean_cdist", "grid_sample",
-    "gru_layer", "hinge_embedding_loss", "huber", "istft", "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1", "stft", "trace",
-    "triplet_margin_loss", "view_as_complex",
+    "avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist", "cholesky",
+    "cholesky_inverse", "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index", "cross_entropy_soft",
+    "euclidean_cdist", "grid_sample", "gru_layer", "hinge_embedding_loss", "huber", "istft", "kl_div", "l1_loss",
+    "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "nanquantile", "nll",
+    "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1", "stft", "trace", "triplet_margin_loss",
+    "view_as_complex",
 ))  # fmt: skip
 _FLOAT_FAMILIES = ("fft_", "linalg_")
-_AS_IT_COMES = frozenset(("linalg_cross", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_vector_norm"))
+_AS_IT_COMES = frozenset(
+    ("linalg_cross", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_vector_norm"))
 
 
 class autocast(Scope):
@@ -64,7 +68,8 @@ class autocast(Scope):
     (torch.bfloat16, torch.float32)
     """
 
-    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
+            cache_enabled: bool | None = None) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = _device(device_type).type
@@ -73,7 +78,8 @@ class autocast(Scope):
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and self.device != "cpu":
-            warnings.warn(f"{self.device.upper()} is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            warnings.warn(f"{self.device.upper()} is not available or torch_xla is imported. Disabling autocast.",
+                stacklevel=2)
             enabled = False
         elif enabled and str(self.fast_dtype) not in ("torch.bfloat16", "torch.float16"):
             warnings.warn(
@@ -165,7 +171,8 @@ _FLOAT32 = _named_dtype("float32")
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
     """Decorate the ``forward`` of a custom Function: its autocast state is remembered for ``custom_bwd``.
 
-    ``cast_inputs``: in an autocast region, cast floating inputs to this dtype and run ``forward`` outside of the region.
+    ``cast_inputs``: in an autocast region, cast floating inputs to this dtype and run ``forward`` outside of the
+    region.
     """
     import functools
 

@@ -1,4 +1,5 @@
-"""What is set for autocast in this thread or task: which devices, which precisions, the cache of casts, how deep regions nest.
+"""What is set for autocast in this thread or task: which devices, which precisions, the cache of casts, how deep
+regions nest.
 
 Whether it is on for the CPU stands among the interceptors (see ``graph.modes``), where operators look.
 """
@@ -19,7 +20,8 @@ _BFLOAT16 = ("cpu", "xla", "hpu")  # what is taken by default, float16 elsewhere
 _KNOWN = (*_BFLOAT16, "cuda", "mps", "xpu", "ipu", "mtia", "maia")
 
 _dtypes: ContextVar[dict[str, Any]] = ContextVar("wengert_autocast_dtypes", default={})
-_enabled: ContextVar[frozenset[str]] = ContextVar("wengert_autocast_enabled", default=frozenset())  # devices other than the CPU
+# devices other than the CPU
+_enabled: ContextVar[frozenset[str]] = ContextVar("wengert_autocast_enabled", default=frozenset())
 _caching: ContextVar[bool] = ContextVar("wengert_autocast_caching", default=True)
 _nesting: ContextVar[int] = ContextVar("wengert_autocast_nesting", default=0)
 _casts: ContextVar[dict[Any, Any] | None] = ContextVar("wengert_autocast_casts", default=None)
@@ -67,7 +69,8 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
     if enabled is None:
         device_type, enabled = "cuda", device_type
     if type(enabled) is not bool:
-        raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not {type(enabled).__name__}")
+        raise TypeError("set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not "
+            f"{type(enabled).__name__}")
     kind = _known(device_type, "set_autocast_enabled")
     if kind == "cpu":
         switch(enabled)
@@ -93,7 +96,8 @@ def set_autocast_dtype(device_type: str, dtype_: Any) -> None:
     """Set the lower precision for a device."""
     kind = _known(device_type, "set_autocast_dtype")
     if not isinstance(dtype_, dtype):
-        raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype_).__name__}")
+        raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not "
+            f"{type(dtype_).__name__}")
     _dtypes.set({**_dtypes.get(), kind: dtype_})
     if kind == "cpu" and caster() is not None:
         switch(True)
@@ -192,8 +196,8 @@ def set_autocast_gpu_dtype(dtype: Any) -> None:
 
 
 __all__ = [
-    "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype",
-    "get_autocast_gpu_dtype", "is_autocast_available", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled",
-    "set_autocast_gpu_dtype",
+    "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
+    "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_available", "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
 ]  # fmt: skip

@@ -1,4 +1,5 @@
-"""``GradScaler``: the loss is multiplied so that small gradients survive in half precision; steps with inf or NaN are skipped.
+"""``GradScaler``: the loss is multiplied so that small gradients survive in half precision; steps with inf or NaN are
+skipped.
 
 Micikevicius et al., "Mixed Precision Training" (2018).
 """
@@ -67,7 +68,8 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale = init_scale
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor, self._growth_interval = (growth_factor, backoff_factor,
+            growth_interval)
         self._scale: Tensor | None = None  # made at the first use
         self._growth_tracker = 0
         self._progress: dict[int, _Progress] = {}
@@ -78,8 +80,8 @@ class GradScaler:
     def _started(self, what: str) -> Tensor:
         if self._scale is None:
             raise AssertionError(
-                f"Attempted {what} but _scale is None.  This may indicate your script did not use scaler.scale(loss or outputs) earlier "
-                "in the iteration."
+                f"Attempted {what} but _scale is None.  This may indicate your script did not use scaler.scale(loss or "
+                "outputs) earlier in the iteration."
             )
         return self._scale
 
@@ -146,7 +148,8 @@ class GradScaler:
         if new_scale is not None:
             if isinstance(new_scale, Tensor) and (new_scale.numel() != 1 or new_scale.requires_grad):
                 raise AssertionError(
-                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with requires_grad=False."
+                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+                    "requires_grad=False."
                 )
             self._scale = _number(float(new_scale))
         else:
@@ -212,7 +215,8 @@ class GradScaler:
         if not self._enabled:
             return
         if len(state_dict) == 0:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
+            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance "
+                "of GradScaler.")
         self._init_scale = state_dict["scale"]
         if self._scale is not None:
             self._scale = _number(self._init_scale)

@@ -1,7 +1,7 @@
 """Arrays that store some places by row or by column: CSR, CSC, and BSR, BSC of blocks.
 
-``Compressed`` keeps what PyTorch keeps: for each row (column) where its entries begin, and for each entry its column (row). Whatever is
-more than that is done in coordinates, see ``coo``.
+``Compressed`` keeps what PyTorch keeps: for each row (column) where its entries begin, and for each entry its column
+(row). Whatever is more than that is done in coordinates, see ``coo``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ class Compressed(Scattered):
 
     __slots__ = ("_at", "layout", "others", "starts")
 
-    def __init__(self, layout: str, starts: np.ndarray, others: np.ndarray, values: np.ndarray, shape: tuple[int, ...], at: Any = None) -> None:
-        self.layout, self.starts, self.others, self.values, self.shape, self._at = layout, starts, others, values, shape, at
+    def __init__(self, layout: str, starts: np.ndarray, others: np.ndarray, values: np.ndarray, shape: tuple[int, ...],
+            at: Any = None) -> None:
+        self.layout, self.starts, self.others, self.values, self.shape, self._at = (layout, starts, others, values,
+            shape, at)
 
     @property
     def block(self) -> tuple[int, ...]:
@@ -56,7 +58,8 @@ class Compressed(Scattered):
         if self.block:
             high, wide = self.block
             inside = np.indices((high, wide)).reshape(2, -1)
-            row, column = ((c[:, None] * m + i).reshape(-1) for c, m, i in ((row, high, inside[0]), (column, wide, inside[1])))
+            row, column = ((c[:, None] * m + i).reshape(-1)
+                for c, m, i in ((row, high, inside[0]), (column, wide, inside[1])))
             outer = [o.repeat(high * wide) for o in outer]
         return np.stack([*outer, row, column])
 
@@ -89,7 +92,8 @@ class Compressed(Scattered):
         """Whether ``other`` stores the same places in the same way."""
         return (
             type(other) is Compressed and other.layout == self.layout and other.shape == self.shape
-            and (other.others is self.others or (np.array_equal(other.others, self.others) and np.array_equal(other.starts, self.starts)))
+            and (other.others is self.others
+                or (np.array_equal(other.others, self.others) and np.array_equal(other.starts, self.starts)))
         )  # fmt: skip
 
     # -- arithmetic, as sums of gradients need it ----------------------------------------------------------------------
@@ -137,7 +141,8 @@ def pressed(a: Coo, layout: str, block: tuple[int, ...] = ()) -> Compressed:
     keys = (outer * n_first + first) * n_second + second
     stored, place = np.unique(keys, return_inverse=True)
     count = math.prod(batch)
-    per_matrix = np.bincount(stored // (n_first * n_second), minlength=count) if n_first * n_second else np.zeros(count, np.int64)
+    per_matrix = (np.bincount(stored // (n_first * n_second), minlength=count) if n_first * n_second
+        else np.zeros(count, np.int64))
     if count > 1 and (per_matrix != per_matrix[0]).any():
         raise RuntimeError("Expect the same number of specified elements per batch.")
     n = len(stored) // count if count else 0
@@ -147,4 +152,5 @@ def pressed(a: Coo, layout: str, block: tuple[int, ...] = ()) -> Compressed:
     values[place.reshape(-1), row % high, column % wide] = a.values
     others = stored % n_second if n_second else stored
     inner = block if layout in BLOCKED else ()
-    return Compressed(layout, starts.reshape(*batch, -1), others.reshape(*batch, n), values.reshape(*batch, n, *inner, *dense), a.shape)
+    return Compressed(layout, starts.reshape(*batch, -1), others.reshape(*batch, n),
+        values.reshape(*batch, n, *inner, *dense), a.shape)

@@ -1,9 +1,9 @@
 """Context variables whose changes the cycle collector does not break into.
 
-Up to Python 3.11 the collector may start within ``ContextVar.set`` and ``reset``, as they allocate. If a finalizer that it
-runs sets a variable too (a suspended generator that ends in ``no_grad``, an object whose ``__del__`` computes), the outer
-change goes on from a context that was freed meanwhile: the context loses count of its variables and does not find them
-any more, for good. From Python 3.12 on the collector waits for the interpreter.
+Up to Python 3.11 the collector may start within ``ContextVar.set`` and ``reset``, as they allocate. If a finalizer that
+it runs sets a variable too (a suspended generator that ends in ``no_grad``, an object whose ``__del__`` computes), the
+outer change goes on from a context that was freed meanwhile: the context loses count of its variables and does not find
+them any more, for good. From Python 3.12 on the collector waits for the interpreter.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class ContextVar(Generic[T]):
     reset: Callable[[contextvars.Token[T]], None]
 
     def __init__(self, name: str, *, default: T = _NONE) -> None:
-        made: contextvars.ContextVar[T] = contextvars.ContextVar(name) if default is _NONE else contextvars.ContextVar(name, default=default)
+        made: contextvars.ContextVar[T] = (
+            contextvars.ContextVar(name) if default is _NONE else contextvars.ContextVar(name, default=default))
         self.variable, self.get = made, made.get
         self.set, self.reset = unbroken(made)
 

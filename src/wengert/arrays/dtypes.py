@@ -34,7 +34,8 @@ class dtype:
     def np(self) -> np.dtype:
         """The NumPy dtype that holds this type."""
         found = self._np
-        if found is None:  # one that NumPy does not have: the import is as costly as NumPy's, so it waits for the first use
+        # one that NumPy does not have: the import is as costly as NumPy's, so it waits for the first use
+        if found is None:
             found = self._np = _of_elsewhere(self.name)
             _OF_NUMPY[found] = self
             if self in EIGHT:
@@ -104,17 +105,20 @@ int64 = long = _make("int64", INTEGER, 8)
 bool_ = _make("bool", BOOL, 1, False)
 
 float4_e2m1fn_x2 = _make("float4_e2m1fn_x2", FLOAT, 1)
-EIGHT = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2)  # floating types of eight bits
+# floating types of eight bits
+EIGHT = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2)
 RARE_IN_USE: dict[np.dtype, dtype] = {}  # these and complex32: types with which NumPy does not compute as PyTorch does
 EIGHT_IN_USE: dict[np.dtype, dtype] = {}  # those whose NumPy dtype somebody has asked for: nobody pays for the others
 ALL = (float16, bfloat16, float32, float64, complex64, complex128,
        uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *EIGHT, complex32)  # fmt: skip
 NAMES = {d.name: d for d in ALL}
-NAMES.update(half=half, chalf=chalf, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short, int=int32, long=long)
+NAMES.update(half=half, chalf=chalf, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short,
+    int=int32, long=long)
 _OF_NUMPY: dict[np.dtype, dtype] = {d._np: d for d in ALL if d._np is not None}
 _default = float32
 
-OF_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}  # what Python's types stand for as a dtype
+# what Python's types stand for as a dtype
+OF_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
 F16, F32, F64, I64, B1, C64, C128 = (d.np for d in (float16, float32, float64, int64, bool_, complex64, complex128))
 
 
@@ -183,7 +187,8 @@ def largest(np_dtype: np.dtype) -> float:
         return float(ml_dtypes.finfo(np_dtype).max)
     if np_dtype.kind == "V":
         return 3.3895313892515355e38
-    return float(np.finfo(np_dtype).max if np_dtype.kind in "fc" else 1 if np_dtype.kind == "b" else np.iinfo(np_dtype).max)
+    return float(np.finfo(np_dtype).max if np_dtype.kind in "fc" else 1 if np_dtype.kind == "b"
+        else np.iinfo(np_dtype).max)
 
 
 def promote(a: np.dtype, b: np.dtype) -> np.dtype:
@@ -191,13 +196,15 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     if a == b:
         return a
     if EIGHT_IN_USE and (a in EIGHT_IN_USE or b in EIGHT_IN_USE):
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {_spell(a)} and {_spell(b)}")
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {_spell(a)} and "
+            f"{_spell(b)}")
     if "W" in (a.kind, b.kind):
         return _with_half_complex(a if b.kind == "W" else b)
     ca, cb = category(a), category(b)
     if FLOAT not in (ca, cb) and ((a.kind == "u" and a.itemsize > 1) or (b.kind == "u" and b.itemsize > 1)):
         raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_spell(a)} and {_spell(b)}"
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_spell(a)} and "
+            f"{_spell(b)}"
         )
     if ca != cb:
         if ca < cb:
@@ -227,9 +234,9 @@ def _spell(d: np.dtype) -> str:
 
 # The names that PyTorch's messages use.
 SCALAR_NAMES = {
-    "float16": "Half", "bfloat16": "BFloat16", "complex32": "ComplexHalf", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
-    "bool": "Bool", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "float16": "Half", "bfloat16": "BFloat16", "complex32": "ComplexHalf", "float32": "Float", "float64": "Double",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint8": "Byte", "int8": "Char", "int16": "Short",
+    "int32": "Int", "int64": "Long", "bool": "Bool", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     **{d.name: d.name.capitalize() for d in EIGHT}, "void8": "Float4_e2m1fn_x2",
 }  # fmt: skip
 
@@ -241,9 +248,10 @@ def c_name(d: np.dtype) -> str:
 
 
 _C_NAMES = {
-    "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char", "Short": "short int", "Int": "int", "Long": "long int",
-    "Bool": "bool", "ComplexHalf": "c10::complex<c10::Half>", "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
-    "UInt16": "short unsigned int", "UInt32": "unsigned int", "UInt64": "long unsigned int",
+    "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char", "Short": "short int",
+    "Int": "int", "Long": "long int", "Bool": "bool", "ComplexHalf": "c10::complex<c10::Half>",
+    "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>", "UInt16": "short unsigned int",
+    "UInt32": "unsigned int", "UInt64": "long unsigned int",
 }  # fmt: skip
 
 
@@ -281,13 +289,16 @@ def of_python(value: object) -> np.dtype | None:
 
 
 def number(value: Any) -> Any:
-    """A NumPy number as the Python number that PyTorch takes an argument for: its size counts no more, and a truth value is a float."""
+    """A NumPy number as the Python number that PyTorch takes an argument for: its size counts no more, and a truth
+    value is a float.
+    """
     return float(value) if type(value) is np.bool_ else value.item()
 
 
 def as_number(value: Any) -> np.ndarray:
     """A number as a 0-d array; TypeError for what is none, of which NumPy would make one all the same (nan of None)."""
-    if of_python(value) is None and not (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufcV"):
+    if (of_python(value) is None
+            and not (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufcV")):
         error = TypeError(f"argument must be Number, not {type(value).__name__}")
         error.about = (value, "Number")  # type: ignore[attr-defined]  # which argument it is, is known where the call is
         raise error

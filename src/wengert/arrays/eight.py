@@ -16,8 +16,8 @@ from .dtypes import C64, EIGHT_IN_USE, RARE_IN_USE
 def narrowed(a: Any, dtype: np.dtype) -> np.ndarray:
     """The numbers of ``a`` in a type of eight bits: to nearest even, by way of float32.
 
-    Beyond the largest of ``float8_e4m3fn`` is the largest; of ``float8_e5m2``, infinity; of the types without either, NaN.
-    ``float8_e8m0fnu`` takes the power of two that is nearest to the absolute value.
+    Beyond the largest of ``float8_e4m3fn`` is the largest; of ``float8_e5m2``, infinity; of the types without either,
+    NaN. ``float8_e8m0fnu`` takes the power of two that is nearest to the absolute value.
     """
     if dtype.type is np.void:
         raise NotImplementedError("\"copy_kernel\" not implemented for 'Float4_e2m1fn_x2'")

@@ -19,13 +19,17 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 
 
 def as_is(error: ValueError) -> ValueError:
-    """``error``, to be shown to users as it is; without the mark a ``ValueError`` is taken for NumPy's, and told in PyTorch's words."""
+    """``error``, to be shown to users as it is; without the mark a ``ValueError`` is taken for NumPy's, and told in
+    PyTorch's words.
+    """
     error.as_is = True  # type: ignore[attr-defined]
     return error
 
 
 def check_countable(*sizes: int) -> None:
-    """Refuse sizes of an array with more bytes than 64 bits can count, of which NumPy makes an empty one now and then."""
+    """Refuse sizes of an array with more bytes than 64 bits can count, of which NumPy makes an
+    empty one now and then.
+    """
     total = 8
     for n in sizes:
         total *= n
@@ -62,17 +66,20 @@ alerts = 0  # use_deterministic_algorithms: 1 refuses what PyTorch has no determ
 
 
 def alert(name: str) -> None:
-    """PyTorch's complaint, under deterministic algorithms, about an operator whose result may depend on the order of its threads."""
+    """PyTorch's complaint, under deterministic algorithms, about an operator whose result may depend on the order of
+    its threads.
+    """
     if not alerts:
         return
     told = f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True"
-    help_us = "file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic support for this operation."
+    help_us = ("file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic "
+        "support for this operation.")
     if alerts == 2:
         warn(f"{told}, warn_only=True)'. You can {help_us}")
         return
     raise RuntimeError(
-        f"{told})'. You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, if that's acceptable for your "
-        f"application. You can also {help_us}"
+        f"{told})'. You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, "
+        f"if that's acceptable for your application. You can also {help_us}"
     )
 
 
@@ -113,7 +120,8 @@ def refuse_overflow(value: Any, dtype: np.dtype) -> None:
         fits = True
     if kind in "iu":
         limits = np.iinfo(dtype)
-        fits = fits and value == value and (limits.min <= value <= limits.max or (kind == "u" and -limits.max <= value < 0))
+        fits = (fits and value == value
+            and (limits.min <= value <= limits.max or (kind == "u" and -limits.max <= value < 0)))
     elif kind == "f" and abs(value) != np.inf and value == value:
         fits = fits and abs(value) <= float(np.finfo(dtype).max)
     if not fits:

@@ -1,6 +1,8 @@
-"""NumPy warns of infinities and NaN where PyTorch gives them in silence: off while the package computes, as it was for everybody else.
+"""NumPy warns of infinities and NaN where PyTorch gives them in silence: off while the package computes, as it was for
+everybody else.
 
-NumPy keeps the setting (``numpy.errstate``) in a context variable. Setting that takes a tenth of the time of the context manager.
+NumPy keeps the setting (``numpy.errstate``) in a context variable. Setting that takes a tenth of the time of the
+context manager.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What stands in the place of an array whose numbers only the class of its tensor knows, or nobody.
 
 A tensor made by ``Tensor._make_wrapper_subclass`` has a shape, strides and a type, and no memory. In the place of its
-array it holds a ``Ghost``: the geometry is there, and whoever asks for a number is told, by a ``RuntimeError``, that it is
-not. So code that reads past ``__torch_dispatch__`` shows itself at once, instead of computing with numbers that mean nothing.
-The same is in the place of the array of a tensor on the device ``meta``, where there are shapes and no numbers.
+array it holds a ``Ghost``: the geometry is there, and whoever asks for a number is told, by a ``RuntimeError``, that it
+is not. So code that reads past ``__torch_dispatch__`` shows itself at once, instead of computing with numbers that mean
+nothing. The same is in the place of the array of a tensor on the device ``meta``, where there are shapes and no
+numbers.
 
 It is no ``ndarray``: short cuts and kernels, which ask for one, do not see it; ufuncs, functions of NumPy, conversions,
 subscripts and methods are refused one by one.
@@ -29,7 +30,8 @@ when_first_meta: list[Callable[[], None]] = []  # called before the first is mad
 
 
 class Ghost(Window):
-    """An array without numbers. ``window``: an array with its geometry, of zeros that take no memory; ``device``: where it says it is.
+    """An array without numbers. ``window``: an array with its geometry, of zeros that take no memory; ``device``: where
+    it says it is.
 
     >>> a = Ghost.of((2, 3), None, 0, np.dtype(np.float32))
     >>> a.shape, a.strides, a.dtype
@@ -53,14 +55,16 @@ class Ghost(Window):
     base = property(lambda self: self.window.base if self.device == "meta" else None)
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], strides: tuple[int, ...] | None, offset: int, dtype: np.dtype, device: str = "cpu") -> Ghost:
+    def of(cls, shape: tuple[int, ...], strides: tuple[int, ...] | None, offset: int, dtype: np.dtype,
+            device: str = "cpu") -> Ghost:
         """A ghost of this geometry, strides and offset counted in elements (row by row, without strides)."""
         if 0 in shape:
             return cls(np.zeros(shape, dtype)[...], device)
         if strides is None:
             return cls(_zeros(offset + math.prod(shape), dtype)[offset:].reshape(shape), device)
         item = dtype.itemsize
-        plain = dtype if dtype.kind != "V" and dtype.kind in "biufc" else np.dtype(f"u{item}")  # others are no buffers to NumPy
+        # others are no buffers to NumPy
+        plain = dtype if dtype.kind != "V" and dtype.kind in "biufc" else np.dtype(f"u{item}")
         memory = _zeros(offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides)), plain)
         found = np.ndarray(shape, plain, memory, offset * item, tuple(s * item for s in strides))
         return cls(found if plain is dtype else found.view(dtype), device)
@@ -83,17 +87,21 @@ class Ghost(Window):
         return Ghost.of(self.shape, tuple(s // example.itemsize for s in example.strides), 0, self.dtype, self.device)
 
     def astype(self, dtype: np.dtype) -> Ghost:
-        """The ghost in another type; what stands for a wrapped tensor's array stays as it is: converting is its class's affair."""
+        """The ghost in another type; what stands for a wrapped tensor's array stays as it is: converting is its class's
+        affair.
+        """
         if self.device != "meta" or dtype == self.dtype:
             return self
         return Ghost.of(self.shape, tuple(s // self.itemsize for s in self.strides), 0, dtype, self.device)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         if self.device == "meta":
-            raise NotImplementedError("Cannot copy out of meta tensor; no data! Tensors of the device 'meta' have a shape and a type and no numbers.")
+            raise NotImplementedError("Cannot copy out of meta tensor; no data! Tensors of the device 'meta' have a "
+                "shape and a type and no numbers.")
         raise RuntimeError(
-            "Cannot access data pointer of Tensor that doesn't have storage: it was made by _make_wrapper_subclass, and only the "
-            "__torch_dispatch__ of its class knows its numbers. What was called here reads them past it; take the tensors that it wraps."
+            "Cannot access data pointer of Tensor that doesn't have storage: it was made by _make_wrapper_subclass, "
+            "and only the __torch_dispatch__ of its class knows its numbers. What was called here reads them past it; "
+            "take the tensors that it wraps."
         )
 
     __array__ = __array_ufunc__ = __getitem__ = __setitem__ = __iter__ = __bool__ = __float__ = __int__ = __complex__ = _refuse
@@ -111,7 +119,9 @@ class Ghost(Window):
 
 
 def shown(a: Any) -> Any:
-    """``a``; of a ghost without numbers anywhere zeros, for checks of numbers that have to pass where there are none."""
+    """``a``; of a ghost without numbers anywhere zeros, for checks of numbers that have to pass
+    where there are none.
+    """
     return a.window if type(a) is Ghost and (a.device == "meta" or a.fake) else a
 
 

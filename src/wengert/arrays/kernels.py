@@ -57,14 +57,16 @@ FAMILIES = {
     "folds": ("fold_rows", "masked_scale", "fill_below"),
     "layout": ("in_order", "restrided"),
     "draws": ("fill_uniform", "fill_normal"),
-    "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along", "mode_places"),
+    "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along",
+        "mode_places"),
     "scatter": ("add_at",),
     "conv": ("conv", "conv_input", "conv_weight"),
     "attention": ("attention", "attention_grad"),
     "recurrent": ("recurrent_walk",),
     "optimizers": ("optimizer_update",),
     "shortcuts": (
-        "sum", "mean", "where", "broadcast_to", "dot", "has_nan", "matmul", "linear", "cross_entropy", "cross_entropy_grad",
+        "sum", "mean", "where", "broadcast_to", "dot", "has_nan", "matmul", "linear", "cross_entropy",
+        "cross_entropy_grad",
     ),
 }  # fmt: skip
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
@@ -76,7 +78,8 @@ def stale(package: str, sources: str) -> bool:
         changed = max(e.stat().st_mtime for e in os.scandir(sources) if e.name.endswith((".c", ".h")))
     except (OSError, ValueError):  # an installed package has no sources
         return False
-    built = [e.stat().st_mtime for e in os.scandir(package) if e.name.startswith("_kernels.") and not e.name.endswith(".pyi")]
+    built = [e.stat().st_mtime for e in os.scandir(package)
+        if e.name.startswith("_kernels.") and not e.name.endswith(".pyi")]
     return bool(built) and max(built) < changed
 
 
@@ -85,12 +88,14 @@ def _native_module() -> ModuleType | None:
         return None
     here = os.path.dirname(os.path.abspath(__file__))
     if stale(here, os.path.join(here, "..", "..", "..", "native")):
-        print("wengert: the native kernels are older than their sources; until `pip install -e .` NumPy does their work", file=sys.stderr)
+        print("wengert: the native kernels are older than their sources; until `pip install -e .` NumPy does their "
+            "work", file=sys.stderr)
         return None
     try:
         from wengert.arrays import native
     except ImportError:  # installed without a C compiler, as a rule; pip does not show what a build says
-        print("wengert: there are no native kernels; NumPy does their work, slower (WENGERT_NATIVE=0 hides this line)", file=sys.stderr)
+        print("wengert: there are no native kernels; NumPy does their work, slower (WENGERT_NATIVE=0 hides this line)",
+            file=sys.stderr)
         return None
     return native
 

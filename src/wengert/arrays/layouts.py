@@ -15,7 +15,9 @@ _RANK = {"channels_last": 4, "channels_last_3d": 5}
 
 
 def strides_for(shape: tuple[int, ...], order: Any) -> tuple[int, ...]:
-    """Strides, in elements, of an array without gaps whose dimensions ``order`` go from the outermost to the innermost."""
+    """Strides, in elements, of an array without gaps whose dimensions ``order`` go from the
+    outermost to the innermost.
+    """
     row = [0] * len(shape)
     step = 1
     for d in reversed(order):
@@ -25,7 +27,9 @@ def strides_for(shape: tuple[int, ...], order: Any) -> tuple[int, ...]:
 
 
 def format_name(kind: Any) -> str | None:
-    """The name of a memory format; PyTorch's own objects, of a program that uses both libraries, tell it by their text."""
+    """The name of a memory format; PyTorch's own objects, of a program that uses both libraries,
+    tell it by their text.
+    """
     if type(kind).__name__ == "memory_format":
         return getattr(kind, "name", None) or str(kind).removeprefix("torch.")
     return None
@@ -50,7 +54,8 @@ def is_in_format(a: np.ndarray, kind: Any) -> bool:
     if name == "preserve_format":
         return a.flags.c_contiguous
     if name not in _RANK:
-        raise TypeError(f"is_contiguous(): argument 'memory_format' (position 1) must be torch.memory_format, not {type(kind).__name__}")
+        raise TypeError("is_contiguous(): argument 'memory_format' (position 1) must be torch.memory_format, not "
+            f"{type(kind).__name__}")
     if a.ndim != _RANK[name]:
         return False
     steps = tuple(s // a.itemsize for s in a.strides) if a.size else strides_for(a.shape, range(a.ndim))
@@ -125,7 +130,9 @@ def order_of(shape: tuple[int, ...], operands: Any) -> list[int]:
 
 
 def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
-    """``y``, the result of an elementwise operator, laid out in memory as its operands are: dense, in the order of their strides."""
+    """``y``, the result of an elementwise operator, laid out in memory as its operands are: dense, in the order of
+    their strides.
+    """
     shape, n = y.shape, y.ndim
     if n < 2 or not y.size:
         return y if y.flags.c_contiguous else y.copy()
@@ -140,14 +147,18 @@ def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
 
 
 def result_strides(shape: tuple[int, ...], arrays: Any) -> tuple[int, ...] | None:
-    """The strides, in elements, of what an elementwise operator makes of ``arrays``; None where one of them has more dimensions."""
-    if all(a.shape == shape for a in arrays) and arrays and gapless(arrays[0]) and all(a.strides == arrays[0].strides for a in arrays):
+    """The strides, in elements, of what an elementwise operator makes of ``arrays``; None where one of them has more
+    dimensions.
+    """
+    if (all(a.shape == shape for a in arrays) and arrays and gapless(arrays[0])
+            and all(a.strides == arrays[0].strides for a in arrays)):
         return tuple(s // arrays[0].itemsize for s in arrays[0].strides)
     rows = []
     for a in arrays:
         if a.ndim > len(shape):
             return None
-        steps = [0 if s == 1 and t != 1 else step for s, t, step in zip(a.shape, shape[len(shape) - a.ndim :], a.strides)]
+        steps = [0 if s == 1 and t != 1 else step
+            for s, t, step in zip(a.shape, shape[len(shape) - a.ndim :], a.strides)]
         rows.append((0,) * (len(shape) - a.ndim) + tuple(steps))
     return strides_for(shape, order_of(shape, rows))
 
@@ -161,7 +172,8 @@ def arranged(forward: Any, layout: Any) -> Any:
         if type(y) is not tuple:
             return lay(y, layout, args)
         each = layout if type(layout) is tuple else (layout,) * len(y)
-        return tuple(a if kind is None else lay(a, kind, args) for a, kind in zip(y, (*each, *(None,) * (len(y) - len(each)))))
+        return tuple(a if kind is None else lay(a, kind, args)
+            for a, kind in zip(y, (*each, *(None,) * (len(y) - len(each)))))
 
     return call
 
@@ -185,10 +197,12 @@ def _innermost_channels(a: Any, kind: str) -> bool:
 
 def _line(a: np.ndarray) -> np.ndarray:
     """``(N, C, L)`` as images of one line."""
-    return np.lib.stride_tricks.as_strided(a, (*a.shape[:2], 1, a.shape[2]), (*a.strides[:2], a.shape[2] * a.strides[2], a.strides[2]))
+    return np.lib.stride_tricks.as_strided(a, (*a.shape[:2], 1, a.shape[2]),
+        (*a.strides[:2], a.shape[2] * a.strides[2], a.strides[2]))
 
 
-def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None, make: Any = np.empty) -> np.ndarray:
+def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None,
+        make: Any = np.empty) -> np.ndarray:
     """A new array with these strides (in elements), which must leave no gaps; ``make`` is ``np.empty`` or the like."""
     if strides is None:
         return make(shape, dtype)

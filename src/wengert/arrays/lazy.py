@@ -1,9 +1,9 @@
 """Memory seen through a conjugation or a change of sign that nobody has computed.
 
-A conjugate is a view: ``x.conj()`` looks at the memory of ``x``, and what is written to it is written to ``x``. NumPy has
-no such arrays, so a tensor holds a ``Lazy`` in the place of its array: the window of the memory, and what is done to the
-numbers on their way out and in. It is no ``ndarray``; the short cuts of operators, which ask for one, do not see it, and
-whatever NumPy makes of it (a ufunc, ``np.asarray``, a method that computes) is made of the computed numbers.
+A conjugate is a view: ``x.conj()`` looks at the memory of ``x``, and what is written to it is written to ``x``. NumPy
+has no such arrays, so a tensor holds a ``Lazy`` in the place of its array: the window of the memory, and what is done
+to the numbers on their way out and in. It is no ``ndarray``; the short cuts of operators, which ask for one, do not see
+it, and whatever NumPy makes of it (a ufunc, ``np.asarray``, a method that computes) is made of the computed numbers.
 
 Operators compute on plain arrays: ``plain`` is called in the one place where they are handed to a forward. Views of a
 ``Lazy`` are the same views of its window (``through``).
@@ -40,7 +40,8 @@ class Lazy(Window):
     negated: bool
 
     def __init__(self, window: np.ndarray, conjugated: bool, negated: bool) -> None:
-        self.window = window if window.base is not None else window[...]  # so that ``base`` is who owns the memory, as of every view
+        # so that ``base`` is who owns the memory, as of every view
+        self.window = window if window.base is not None else window[...]
         self.conjugated, self.negated = conjugated, negated
 
     base = property(lambda self: self.window.base)

@@ -148,7 +148,9 @@ def solve(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _singular(a: Any) -> np.ndarray:
-    """Which matrices LAPACK refuses to invert, by their smallest pivot (rounding may leave it not quite zero in ours)."""
+    """Which matrices LAPACK refuses to invert, by their smallest pivot (rounding may leave it not
+    quite zero in ours).
+    """
     info = np.zeros(a.shape[:-2], np.int32)
     marks = info.reshape(-1)
     for i, x in enumerate(a.reshape(-1, *a.shape[-2:])):
@@ -192,8 +194,8 @@ def cofactor(a: Any) -> np.ndarray:
 
 # Coefficients of the [13/13] Padé approximant of exp (Higham 2005, "The scaling and squaring method ... revisited").
 _PADE = (
-    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0, 10559470521600.0,
-    670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+    10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
 )  # fmt: skip
 
 

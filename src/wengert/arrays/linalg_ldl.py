@@ -1,8 +1,8 @@
 """``A = L @ D @ L.T`` for symmetric or Hermitian matrices that need not be definite, in LAPACK's packed form.
 
 Bunch and Kaufman's partial pivoting (1977, "Some stable methods for calculating inertia ..."), by columns from the
-lower triangle: ``D`` has blocks of 1 and 2. A positive pivot is a 1-based row swap, two equal negative ones mark a block
-of 2 whose second row was swapped.
+lower triangle: ``D`` has blocks of 1 and 2. A positive pivot is a 1-based row swap, two equal negative ones mark a
+block of 2 whose second row was swapped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How much memory arrays hold: the counts of the native allocation layer (``native/memory.c``).
 
 Where the extension is there, it counts the data of every array that NumPy allocates, in any thread, whoever makes the
-array. Memory that NumPy did not allocate (mapped files, arrays of other libraries) is not counted. Without the extension
-nothing is: the functions raise ``RuntimeError`` and say why.
+array. Memory that NumPy did not allocate (mapped files, arrays of other libraries) is not counted. Without the
+extension nothing is: the functions raise ``RuntimeError`` and say why.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def set_cache_limit(nbytes: int) -> None:
 def _layer() -> Any:
     if not available:
         raise RuntimeError(
-            "array memory is counted by the native extension, which is not in use here: it was not built, or WENGERT_NATIVE=0 turned it off"
+            "array memory is counted by the native extension, which is not in use here: it was not built, or "
+            "WENGERT_NATIVE=0 turned it off"
         )
     return _native

@@ -34,8 +34,8 @@ set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_th
 _UFUNCS = (
     "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad",
     "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc", "erfcx", "erfinv",
-    "ndtr", "lgamma", "digamma", "trigamma", "signum", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad", "rsqrt", "cube",
-    "square_difference",
+    "ndtr", "lgamma", "digamma", "trigamma", "signum", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad",
+    "rsqrt", "cube", "square_difference",
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
@@ -65,25 +65,30 @@ def _with_parameters(name: str, inputs: int, *defaults: float) -> Callable[..., 
 softplus, softplus_grad = _with_parameters("softplus", 1, 1.0, 20.0), _with_parameters("softplus_grad", 2, 1.0, 20.0)
 leaky_relu, leaky_relu_grad = _with_parameters("leaky_relu", 1), _with_parameters("leaky_relu_grad", 2)
 hardtanh, hardtanh_grad = _with_parameters("hardtanh", 1), _with_parameters("hardtanh_grad", 2)
-lerp, smooth_l1, nan_to_num = _with_parameters("lerp", 2), _with_parameters("smooth_l1", 2), _with_parameters("nan_to_num", 1)
+lerp, smooth_l1, nan_to_num = (_with_parameters("lerp", 2), _with_parameters("smooth_l1", 2),
+    _with_parameters("nan_to_num", 1))
 elu, elu_grad = _with_parameters("elu", 1), _with_parameters("elu_grad", 2)
 
 
-def attention(query: Array, key: Array, value: Array, mask: Array | None = None, causal: bool = False, scale: float = 1.0) -> Array:
+def attention(query: Array, key: Array, value: Array, mask: Array | None = None, causal: bool = False,
+        scale: float = 1.0) -> Array:
     found = _kernels.attention(query, key, value, mask, causal, scale)
     return _plain_attention.attention(query, key, value, mask, causal, scale) if found is NotImplemented else found
 
 
 def attention_grad(
-    g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float, needs: Sequence[bool]
+    g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
+    needs: Sequence[bool]
 ) -> tuple[Array | None, Array | None, Array | None, Array | None]:
-    found = NotImplemented if needs[3] else _kernels.attention_grad(g, query, key, value, mask, causal, scale, *needs[:3])
+    found = (NotImplemented if needs[3]
+        else _kernels.attention_grad(g, query, key, value, mask, causal, scale, *needs[:3]))
     if found is NotImplemented:
         return _plain_attention.attention_grad(g, query, key, value, mask, causal, scale, needs)
     return (*found, None)
 
 
-def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
+def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints,
+        groups: int) -> Array:
     columns = _plain_conv.pointwise(weight.shape[2:], stride, padding)  # a matrix product: BLAS does that best
     found = NotImplemented if columns else _kernels.conv(x, weight, bias, stride, padding, dilation, groups)
     return _plain_conv.conv(x, weight, bias, stride, padding, dilation, groups) if found is NotImplemented else found
@@ -92,13 +97,16 @@ def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Int
 def conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
     kernel, found = weight.shape[2:], NotImplemented
     around = tuple([d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation)])
-    plain = not all(s == 1 for s in stride) or min(around) < 0 or not weight.size or _plain_conv.pointwise(kernel, stride, padding)
+    plain = (not all(s == 1 for s in stride) or min(around) < 0 or not weight.size
+        or _plain_conv.pointwise(kernel, stride, padding))
     if not plain and np.isfinite(weight.sum()):  # what is not finite would come out of the padding, times zero
         o, c = weight.shape[:2]  # a convolution with every filter turned around, and filters and channels exchanged
         backwards: tuple[Any, ...] = (..., *[slice(None, None, -1)] * len(kernel))
         turned = weight.reshape(groups, o // groups, c, *kernel).swapaxes(1, 2)[backwards]
-        found = _kernels.conv(g, turned.reshape(groups * c, o // groups, *kernel), None, stride, around, dilation, groups)
-    return _plain_conv.conv_input(g, weight, shape, stride, padding, dilation, groups) if found is NotImplemented else found
+        found = _kernels.conv(g, turned.reshape(groups * c, o // groups, *kernel), None, stride, around, dilation,
+            groups)
+    return (_plain_conv.conv_input(g, weight, shape, stride, padding, dilation, groups) if found is NotImplemented
+        else found)
 
 
 def conv_weight(x: Array, g: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
@@ -139,7 +147,8 @@ def softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = No
 
 def log_softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
     if out is None and is_half(x):
-        return rows.half_log_softmax(x) if axis in (-1, x.ndim - 1) and x.size else cast(log_softmax(widened(x), axis), x.dtype)
+        return (rows.half_log_softmax(x) if axis in (-1, x.ndim - 1) and x.size
+            else cast(log_softmax(widened(x), axis), x.dtype))
     value = _kernels.log_softmax(x, axis) if out is None else NotImplemented
     return rows.log_softmax(x, axis, out) if value is NotImplemented else value
 
@@ -225,7 +234,8 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     return windows.col2im(columns, size, kernel, stride, padding, dilation) if value is NotImplemented else value
 
 
-def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False) -> tuple[Array, Array]:
+def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+        ceil_mode: bool = False) -> tuple[Array, Array]:
     counts = windows.window_counts(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
     value = _kernels.max_pool(x, counts, kernel, stride, padding, dilation)
     return pools.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
@@ -236,14 +246,17 @@ def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     return pools.max_pool_grad(g, index, size) if value is NotImplemented else value
 
 
-def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Array:
+def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
+        override: float | None) -> Array:
     value = _kernels.avg_pool(x, counts, kernel, stride, padding, include, override)
     return pools.avg_pool(x, counts, kernel, stride, padding, include, override) if value is NotImplemented else value
 
 
-def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Array:
+def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
+        override: float | None) -> Array:
     value = _kernels.avg_pool_grad(g, size, kernel, stride, padding, include, override)
-    return pools.avg_pool_grad(g, size, kernel, stride, padding, include, override) if value is NotImplemented else value
+    return (pools.avg_pool_grad(g, size, kernel, stride, padding, include, override) if value is NotImplemented
+        else value)
 
 
 def in_order(x: Array) -> Array:
@@ -267,7 +280,8 @@ def polygamma(n: int, x: Array, out: Array | None = None) -> Array:
         return _delivered(value, out)
     from wengert.arrays.plain import special
 
-    return special.polygamma(n, x, out) if value is None else _delivered(special.rounded_poles(np.asarray(x), value).astype(value.dtype), out)
+    return (special.polygamma(n, x, out) if value is None
+        else _delivered(special.rounded_poles(np.asarray(x), value).astype(value.dtype), out))
 
 
 def _delivered(value: Array, out: Array | None) -> Array:

@@ -1,7 +1,7 @@
 """Arrays of several parts that differ in size: what a nested tensor holds in the place of an array.
 
-The numbers of all parts lie in one ordinary array, ``packed``; a ``plan`` tells where each part is in it. Gradients of nested
-tensors are such arrays too: they add to their like, and whatever would need one rectangle of numbers is refused.
+The numbers of all parts lie in one ordinary array, ``packed``; a ``plan`` tells where each part is in it. Gradients of
+nested tensors are such arrays too: they add to their like, and whatever would need one rectangle of numbers is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class Plan(Protocol):
-    """How the parts lie in ``packed``: with one ragged dimension, or each with sizes of its own (see the package ``nested``)."""
+    """How the parts lie in ``packed``: with one ragged dimension, or each with sizes of its own (see the package
+    ``nested``).
+    """
 
     def shape(self, packed: Any) -> tuple[Any, ...]: ...
     def strides(self, packed: Any) -> tuple[Any, ...]: ...
@@ -84,7 +86,8 @@ class Nested:
                 raise RuntimeError(f"nested arrays of shapes {self.shape} and {other.shape} cannot be combined")
             return other.packed
         if np.ndim(other):
-            raise RuntimeError("Expected both self and other to be nested tensors. Self is nested. While Other is not nested.")
+            raise RuntimeError("Expected both self and other to be nested tensors. Self is nested. While Other is not "
+                "nested.")
         return other
 
     def __add__(self, other: Any) -> Nested:
@@ -105,6 +108,7 @@ class Nested:
     __radd__, __rmul__ = __add__, __mul__
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError("a nested tensor is no rectangle of numbers: take its values(), its parts by unbind(), or to_padded_tensor()")
+        raise RuntimeError("a nested tensor is no rectangle of numbers: take its values(), its parts by unbind(), or "
+            "to_padded_tensor()")
 
     __array__ = __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __bool__ = __float__ = __int__ = __len__ = _refuse

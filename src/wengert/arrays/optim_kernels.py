@@ -38,7 +38,8 @@ _COMPUTE = {"d": _FLOAT64, "D": _FLOAT64}  # by dtype.char: what arithmetic is d
 
 
 @np.errstate(all="ignore")
-def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float], native: tuple[str, Sequence[float]] | None = None) -> None:
+def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float],
+        native: tuple[str, Sequence[float]] | None = None) -> None:
     """Apply ``body(c, s, t, p, g, *state)`` to every row of ``columns`` (params, grads, state, ...).
 
     ``native``: the family of the native update that does the same, and its constants.
@@ -240,7 +241,8 @@ def adam_update(
     averages = (1 - beta1, beta2, 1 - beta2, eps * root, -size)
     native = (_sign(maximize), weight_decay if coupled else 0, 1 - lr * weight_decay if shrinks else 1, *averages)
     _run(
-        body, columns, (weight_decay, 1 - lr * weight_decay, *averages), ("adam" if max_exp_avg_sqs is None else "adam_amsgrad", native)
+        body, columns, (weight_decay, 1 - lr * weight_decay, *averages),
+        ("adam" if max_exp_avg_sqs is None else "adam_amsgrad", native)
     )
 
 
@@ -315,7 +317,8 @@ def rmsprop_update(
         np.add(p, s, p)
 
     columns = [params, grads, square_avgs, *(x for x in (momentum_buffers, grad_avgs) if x is not None)]
-    native = "rmsprop_momentum" if has_momentum else "rmsprop", (_sign(maximize), weight_decay, alpha, 1 - alpha, eps, -lr, momentum)
+    native = ("rmsprop_momentum" if has_momentum else "rmsprop",
+        (_sign(maximize), weight_decay, alpha, 1 - alpha, eps, -lr, momentum))
     _run(body, columns, (weight_decay, alpha, 1 - alpha, eps, momentum, -lr), None if centered else native)
 
 

@@ -1,7 +1,7 @@
 """Where arrays lie in memory: how their strides look to users, and other windows of the same memory.
 
-NumPy is free in what it steps by along a dimension of size one, and makes use of that. Users can see those strides, so views are given
-PyTorch's here; nothing that computes depends on them.
+NumPy is free in what it steps by along a dimension of size one, and makes use of that. Users can see those strides, so
+views are given PyTorch's here; nothing that computes depends on them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def geometry(a: Any) -> tuple[Any, ...]:
 
 
 def steps(a: Any) -> tuple[int, ...]:
-    """The strides of ``a`` in elements. Along dimensions of size one those of an array with memory of its own are as if it had more."""
+    """The strides of ``a`` in elements. Along dimensions of size one those of an array with memory of its own are as if
+    it had more.
+    """
     if (not a.size and not any(a.strides)) or (a.base is None and a.flags.c_contiguous):
         return strides_for(a.shape, range(a.ndim))
     item = a.itemsize
@@ -58,17 +60,22 @@ def steps(a: Any) -> tuple[int, ...]:
 
 
 def _plain(a: Any) -> bool:
-    """Whether NumPy's reshape gives ``a`` PyTorch's strides: its elements lie in order, and so they would if it had more of them."""
+    """Whether NumPy's reshape gives ``a`` PyTorch's strides: its elements lie in order, and so they would if it had
+    more of them.
+    """
     return type(a) is not np.ndarray or (a.flags.c_contiguous and (a.base is None or 1 not in a.shape)) or not a.size
 
 
 def stepping(a: Any, strides: Any) -> Any:
     """``a``, a view, with these strides in elements."""
-    return a if not a.size or tuple([s * a.itemsize for s in strides]) == a.strides else K.restrided(a, a.shape, strides)
+    return (a if not a.size or tuple([s * a.itemsize for s in strides]) == a.strides
+        else K.restrided(a, a.shape, strides))
 
 
 def restepped(found: Any, a: Any) -> Any:
-    """``found``, which NumPy's reshape has made of ``a`` and in which some dimension has size one, with PyTorch's strides if it is a view."""
+    """``found``, which NumPy's reshape has made of ``a`` and in which some dimension has size one, with PyTorch's
+    strides if it is a view.
+    """
     if _plain(a) or not (found.base is a or (a.base is not None and found.base is a.base)):
         return found
     return stepping(found, _merged(a.shape, steps(a), found.shape))
@@ -103,7 +110,9 @@ def with_dimension(a: Any, at: int) -> Any:
 
 
 def part(a: Any, key: tuple[Any, ...]) -> Any:
-    """``a[key]`` of integers, slices, None and at most one Ellipsis; a new dimension steps over all of the next one of ``a``."""
+    """``a[key]`` of integers, slices, None and at most one Ellipsis; a new dimension steps over all of the next one of
+    ``a``.
+    """
     if None not in key or type(a) is not np.ndarray:
         return a[key]
     shape = a.shape
@@ -135,9 +144,12 @@ def part(a: Any, key: tuple[Any, ...]) -> Any:
 
 
 def taken(found: Any, a: Any, indices: Any) -> Any:
-    """``found``, what index arrays (None: a whole dimension) took from ``a``, laid out as PyTorch's iterator does: as ``a`` first, then as they."""
+    """``found``, what index arrays (None: a whole dimension) took from ``a``, laid out as PyTorch's iterator does: as
+    ``a`` first, then as they.
+    """
     if a.flags.c_contiguous and all(i is None or i.flags.c_contiguous for i in indices):
-        return stepping(found, strides_for(found.shape, range(found.ndim))) if found.flags.c_contiguous else found.copy()
+        return (stepping(found, strides_for(found.shape, range(found.ndim))) if found.flags.c_contiguous
+            else found.copy())
     row = steps(a)
     at = [d for d, i in enumerate(indices) if i is not None]
     arrays = np.broadcast_arrays(*[indices[d] for d in at])

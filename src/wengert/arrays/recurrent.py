@@ -46,8 +46,9 @@ def before(initial: Array, states: Array, walk: list[tuple[slice, int]]) -> Arra
 
 
 def _walked(
-    layer: str, gates: Array, w_hh: Array, h: Array, sizes: Any, reverse: bool, relu: bool = False, *, bias: Any = None, h0: Any = None,
-    c0: Any = None, c: Any = None, act: Any = None, cells: Any = None, output: Any = None, own: Any = None, grad: Any = None,
+    layer: str, gates: Array, w_hh: Array, h: Array, sizes: Any, reverse: bool, relu: bool = False, *, bias: Any = None,
+    h0: Any = None, c0: Any = None, c: Any = None, act: Any = None, cells: Any = None, output: Any = None,
+    own: Any = None, grad: Any = None,
 ) -> bool:  # fmt: skip
     arrays = (bias, h0, c0, h, c, act, cells, output, own, grad)
     return K.recurrent_walk(LAYERS.index(layer), gates, w_hh, *arrays, sizes, reverse, relu)
@@ -77,7 +78,8 @@ def lstm(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes: Any, reverse: b
 
 
 def lstm_grad(
-    g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: Array, act: Array, sizes: Any, reverse: bool, needs: Any
+    g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: Array, act: Array, sizes: Any, reverse: bool,
+    needs: Any
 ) -> tuple[Any, ...]:
     """``g``: the gradients of ``lstm``'s first three results."""
     walk, hidden = steps(sizes, reverse), h0.shape[1]

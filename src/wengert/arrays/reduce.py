@@ -31,12 +31,16 @@ def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
 
 
 def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
-    """One number for each row of float32 or float64 along the last axes, as ``K.fold_rows`` gives them; None where that does not fit."""
-    if x.size < _WORTH_FOLDING or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.flags.c_contiguous or not K.available:
+    """One number for each row of float32 or float64 along the last axes, as ``K.fold_rows`` gives them; None where that
+    does not fit.
+    """
+    if (x.size < _WORTH_FOLDING or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.flags.c_contiguous
+            or not K.available):
         return None
     n = x.ndim
     folded = n if axis is None else 1 if type(axis) is int else len(axis)
-    if axis is not None and sorted([a % n for a in ((axis,) if type(axis) is int else axis)]) != list(range(n - folded, n)):
+    if (axis is not None
+            and sorted([a % n for a in ((axis,) if type(axis) is int else axis)]) != list(range(n - folded, n))):
         return None
     rows, kept = x.shape[: n - folded], (1,) * folded if keepdims else ()
     return K.fold_rows(x, prod(rows), kind).reshape(rows + kept)
@@ -65,5 +69,6 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
     extra = g.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
     if axes:
-        g = sum_halves(g, axes) if wide_type(g.dtype) else add_up(g, axes) if g.dtype.kind in "fc" else _plus(g, axes).astype(g.dtype, copy=False)
+        g = (sum_halves(g, axes) if wide_type(g.dtype) else add_up(g, axes) if g.dtype.kind in "fc"
+            else _plus(g, axes).astype(g.dtype, copy=False))
     return np.asarray(g).reshape(shape)

@@ -17,8 +17,8 @@ _INTEGERS = {2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)
 def where(condition: Array, x: Any, y: Any) -> Array:
     """``np.where`` of a bool array and arrays (or numbers) of one type.
 
-    NumPy's loop branches on every element, which costs some 4 ns each where the condition is unpredictable. Large arrays
-    are chosen from bit by bit, ``((x ^ y) & mask) ^ y``, at the speed of memory.
+    NumPy's loop branches on every element, which costs some 4 ns each where the condition is unpredictable. Large
+    arrays are chosen from bit by bit, ``((x ^ y) & mask) ^ y``, at the speed of memory.
 
     >>> import numpy as np
     >>> where(np.array([True, False]), np.array([1.0, 2.0]), 0)

@@ -1,8 +1,9 @@
 """Sobol' points: direction numbers, the walk through them, and their scrambling, on arrays of integers of 30 bits.
 
-The direction numbers are those of S. Joe and F. Y. Kuo, "Constructing Sobol' sequences with better two-dimensional projections",
-SIAM J. Sci. Comput. 30 (2008), for 21201 dimensions; ``joe_kuo.bin`` holds them (``tools/joe_kuo.py`` says how). The numbers are
-copyright (c) 2008, Frances Y. Kuo and Stephen Joe, under the BSD licence in ``LICENSE-joe-kuo``.
+The direction numbers are those of S. Joe and F. Y. Kuo, "Constructing Sobol' sequences with better two-dimensional
+projections", SIAM J. Sci. Comput. 30 (2008), for 21201 dimensions; ``joe_kuo.bin`` holds them (``tools/joe_kuo.py``
+says how). The numbers are copyright (c) 2008, Frances Y. Kuo and Stephen Joe, under the BSD licence in
+``LICENSE-joe-kuo``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def direction_numbers(dimension: int) -> np.ndarray:
 
 
 def _table() -> tuple[np.ndarray, Callable[[int, int], list[np.ndarray]]]:
-    """The primitive polynomials of dimensions 2 and on, and what gives the initial numbers after the first of a whole degree."""
+    """The primitive polynomials of dimensions 2 and on, and what gives the initial numbers after the first of a whole
+    degree.
+    """
     data = Path(__file__).with_name("joe_kuo.bin").read_bytes()
     steps = np.frombuffer(data, np.uint8, MAXDIM - 1)
     polynomials = 1 + 2 * np.cumsum(steps.astype(np.int64))
@@ -66,7 +69,9 @@ def _table() -> tuple[np.ndarray, Callable[[int, int], list[np.ndarray]]]:
 
 
 def walk(quasi: np.ndarray, state: np.ndarray, start: int, count: int) -> np.ndarray:
-    """The ``count`` points after point number ``start``, whose numbers are ``quasi``: ``(count, dimension)`` integers."""
+    """The ``count`` points after point number ``start``, whose numbers are ``quasi``:
+    ``(count, dimension)`` integers.
+    """
     if not count:
         return np.empty((0, len(quasi)), np.int64)
     at = np.arange(start, start + count)
@@ -87,7 +92,9 @@ def leap(quasi: np.ndarray, state: np.ndarray, start: int, count: int) -> np.nda
 
 
 def scrambled(state: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-    """Direction numbers multiplied, as vectors of bits, by lower triangular matrices ``(dimension, 30, 30)`` of bits."""
+    """Direction numbers multiplied, as vectors of bits, by lower triangular matrices
+    ``(dimension, 30, 30)`` of bits.
+    """
     places = np.arange(MAXBIT - 1, -1, -1)
     lower = matrices.copy()
     lower[:, range(MAXBIT), range(MAXBIT)] = 1

@@ -1,8 +1,9 @@
 """Arrays that store only some places: coordinates and values (COO).
 
 ``Coo`` stands where an ndarray would: gradients of look-up tables are such arrays, and sparse tensors hold one. It adds
-to dense arrays (in place too) and to its like, takes factors, and goes through those gradient rules that only move places about
-(``T``, ``swapaxes``, ``transpose``, an integer as a key, ``np.concatenate``); what PyTorch refuses is refused in its words.
+to dense arrays (in place too) and to its like, takes factors, and goes through those gradient rules that only move
+places about (``T``, ``swapaxes``, ``transpose``, an integer as a key, ``np.concatenate``); what PyTorch refuses is
+refused in its words.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Coo(Scattered):
 
     __slots__ = ("coalesced", "indices")
 
-    def __init__(self, indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...], coalesced: bool = False) -> None:
+    def __init__(self, indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...],
+            coalesced: bool = False) -> None:
         self.indices, self.values, self.shape, self.coalesced = indices, values, shape, coalesced
 
     def with_values(self, values: np.ndarray) -> Coo:
@@ -50,7 +52,9 @@ class Coo(Scattered):
         return keys
 
     def groups(self) -> tuple[np.ndarray, np.ndarray]:
-        """``(first, group)``: where each distinct place occurs first, in order, and for every entry the number of its place."""
+        """``(first, group)``: where each distinct place occurs first, in order, and for every entry the number of its
+        place.
+        """
         _, first, group = np.unique(self.keys(), return_index=True, return_inverse=True)
         return first, group.reshape(-1)
 
@@ -70,8 +74,8 @@ class Coo(Scattered):
         """Add this array (times ``factor``) to a dense one of the same shape, in place."""
         if out.shape != self.shape:
             raise RuntimeError(
-                f"add: expected 'self' and 'other' to have same size, but self has size {list(out.shape)} while other has size "
-                f"{list(self.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
+                f"add: expected 'self' and 'other' to have same size, but self has size {list(out.shape)} while other "
+                f"has size {list(self.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
             )
         once = self.coalesce()
         values = once.values if factor is None else once.values * once.values.dtype.type(factor)
@@ -88,11 +92,12 @@ class Coo(Scattered):
     def fits(self, other: Coo) -> None:
         """Refuse to add an array of another shape, or with other sparse dimensions."""
         if self.shape != other.shape:
-            raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != {list(other.shape)}")
+            raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != "
+                f"{list(other.shape)}")
         if len(self.indices) != len(other.indices):
             raise RuntimeError(
-                f"add: expected 'self' and 'other' to have same number of sparse dims, but self has {len(self.indices)} sparse dim(s) "
-                f"while other has {len(other.indices)}"
+                "add: expected 'self' and 'other' to have same number of sparse dims, but self has "
+                f"{len(self.indices)} sparse dim(s) while other has {len(other.indices)}"
             )
 
     def join(self, other: Coo) -> Coo:
@@ -111,7 +116,8 @@ class Coo(Scattered):
         depth = len(self.indices)
         if depth > 2 or depth < self.ndim:
             raise RuntimeError(
-                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {depth} sparse and {self.ndim - depth} dense dimensions"
+                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {depth} sparse and "
+                f"{self.ndim - depth} dense dimensions"
             )
         return Coo(self.indices[::-1], self.values, self.shape[::-1])
 
@@ -120,7 +126,8 @@ class Coo(Scattered):
         if a == b:
             return self
         if a >= depth or b >= depth:
-            raise RuntimeError(f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {depth}, d0: {a}, d1: {b}")
+            raise RuntimeError(f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {depth}, d0: "
+                f"{a}, d1: {b}")
         row = list(range(self.ndim))
         row[a], row[b] = b, a
         return self.transpose(tuple(row))
@@ -129,8 +136,8 @@ class Coo(Scattered):
         depth = len(self.indices)
         if any(d >= depth for d in row[:depth]):
             raise RuntimeError(
-                "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only transpositions within "
-                "sparse and dense dimensions are supported."
+                "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only "
+                "transpositions within sparse and dense dimensions are supported."
             )
         values = self.values.transpose(0, *(d - depth + 1 for d in row[depth:]))
         coalesced = self.coalesced and row[:depth] == tuple(range(depth))
@@ -143,7 +150,8 @@ class Coo(Scattered):
         """One slice: ``a[i]``, ``a[:, i]`` and so on; dense where no sparse dimension is left."""
         row = [k for k in (key if isinstance(key, tuple) else (key,)) if k is not Ellipsis]
         d = len(row) - 1
-        if not row or not isinstance(row[d], (int, np.integer)) or any(not isinstance(k, slice) or k != slice(None) for k in row[:d]):
+        if (not row or not isinstance(row[d], (int, np.integer))
+                or any(not isinstance(k, slice) or k != slice(None) for k in row[:d])):
             raise unsupported("as_strided")
         n, depth = self.shape[d], len(self.indices)
         if not -n <= row[d] < n:
@@ -157,7 +165,9 @@ class Coo(Scattered):
         return Coo(np.delete(self.indices[:, here], d, 0), self.values[here], shape, self.coalesced)
 
     def sum_to(self, shape: tuple[int, ...]) -> Any:
-        """The sum over what broadcasting ``shape`` to this array's has repeated: dense where no sparse dimension is left."""
+        """The sum over what broadcasting ``shape`` to this array's has repeated: dense where no sparse dimension is
+        left.
+        """
         extra, depth = self.ndim - len(shape), len(self.indices)
         axes = [i for i in range(self.ndim) if i < extra or (shape[i - extra] == 1 != self.shape[i])]
         if not axes:
@@ -181,7 +191,7 @@ class Coo(Scattered):
         once.coalesced = False
         return once
 
-    # -- arithmetic, as NumPy's operators and ufuncs ask for it ---------------------------------------------------------
+    # -- arithmetic, as NumPy's operators and ufuncs ask for it --------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         if ufunc is np.add and method == "reduce" and options.get("axis") is not None and not options.get("keepdims"):
@@ -295,7 +305,8 @@ def _div(a: Any, b: Any) -> Any:
     if type(a) is not Coo or type(b) is Coo:
         raise unsupported("div")
     if np.ndim(b) != 0:
-        raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(np.shape(b))} for divisor)")
+        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"{list(np.shape(b))} for divisor)")
     return a.with_values(a.values / b)
 
 

@@ -66,7 +66,8 @@ def _scaled_i0(x: Array) -> Array:
 
 
 def _scaled_i1(x: Array) -> Array:
-    return _split(x, 8.0, lambda x: x * _series("I1_NEAR", x / 4 - 1), lambda x: _series("I1_FAR", 16 / x - 1) / np.sqrt(x))
+    return _split(x, 8.0, lambda x: x * _series("I1_NEAR", x / 4 - 1),
+        lambda x: _series("I1_FAR", 16 / x - 1) / np.sqrt(x))
 
 
 def _grown(scaled: Array, x: Array) -> Array:
@@ -213,7 +214,8 @@ def airy_ai(x: Array) -> Array:
 
     def right(x: Array) -> Array:
         z = 2 / 3 * x * np.sqrt(x)
-        return np.where(x == np.inf, 0.0, np.exp(-z) * _series("AI_RIGHT", 2 * _AIRY_RIGHT / z - 1) / np.sqrt(np.sqrt(x)))
+        return np.where(x == np.inf, 0.0,
+            np.exp(-z) * _series("AI_RIGHT", 2 * _AIRY_RIGHT / z - 1) / np.sqrt(np.sqrt(x)))
 
     return _split(x, -6.0, left, lambda x: _split(x, 2.0, lambda x: _series("AI_NEAR", x / 4 + 0.5), right))
 
@@ -332,7 +334,8 @@ def gammaincc(a: Array, x: Array) -> Array:
 # -- orthogonal polynomials ------------------------------------------------------------------------------------------
 
 
-def polynomial(x: Any, n: Any, first: Callable[[Array], Array], step: Callable[[Array, int, Array, Array], Array]) -> Array:
+def polynomial(x: Any, n: Any, first: Callable[[Array], Array],
+        step: Callable[[Array, int, Array, Array], Array]) -> Array:
     """The polynomial of degree ``n`` (an array of whole numbers; zero where negative) at ``x``, by its recurrence.
 
     ``first(x)`` is the polynomial of degree 1, ``step(x, k, p, q)`` that of degree k + 1 from those of degree k and
@@ -345,7 +348,8 @@ def polynomial(x: Any, n: Any, first: Callable[[Array], Array], step: Callable[[
         q, p = np.ones(x.shape), first(x)
         top = int(n.max(initial=0.0, where=np.isfinite(n)))
         if top > 2**20:  # a step takes microseconds
-            raise RuntimeError(f"the degree {top} of a polynomial is too large: at most {2**20} steps of its recurrence are taken")
+            raise RuntimeError(f"the degree {top} of a polynomial is too large: at most {2**20} steps of its "
+                "recurrence are taken")
         for k in range(1, top + 1):
             if not np.isfinite(p).any():
                 break

@@ -1,7 +1,9 @@
-"""What a tensor may hold in the place of an array: bases for those that know their geometry and have no plain numbers to show.
+"""What a tensor may hold in the place of an array: bases for those that know their geometry and have no plain numbers
+to show.
 
-``Window``: an array lies behind, whose geometry is theirs (``lazy.Lazy``, ``ghost.Ghost``). ``Scattered``: there are values for some of
-the places only (``sparse.Coo``, ``compressed.Compressed``). None is an ``ndarray``, so short cuts, which ask for one, do not see them.
+``Window``: an array lies behind, whose geometry is theirs (``lazy.Lazy``, ``ghost.Ghost``). ``Scattered``: there are
+values for some of the places only (``sparse.Coo``, ``compressed.Compressed``). None is an ``ndarray``, so short cuts,
+which ask for one, do not see them.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ class Window(np.lib.mixins.NDArrayOperatorsMixin):
 def unsupported(name: str, backend: str = "SparseCPU") -> NotImplementedError:
     """The complaint about an operator that sparse arrays do not have."""
     return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: the operator is not there for sparse tensors. "
-        "Use Tensor.to_dense() first."
+        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: the operator is not there for "
+        "sparse tensors. Use Tensor.to_dense() first."
     )
 
 

@@ -11,7 +11,8 @@ _chosen: int | None = None
 
 def get() -> int:
     """The number of threads in use."""
-    return _chosen if _chosen is not None else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (_chosen if _chosen is not None else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1)
 
 
 def set(n: int) -> None:

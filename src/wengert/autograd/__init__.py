@@ -11,12 +11,16 @@ from ..tensor import backward as _backward
 from ..tensor.types import Size, strided
 from . import graph
 from .function import Function
-from .gradcheck import gradcheck, gradgradcheck  # at once, as the next: imported later, the modules would take the functions' places here
+from .gradcheck import (  # at once, as the next: imported later, the modules would take the functions' places here
+    gradcheck,
+    gradgradcheck,
+)
 from .variable import Variable
 
 __all__ = [
-    "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy", "grad", "grad_mode",
-    "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
+    "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
+    "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
 
 backward = overridable(_backward.backward, _backward.backward_as_asked)
@@ -26,8 +30,8 @@ _LAZY = {
     "_functions": ("_functions", None), "forward_ad": ("forward_ad", None), "functional": ("functional", None),
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
     "SavedTensor": ("_function_node", "SavedBase"), "NestedIOFunction": ("function", "NestedIOFunction"),
-    "profiler": ("profiler", None), "profiler_util": ("profiler_util", None), "kineto_available": ("profiler", "kineto_available"),
-    "ProfilerActivity": ("profiler_util", "ProfilerActivity"),
+    "profiler": ("profiler", None), "profiler_util": ("profiler_util", None),
+    "kineto_available": ("profiler", "kineto_available"), "ProfilerActivity": ("profiler_util", "ProfilerActivity"),
     "ProfilerConfig": ("profiler", "ProfilerConfig"), "ProfilerState": ("profiler", "ProfilerState"),
     "_profiler_enabled": ("profiler", "_is_profiler_enabled"), "DeviceType": ("profiler_util", "DeviceType"),
     "_record_function_with_args_enter": ("profiler", "_record_function_with_args_enter"),
@@ -89,7 +93,8 @@ def _register_py_tensor_class_for_device(device: str, cls: Any) -> None:
     if not isinstance(cls, type):
         raise RuntimeError("cls isn't a typeinfo object")
     if cls is not Tensor:
-        raise RuntimeError(f"The tensors of the device {device} are of the class Tensor: {cls.__name__} cannot take its place")
+        raise RuntimeError(f"The tensors of the device {device} are of the class Tensor: {cls.__name__} cannot take "
+            "its place")
 
 
 def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:

@@ -62,7 +62,9 @@ class ImperativeEngine:
 
 
 def _check_arguments(tensors: Any, grad_tensors: Any, inputs: Any) -> None:
-    """Refuse what the engine itself would not take: it has tuples of tensors or edges, and a gradient for each of them."""
+    """Refuse what the engine itself would not take: it has tuples of tensors or edges, and a
+    gradient for each of them.
+    """
     for name, row in (("tensors", tensors), ("grad_tensors", grad_tensors)):
         if not isinstance(row, tuple):
             raise RuntimeError(f"{name} argument is expected to be a tuple, but got {type(row).__name__}")
@@ -75,7 +77,8 @@ def _check_arguments(tensors: Any, grad_tensors: Any, inputs: Any) -> None:
             raise unrecorded(i, t)
         if g is None and isinstance(t, GradientEdge):
             raise RuntimeError(
-                f"element {i} of gradients tuple is None, but the corresponding output is a GradientEdge.This is not supported."
+                f"element {i} of gradients tuple is None, but the corresponding output is a GradientEdge.This is not "
+                "supported."
             )
         if g is None:
             raise RuntimeError(f"element {i} of gradients tuple is None, but the corresponding Tensor requires grad")
@@ -103,8 +106,9 @@ def _current_graph_task_execution_order() -> list[Node]:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
     if is_multithreading_enabled():
         raise RuntimeError(
-            "_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, e.g. by running:"
-            "\n\nwith torch.autograd.set_multithreading_enabled(False):\n    torch.autograd.grad(...)\n"
+            "_current_graph_task_execution_order expects the current backward to be executed with multithreading "
+            "disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled(False):\n    "
+            "torch.autograd.grad(...)\n"
         )
     return sorted(filter(walk.reaches, engine.below(edge for edge, _ in walk.roots)), key=lambda node: node.seq)
 
@@ -120,13 +124,15 @@ def _will_engine_execute_node(node: Any) -> bool:
 
 
 def executes(walk: Any, node: Node) -> bool:
-    """Whether some gradient leads the walk to ``node``: as in PyTorch, the only node that a backward starts from does not count.
+    """Whether some gradient leads the walk to ``node``: as in PyTorch, the only node that a backward starts from does
+    not count.
 
     ``RuntimeError`` for a leaf whose gradient is captured: it is not accumulated.
     """
     found = not (len(walk.roots) == 1 and walk.roots[0][0][0] is node) and walk.reaches(node)
     if found and not node.edges and node in (walk.captures or ()):
         raise RuntimeError(
-            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not supported."
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+            "currently not supported."
         )
     return found

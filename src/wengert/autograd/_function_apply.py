@@ -22,8 +22,9 @@ from ._function_node import SavedTensor
 
 _OURS = __name__.partition(".")[0] + "."
 NO_SETUP = (
-    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
-    "staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+    "the setup_context staticmethod. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
 )
 
 
@@ -42,7 +43,8 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
         return mapped(cls, separate, args)
     if m.watchers or m.more:
         how = {"run": lambda cls, args, push: run(cls, separate, args, push)}
-        return answer(Call("apply", cls, args, lambda call: _plain(cls, separate, call.args), kwargs=how), m.interceptors)
+        return answer(Call("apply", cls, args, lambda call: _plain(cls, separate, call.args), kwargs=how),
+            m.interceptors)
     return _plain(cls, separate, args)
 
 
@@ -53,7 +55,9 @@ def _plain(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
 
 
 def _generated(cls: Any) -> Any:
-    """The class of the nodes that ``cls`` leaves inside of a function that is differentiated, where PyTorch's have this name."""
+    """The class of the nodes that ``cls`` leaves inside of a function that is differentiated, where PyTorch's have this
+    name.
+    """
     found = cls.__dict__.get("_generated_cls")
     if found is None:
         plain = cls._backward_cls
@@ -63,7 +67,9 @@ def _generated(cls: Any) -> Any:
 
 
 def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tuple[Any, Any, tuple[Any, ...]]:
-    """``(what the user gets, the context, what forward returned)``, where no transformation is concerned; ``push`` gives it tangents."""
+    """``(what the user gets, the context, what forward returned)``, where no transformation is concerned; ``push``
+    gives it tangents.
+    """
     m = modes()
     plain = cls._backward_cls if not transforms.get()[1] else _generated(cls)
     node = Node.__new__(plain)
@@ -91,7 +97,8 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tu
         set_modes(m)
     if NAMES.isdisjoint(node.__dict__):
         node.__class__ = plain
-    if not (type(node.dirty_tensors) in _MARKS and type(node.non_differentiable) in _MARKS and type(node.to_save) in _MARKS):
+    if (not (type(node.dirty_tensors) in _MARKS and type(node.non_differentiable) in _MARKS
+            and type(node.to_save) in _MARKS)):
         _refuse_marks(node)
     several = isinstance(output, tuple)
     outputs = output if several else (output,)
@@ -124,7 +131,8 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tu
 
 
 _NO_INPUT = (
-    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to ctx.mark_dirty()."
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+    "passed to ctx.mark_dirty()."
 )
 _MARKS = (tuple, type(None))
 
@@ -134,7 +142,8 @@ def _refuse_marks(node: Any) -> None:
     for name in ("dirty_tensors", "non_differentiable", "to_save"):
         found = getattr(node, name)
         if type(found) not in _MARKS:
-            raise RuntimeError(f"autograd internal error: {name} attribute is expected to be a tuple but is {type(found).__name__}")
+            raise RuntimeError(f"autograd internal error: {name} attribute is expected to be a tuple but is "
+                f"{type(found).__name__}")
 
 
 def _checked(cls: Any) -> bool:
@@ -145,14 +154,18 @@ def _checked(cls: Any) -> bool:
     return bool(cls.clear_saved_tensors_on_access)
 
 
-def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[int, int], separate: bool, m: Any) -> tuple[Any, ...]:
-    """Give the outputs their history: fresh ones an edge, dirty inputs a new history, inputs returned as they are a view."""
+def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[int, int], separate: bool,
+        m: Any) -> tuple[Any, ...]:
+    """Give the outputs their history: fresh ones an edge, dirty inputs a new history, inputs returned as they are a
+    view.
+    """
     dirty = {id(t) for t in ctx.dirty_tensors or ()}
     plain = {id(t) for t in ctx.non_differentiable or ()}
     saved = {id(t) for t in (*(ctx.to_save or ()), *(ctx.saved_for_forward or ()))} if separate else set()
     if ctx._is_pure_view and not (len(given) == len(outputs) == 1):
         raise RuntimeError(
-            "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to support more."
+            "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need "
+            "to support more."
         )
     for t in ctx.dirty_tensors or ():
         if t._wg_vc is not INFERENCE_VERSION:
@@ -164,7 +177,8 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
         if not isinstance(o, Tensor):
             results.append(o)
             continue
-        if m.inside is not None and type(o._wg_vc) is list and len(o._wg_vc) == 1 and id(o) not in given and not o._is_view():
+        if (m.inside is not None and type(o._wg_vc) is list and len(o._wg_vc) == 1 and id(o) not in given
+                and not o._is_view()):
             o._wg_vc.append(m.inside)  # forward runs outside of transforms; what it makes belongs to them
         is_input, is_dirty = id(o) in given, id(o) in dirty
         if live is None or id(o) in plain or o._wg_data.dtype.kind not in "fcVW":
@@ -197,9 +211,9 @@ def _refuse_saved(o: Any, saved: set[int]) -> None:
     """Refuse an input that is returned as it is and saved, which a ``setup_context`` cannot tell apart."""
     if id(o) in saved:
         raise RuntimeError(
-            "An input that has been returned as-is as output is being saved for backward. This is not supported if you override "
-            "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
-            "forward function itself."
+            "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
+            "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
+            "setup ctx inside the forward function itself."
         )
 
 
@@ -207,7 +221,8 @@ def _check_saved(tensors: tuple[Any, ...]) -> None:
     """Refuse to save what is no tensor. Where no gradient is asked for, ``forward`` may name anything."""
     for i, t in enumerate(tensors):
         if t is not None and not isinstance(t, Tensor):
-            raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
+            raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type "
+                f"{type(t).__name__}")
 
 
 def _check_marked(node: Any) -> None:
@@ -220,14 +235,15 @@ def _check_marked(node: Any) -> None:
             raise RuntimeError(f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}")
 
 
-def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[int], given: Any, live: Any, m: Any) -> None:
+def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[int], given: Any, live: Any,
+        m: Any) -> None:
     """Refuse what cannot be recorded of the in-place changes that ``forward`` has made."""
     shown = {id(o) for o in outputs}
     for t in ctx.dirty_tensors or ():
         if id(t) not in shown:
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
-                "inplace must all be outputs of the Function."
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                "are modified inplace must all be outputs of the Function."
             )
         if live is None or id(t) in plain or t._wg_data.dtype.kind not in "fcVW":
             continue
@@ -242,11 +258,12 @@ def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[i
         if t._is_view():
             if len(outputs) > 1:
                 raise RuntimeError(
-                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
-                    "Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view (using "
-                    ".clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing "
-                    "the inplace that returns a single Tensor and a second one that does the other operations). You can ask on the forum "
-                    "https://discuss.pytorch.org/ if you need help to do this change."
+                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                    "return more than one Tensor. This is not supported by the current autograd engine. You should "
+                    "either make sure the input is not a view (using .clone() for example) or make your Function only "
+                    "return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
+                    "returns a single Tensor and a second one that does the other operations). You can ask on the "
+                    "forum https://discuss.pytorch.org/ if you need help to do this change."
                 )
             check_writable(t, True, m)
 
@@ -291,7 +308,8 @@ def _save(node: Any, m: Any) -> None:
         if t._wg_vc is INFERENCE_VERSION:
             t._wg_vc[0]  # says that inference tensors cannot be saved
         own = t._wg_edge[1] if t._wg_edge is not None and t._wg_edge[0] is node else None
-        if id(t) in dirty and t._wg_edge is not None and t._is_view():  # the only output, though its history is that of a piece of its base
+        # the only output, though its history is that of a piece of its base
+        if id(t) in dirty and t._wg_edge is not None and t._is_view():
             own = 0
         row.append(SavedTensor(t, own, m.packing))
     node.saved = tuple(row)
@@ -321,7 +339,8 @@ def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with
         if bound.kwargs:
             raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(bound.kwargs))}'")
         return bound.args
-    names = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    names = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][
+        1:]
     for name in kwargs:
         if name not in names:
             raise TypeError(f"forward() got an unexpected keyword argument '{name}'")

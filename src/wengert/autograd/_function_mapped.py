@@ -39,17 +39,20 @@ class _Below(Scope):
 
 
 def check_rule(cls: Any) -> bool:
-    """Whether ``cls`` has a ``vmap`` of its own; one that has neither that nor a rule made from its parts, or both, is refused."""
+    """Whether ``cls`` has a ``vmap`` of its own; one that has neither that nor a rule made from its parts, or both, is
+    refused.
+    """
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and own:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set "
-            f"generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. {_MORE}"
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+            f"ambiguity. {_MORE}"
         )
     if not cls.generate_vmap_rule and not own:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the vmap staticmethod or "
-            f"set generate_vmap_rule=True. {_MORE}"
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
+            f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
         )
     return own
 
@@ -62,7 +65,8 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     args, names = tuple(args), getattr(args, "names", {})
     if any(isinstance(v, Tensor) for v in names.values()):
         raise NotImplementedError(
-            f"Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to autograd.Function. Got: {names}"
+            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
+            f"autograd.Function. Got: {names}"
         )
     if names and not own:
         raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(names))}'")
@@ -83,7 +87,8 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     row = spread(dims, output)
     if row is None:
         refuse_out_dims(dims, output)
-    same = {id(value): x for value, x in zip(leaves(operands), leaves(args)) if isinstance(value, Tensor)}  # what is handed through is itself
+    # what is handed through is itself
+    same = {id(value): x for value, x in zip(leaves(operands), leaves(args)) if isinstance(value, Tensor)}
     return filled(output, [same[id(x)] if id(x) in same else _out(x, d, level) for x, d in zip(leaves(output), row)])
 
 
@@ -92,8 +97,8 @@ def check_returns(answer: Any) -> None:
     if not isinstance(answer, tuple) or len(answer) != 2:
         found = f"{len(answer)} returns" if isinstance(answer, tuple) else f"a {type(answer)}"
         raise RuntimeError(
-            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
-            f"Got {found} instead"
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
+            f"compatible with the output. Got {found} instead"
         )
 
 
@@ -101,8 +106,8 @@ def refuse_out_dims(dims: Any, output: Any) -> NoReturn:
     """Refuse ``out_dims`` of a ``vmap`` staticmethod that do not fit its output."""
     raise RuntimeError(
         "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
-        f"out_dims={dims} to be compatible with the structure of `output`. out_dims has structure {shape(dims)} but output has structure "
-        f"{shape(output)}. {_MORE}"
+        f"out_dims={dims} to be compatible with the structure of `output`. out_dims has structure {shape(dims)} but "
+        f"output has structure {shape(output)}. {_MORE}"
     )
 
 
@@ -120,7 +125,7 @@ def _out(x: Any, dim: int | None, level: Level) -> Any:
     return wrapped(function("movedim")(x, dim, 0) if dim else x, level)
 
 
-# -- a rule made from forward and backward -------------------------------------------------------------------------------
+# -- a rule made from forward and backward -----------------------------------------------------------------------------
 
 
 class _Context:
@@ -203,7 +208,8 @@ class Vmapped(Function):
 
     @staticmethod
     def forward(plan: _Plan, *values: Any) -> Any:
-        plan.shapes = [tuple(v.shape[1:]) if d is not None and isinstance(v, Tensor) else None for v, d in zip(values, plan.in_dims)]
+        plan.shapes = [tuple(v.shape[1:]) if d is not None and isinstance(v, Tensor) else None
+            for v, d in zip(values, plan.in_dims)]
         with plan.inner() as inner:
             output = plan.cls.forward(*_args(values, plan.in_dims, inner))
         plan.several = isinstance(output, (tuple, list))
@@ -216,7 +222,8 @@ class Vmapped(Function):
         proxy = ctx.proxy = _Context(weakref.proxy(ctx))
         with plan.inner() as inner:
             shown = _given(output, plan.outputs, inner)
-            plan.cls.setup_context(proxy, _args(inputs[1:], plan.in_dims, inner), tuple(shown) if plan.several else shown[0])
+            plan.cls.setup_context(proxy, _args(inputs[1:], plan.in_dims, inner),
+                tuple(shown) if plan.several else shown[0])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -232,14 +239,16 @@ class Vmapped(Function):
             count = len(plan.in_dims)
             if len(row) < count or any(g is not None for g in row[count:]):
                 raise RuntimeError(
-                    f"function {cls.__name__}GeneratedBackward returned an incorrect number of gradients (expected {count}, got {len(row)})"
+                    f"function {cls.__name__}GeneratedBackward returned an incorrect number of gradients (expected "
+                    f"{count}, got {len(row)})"
                 )
             for g, d, shape in zip(row, plan.in_dims, plan.shapes):
                 if g is not None and not isinstance(g, Tensor):
                     raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
                 if g is not None and d is None:  # an argument that is the same for all examples collects from each
                     g = function("sum")(lowered(g, [inner]), 0) if inner in decomposed(g)[1] else g
-                elif g is not None and shape is not None and tuple(g.shape) != shape:  # each example's collects what was broadcast
+                # each example's collects what was broadcast
+                elif g is not None and shape is not None and tuple(g.shape) != shape:
                     g = g.sum_to_size(shape)
                 found.append(g if g is None or d is None else lowered(g, [inner]))
         return tuple(found)
@@ -252,7 +261,8 @@ class Vmapped(Function):
             row = _row(plan.cls.jvp(proxy, *_given(tangents, [d is not None for d in plan.in_dims], inner)))
             if len(row) != len(plan.outputs):
                 raise RuntimeError(
-                    f"Function's jvp returned an invalid number of forward gradients (expected {len(plan.outputs)} but got {len(row)})"
+                    f"Function's jvp returned an invalid number of forward gradients (expected {len(plan.outputs)} but "
+                    f"got {len(row)})"
                 )
             for i, t in enumerate(row):
                 if t is not None and not isinstance(t, Tensor):

@@ -1,8 +1,8 @@
 """What a user keeps on ``ctx`` under a name that the graph has a use for: ``ctx.shape = x.shape``, ``ctx.edges = ...``.
 
-The context of a custom Function is its node. While ``forward`` runs the node is of a class with an attribute of two faces for
-each such name: the user's inside of the user's functions, the graph's everywhere else. It stays of that class only if the user
-has kept something there.
+The context of a custom Function is its node. While ``forward`` runs the node is of a class with an attribute of two
+faces for each such name: the user's inside of the user's functions, the graph's everywhere else. It stays of that class
+only if the user has kept something there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from ..graph.node import Node, next_sequence
 
 _FIELDS = ("shape", "dtype", "edges", "hooks", "saved", "seq", "wanted")
 _OTHERS = (
-    "outputs", "raw", "recorded", "partial", "release", "apply_boxed", "wants_undefined", "written_by_user", "operation", "name", "places_shown",
+    "outputs", "raw", "recorded", "partial", "release", "apply_boxed", "wants_undefined", "written_by_user",
+    "operation", "name", "places_shown",
 )  # fmt: skip
 NAMES = frozenset((*_FIELDS, *_OTHERS))
 
@@ -41,7 +42,8 @@ class _TwoFaced:
             if self.name in node.__dict__:
                 return node.__dict__[self.name]
             if self.name in _FIELDS:
-                raise AttributeError(f"'{type(node).__name__}' object has no attribute '{self.name}'", name=self.name, obj=node)
+                raise AttributeError(f"'{type(node).__name__}' object has no attribute '{self.name}'", name=self.name,
+                    obj=node)
         own = node.__dict__.get(f"own {self.name}", self.own)
         return own.__get__(node, type(node)) if hasattr(own, "__get__") else own
 

@@ -1,4 +1,6 @@
-"""What ``torch.autograd.function`` still has from the time before static methods: Functions over nested inputs, and their helpers."""
+"""What ``torch.autograd.function`` still has from the time before static methods: Functions over nested inputs, and
+their helpers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ def _refused(obj: Any, accepted: str | None) -> ValueError:
     return ValueError(f"Auto nesting doesn't know how to process an input object of type {name}{more}")
 
 
-def _nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None) -> Callable[[Any], Any]:
+def _nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any],
+        condition_msg: str | None = None) -> Callable[[Any], Any]:
     """A function that applies ``fn`` within tuples, lists and dictionaries to what meets ``condition``; None stays."""
 
     def mapped(obj: Any) -> Any:
@@ -39,7 +42,8 @@ def _nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any], cond
 
 
 def _iter_filter(
-    condition: Callable[[Any], bool], allow_unknown: bool = False, condition_msg: str | None = None, conversion: Callable[[Any], Any] | None = None
+    condition: Callable[[Any], bool], allow_unknown: bool = False, condition_msg: str | None = None,
+    conversion: Callable[[Any], Any] | None = None
 ) -> Callable[[Any], Iterator[Any]]:
     """A function that gives what meets ``condition`` within tuples, lists and dictionaries, in order."""
 
@@ -106,7 +110,8 @@ class _HookMixin:
 
 
 class NestedIOFunction(Function):
-    """A Function over nested inputs; of the time before static methods, so that it can be neither called nor applied any more.
+    """A Function over nested inputs; of the time before static methods, so that it can be neither called nor applied
+    any more.
 
     Its methods that take rows of tensors apart and put them together again still work:
 

@@ -23,10 +23,11 @@ from ..tensor.version_check import Detached, Replaced, refuse_detached
 from ._function_names import INSIDE, enter, saved
 
 TAKEN = (
-    "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. Either access "
-    "saved_tensors only once, or set clear_saved_tensors_on_access=False."
+    "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. "
+    "Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
 )
-FREED = f"Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). {HOW}"
+FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have "
+    f"already been freed). {HOW}")
 
 
 class FunctionCtx:
@@ -39,7 +40,9 @@ class FunctionCtx:
     materialize_grads: bool
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors for ``backward``, where ``ctx.saved_tensors`` gives them back; a later in-place write is noticed."""
+        """Keep tensors for ``backward``, where ``ctx.saved_tensors`` gives them back; a later in-place write is
+        noticed.
+        """
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -47,7 +50,8 @@ class FunctionCtx:
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise AssertionError(
-                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes "
+                    "on ctx."
                 )
         self.saved_for_forward = tensors
 
@@ -58,8 +62,8 @@ class FunctionCtx:
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Of old times: memory that tensors share is tracked without it."""
         warnings.warn(
-            "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that calls to `set_()` are "
-            "not tracked",
+            "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "calls to `set_()` are not tracked",
             FutureWarning,
             stacklevel=2,
         )
@@ -71,7 +75,8 @@ class FunctionCtx:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether undefined gradients reach ``backward`` as zeros (default) or as None."""
         if not isinstance(value, bool):
-            raise TypeError(f"set_materialize_grads received an invalid combination of arguments - got {type(value).__name__}, but expected (bool)")
+            raise TypeError("set_materialize_grads received an invalid combination of arguments - got "
+                f"{type(value).__name__}, but expected (bool)")
         self.materialize_grads = value
 
 
@@ -86,7 +91,8 @@ FunctionBase.__module__ = "torch._C"
 
 
 class SavedTensor(SavedBase):
-    """A tensor kept by ``save_for_backward``: array, version and edge, so that an output does not keep its own node alive.
+    """A tensor kept by ``save_for_backward``: array, version and edge, so that an output does not keep its own node
+    alive.
 
     ``output``: its number, if it is an output of the node that keeps it.
     """
@@ -129,7 +135,8 @@ class SavedTensor(SavedBase):
         if self.unpack_hook is not None:
             t = self.unpack_hook(self.packed)
             if not isinstance(t, Tensor):
-                raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
+                raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                    f"{type(t).__name__}")
             edge = self._edge(node)
             if edge is None and not self.tangents:
                 return t
@@ -167,12 +174,14 @@ class SavedTensor(SavedBase):
             origin = f", which is output {self.output} of {node.operation()},"
         else:
             edge = self.edge
-            origin = f", which is output {edge[1]} of {edge[0].operation()}," if edge is not None and edge[0].edges else ""
+            origin = (f", which is output {edge[1]} of {edge[0].operation()}," if edge is not None and edge[0].edges
+                else "")
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation:"
-            f" [{tensor_name(self.array.dtype)} {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"
-            f" {self.version} instead. Hint: it was kept for the backward of {'a checkpoint' if node is None else node.name()}. enable anomaly"
-            " detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+            f" [{tensor_name(self.array.dtype)} {list(self.array.shape)}]{origin} is at version {self.counter[0]}; "
+            f"expected version {self.version} instead. Hint: it was kept for the backward of "
+            f"{'a checkpoint' if node is None else node.name()}. enable anomaly detection to find the operation that "
+            "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
         )
 
     def _with_edge(self, t: Any, node: BackwardCFunction | None) -> Any:
@@ -195,7 +204,8 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
     materialize_grads = True
     _materialize_non_diff_grads = True  # False: outputs that are not differentiable get None
     _undifferentiated: tuple[int, ...] = ()  # which those are, once it matters
-    _is_pure_view = False  # True: what forward returns is a view of its argument, and may be written to in place as any view
+    # True: what forward returns is a view of its argument, and may be written to in place as any view
+    _is_pure_view = False
     to_save: Any = None
     saved_for_forward: tuple[Any, ...] = ()
     _pushing = False  # whether jvp is running
@@ -255,7 +265,9 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         return self._get_user_fn()(self, *([list(args)] if self._forward_cls.boxed_grads_call else args))
 
     def apply_boxed(self, *args: Any) -> Any:
-        """The same with the arguments as they are: a list of gradients, for a Function that has ``boxed_grads_call``."""
+        """The same with the arguments as they are: a list of gradients, for a Function that has
+        ``boxed_grads_call``.
+        """
         return self._get_user_fn()(self, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
@@ -280,7 +292,8 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         own, vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
         if own and vjp:
             raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
             )
         return cls.vjp if vjp else cls.backward
 
@@ -324,14 +337,15 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         if len(row) > self._count and all(x is None for x in row[self._count :]):
             row = row[: self._count]
         if len(row) != self._count:
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {self._count}, got {len(row)})")
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{self._count}, got {len(row)})")
         for i, x in enumerate(row):
             if x is None:
                 continue
             if i not in self._places:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
-                    "forward input was not a Variable"
+                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
+                    "corresponding forward input was not a Variable"
                 )
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
@@ -345,7 +359,9 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
 
 
 def _fits(x: Tensor, edge: Any, giver: Node, at: int) -> None:
-    """Refuse a gradient of another shape, a complex (or integer) one of a real tensor, and the other way round; floating types are converted."""
+    """Refuse a gradient of another shape, a complex (or integer) one of a real tensor, and the other way round;
+    floating types are converted.
+    """
     node, nr = edge
     shape = node.shape if node.outputs == 1 else node.shape[nr]
     if tuple(x.shape) != shape:
@@ -354,6 +370,6 @@ def _fits(x: Tensor, edge: Any, giver: Node, at: int) -> None:
     given = x.dtype
     if not given.is_floating_point and given.is_complex != (wanted.kind == "c"):
         raise RuntimeError(
-            "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  (Could this "
-            "error message be improved?  If so, please report an enhancement request to PyTorch.)"
+            "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got "
+            "false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
         )

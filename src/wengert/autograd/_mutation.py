@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 NESTED = "allow_mutation_on_saved_tensors contexts cannot be nested"
 OUTSIDE = (
-    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally recorded. Run the "
-    "backward inside that context."
+    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally "
+    "recorded. Run the backward inside that context."
 )
 
 
@@ -89,7 +89,8 @@ class _AllowMutationOnSavedContext:
 class allow_mutation_on_saved_tensors(_Mode):
     """Inside, tensors that graphs have saved may be written to in place: they are copied just before.
 
-    The backward has to run inside too. Also a decorator. Gives an object whose ``cloned`` maps handles to the copies that were made.
+    The backward has to run inside too. Also a decorator. Gives an object whose ``cloned`` maps handles to the copies
+    that were made.
 
     Raises ``RuntimeError`` when nested, and ``AssertionError`` for a backward outside.
 

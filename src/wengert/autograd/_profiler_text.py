@@ -18,7 +18,8 @@ _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 
 
-def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[int | None, int | None, int | None], header: str | None,
+def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[int | None, int | None, int | None],
+    header: str | None,
           top_level_only: bool, time_unit: str | None) -> str:  # fmt: skip
     """See ``EventList.table``."""
     if not events:
@@ -84,7 +85,8 @@ def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[
 
     def line(cells: Any) -> str:
         return "".join(
-            f"{cell:{'<' if title == 'Source Location' else '>'}{width}}{_SPACE}" for cell, (title, width, _) in zip(cells, columns)
+            f"{cell:{'<' if title == 'Source Location' else '>'}{width}}{_SPACE}"
+            for cell, (title, width, _) in zip(cells, columns)
         )
 
     length = sum(width + len(_SPACE) for _, width, _ in columns) - len(_SPACE)
@@ -127,7 +129,9 @@ def _end(path: str, width: int) -> str:
 
 
 def _counts_for_device(e: Any) -> bool:
-    """Whether the event adds to the time of the device: kernels, unless they are labels; and events of old, which hold their kernels."""
+    """Whether the event adds to the time of the device: kernels, unless they are labels; and events of old, which hold
+    their kernels.
+    """
     if e.device_type.name == "CPU":
         return bool(e.is_legacy)
     return e.device_type.name in ("CUDA", "PrivateUse1", "MTIA", "XPU") and not e.is_user_annotation
@@ -145,7 +149,9 @@ def _flops_scale(least: int) -> tuple[float, str]:
 
 
 def save_trace(path: str, events: EventList, metadata: dict[str, str] | None = None) -> None:
-    """Write the events in the trace event format; compressed if ``path`` ends in ``.gz``; beside them the ``metadata``, values as JSON."""
+    """Write the events in the trace event format; compressed if ``path`` ends in ``.gz``; beside them the ``metadata``,
+    values as JSON.
+    """
     import gzip
     import json
 
@@ -179,7 +185,8 @@ def save_spans(path: str, events: EventList) -> None:
         named = {"name": e.trace_name}
         thread = f" node_id:{e.node_id}, thread_id:{e.thread} " if e.is_remote else e.thread
         where = {"tid": thread, "pid": "CPU functions"}
-        rows.append({**named, "ph": "X", "ts": e.time_range.start, "dur": e.time_range.elapsed_us(), **where, "args": {}})
+        rows.append(
+            {**named, "ph": "X", "ts": e.time_range.start, "dur": e.time_range.elapsed_us(), **where, "args": {}})
         for _ in e.kernels:
             link = {"id": arrows, "cat": f"cpu_to_{events._use_device or 'cuda'}", "args": {}}
             rows.append({**named, "ph": "s", "ts": e.time_range.start, "tid": e.thread, "pid": "CPU functions", **link})
@@ -195,7 +202,8 @@ def _trace(events: EventList) -> Iterator[dict[str, Any]]:
     for thread in sorted({e.thread for e in events}):
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": f"thread {thread}"}}
     # An operator made of others has the number of its first step too; the arrow starts at the innermost.
-    makers = {e.sequence_nr: e for e in events if e.sequence_nr >= 0 and e.scope != 1 and not e.name.startswith("autograd::")}
+    makers = {e.sequence_nr: e for e in events
+        if e.sequence_nr >= 0 and e.scope != 1 and not e.name.startswith("autograd::")}
     for number, e in enumerate(events):
         begin = e.time_range.start
         where = {"pid": pid, "tid": e.thread, "ts": begin}
@@ -212,7 +220,8 @@ def _trace(events: EventList) -> Iterator[dict[str, Any]]:
             else:
                 yield {"ph": "X", "cat": kind, "name": name, **span}
         if getattr(e, "allocated", None) is not None:
-            yield {"ph": "C", "name": "allocated", "pid": pid, "tid": 0, "ts": e.time_range.end, "args": {"bytes": e.allocated}}
+            yield {"ph": "C", "name": "allocated", "pid": pid, "tid": 0, "ts": e.time_range.end,
+                "args": {"bytes": e.allocated}}
         if e.scope == 1 and e.sequence_nr in makers:
             maker = makers[e.sequence_nr]
             arrow = {"id": e.sequence_nr, "cat": "fwdbwd", "name": "fwdbwd", "pid": pid}
@@ -284,10 +293,11 @@ class EventMetadata(NamedTuple):
 _KEYS = {
     "blocks_per_sm": "blocks per SM", "warps_per_sm": "warps per SM", "est_occupancy_pct": "est. achieved occupancy %",
     "channel_type": "channel_type", "bandwidth_gb_s": "memory bandwidth (GB/s)", "collective_name": "Collective name",
-    "in_msg_nelems": "In msg nelems", "out_msg_nelems": "Out msg nelems", "in_split_size": "In split size", "out_split_size": "Out split size",
-    "global_rank_start": "Global rank start", "global_rank_stride": "Global rank stride", "group_size": "Group size",
-    "process_group_name": "Process Group Name", "process_group_desc": "Process Group Description", "group_ranks": "Process Group Ranks",
-    "rank": "Rank", "src_rank": "Src Rank", "dst_rank": "Dst Rank", "seq": "Seq", "is_async": "Is asynchronized op",
+    "in_msg_nelems": "In msg nelems", "out_msg_nelems": "Out msg nelems", "in_split_size": "In split size",
+    "out_split_size": "Out split size", "global_rank_start": "Global rank start",
+    "global_rank_stride": "Global rank stride", "group_size": "Group size", "process_group_name": "Process Group Name",
+    "process_group_desc": "Process Group Description", "group_ranks": "Process Group Ranks", "rank": "Rank",
+    "src_rank": "Src Rank", "dst_rank": "Dst Rank", "seq": "Seq", "is_async": "Is asynchronized op",
 }  # fmt: skip
 
 

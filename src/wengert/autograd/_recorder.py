@@ -149,7 +149,8 @@ class Recorder(Interceptor):
         if event.whole and (event.steps is not None or event.name in STEPS):
             self._inside(event, event.steps)
         around = event.parent
-        if event.seq >= 0 and event.scope == FUNCTION and around is not None and around.seq < 0 and around.scope == FUNCTION:
+        if (event.seq >= 0 and event.scope == FUNCTION and around is not None and around.seq < 0
+                and around.scope == FUNCTION):
             around.seq = event.seq  # an operator made of others has the number of its first step
 
     def _inside(self, event: Event, steps: Any = None) -> None:
@@ -157,7 +158,8 @@ class Recorder(Interceptor):
 
         def add(name: str, start: int, end: int, around: Event, works: bool) -> Event:
             step = Event(name, FUNCTION, around)
-            step.start, step.end, step.stack, step.thread, step.thread_at_end = start, end, event.stack, event.thread, event.thread_at_end
+            step.start, step.end, step.stack, step.thread, step.thread_at_end = (start, end, event.stack, event.thread,
+                event.thread_at_end)
             step.allocated = event.allocated
             if works:
                 step.bytes, step.inputs = around.bytes, around.inputs
@@ -233,7 +235,9 @@ class Recorder(Interceptor):
             self.finish(event)
 
     def _bare(self, m: Modes, args: Any) -> Modes | None:
-        """The modes without this recorder, if the operator can then take its everyday, fast path: times should be its own."""
+        """The modes without this recorder, if the operator can then take its everyday, fast path: times should be its
+        own.
+        """
         known = self._without
         if known[0] is not m:
             bare = m.with_(watchers=()) if m.watchers == (self,) else m
@@ -268,7 +272,8 @@ class Recorder(Interceptor):
         def enter(node: Node) -> None:
             if current[0] is not node and threading.get_ident() == thread:
                 leave()
-                current[:] = node, self.begin(f"autograd::engine::evaluate_function: {shown(node)}", FUNCTION, None, number(node))
+                current[:] = (node,
+                    self.begin(f"autograd::engine::evaluate_function: {shown(node)}", FUNCTION, None, number(node)))
                 current[1].fwd_thread = self._makers.get(current[1].seq, 0)
 
         def leave() -> None:
@@ -333,7 +338,8 @@ class Recorder(Interceptor):
                 self.finish(event)
                 if leaf is not None and leaf.grad is not None and event.whole:
                     first = "kept" if id(leaf.grad._wg_data) == given else "copied"
-                    self._inside(event, ACCUMULATIONS[first if before is None else "recorded" if method == "recorded" else "added"])
+                    self._inside(event,
+                        ACCUMULATIONS[first if before is None else "recorded" if method == "recorded" else "added"])
 
         node.__dict__[method] = run
         if node.hooks is not None:
@@ -381,7 +387,7 @@ def number(node: Node) -> int:
     return -1 if type(node).__name__ == "AccumulateGrad" else node._sequence_nr()
 
 
-# -- the everyday path of an operator -----------------------------------------------------------------------------------
+# -- the everyday path of an operator ----------------------------------------------------------------------------------
 
 _PLAIN_ARGUMENTS = frozenset((int, float, bool, type(None), str))
 _direct: dict[tuple[str, str], Any] = {}
@@ -403,7 +409,8 @@ def direct(op: Any, kind: str) -> Callable[[Any], Any]:
 
 # -- facts about a call -----------------------------------------------------------------------------------------------
 
-_TYPES = {"f4": "float", "f8": "double", "f2": "c10::Half", "i8": "long int", "i4": "int", "i2": "short int", "i1": "signed char",
+_TYPES = {"f4": "float", "f8": "double", "f2": "c10::Half", "i8": "long int", "i4": "int", "i2": "short int",
+    "i1": "signed char",
           "u1": "unsigned char", "b1": "bool", "c8": "c10::complex<float>", "c16": "c10::complex<double>"}  # fmt: skip
 
 

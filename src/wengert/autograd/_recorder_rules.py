@@ -1,7 +1,7 @@
 """What gradient rules do while a profiler is on: their steps on raw arrays become events, as operators on tensors do.
 
-The walk is given a vocabulary whose functions are recorded, and rules are given arrays that record the arithmetic that is
-done with them. Both call what a walk without a profiler calls.
+The walk is given a vocabulary whose functions are recorded, and rules are given arrays that record the arithmetic that
+is done with them. Both call what a walk without a profiler calls.
 """
 
 from __future__ import annotations
@@ -45,8 +45,11 @@ class WatchedSpace(RawSpace):
         setattr(self, name, recorded)
         return recorded
 
-    def timed(self, name: str, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], shown: list[Any] | None = None) -> Any:
-        """``call(*args, **kwargs)`` as an event. ``shown``: other arguments to note; the list is emptied before the call."""
+    def timed(self, name: str, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+            shown: list[Any] | None = None) -> Any:
+        """``call(*args, **kwargs)`` as an event. ``shown``: other arguments to note; the list is emptied before the
+        call.
+        """
         inputs = (*args, *kwargs.values()) if shown is None else shown
         events = [(r, r.begin(name, inputs=inputs)) for r in self.recorders if r.on and r.collecting]
         if shown is not None:
@@ -83,8 +86,10 @@ class WatchedSpace(RawSpace):
     def accumulate(self, a: Any, b: Any) -> Any:  # type: ignore[override]
         box, shown = [a], [a, b]
         del a
-        shared = type(b) is not np.ndarray or sys.getrefcount(box[0]) > 3 or box[0].base is not None or not box[0].flags.writeable
-        return self.timed("aten::add" if shared else "aten::add_", lambda: RawSpace.accumulate(box.pop(), b), (), {}, shown)
+        shared = (type(b) is not np.ndarray or sys.getrefcount(box[0]) > 3 or box[0].base is not None
+            or not box[0].flags.writeable)
+        return self.timed("aten::add" if shared else "aten::add_", lambda: RawSpace.accumulate(box.pop(), b), (), {},
+            shown)
 
 
 class Watched(np.ndarray):
@@ -123,13 +128,14 @@ def bare(value: Any) -> Any:
 # -- names ------------------------------------------------------------------------------------------------------------
 
 _UFUNCS = {
-    "multiply": "mul", "subtract": "sub", "divide": "div", "negative": "neg", "power": "pow", "float_power": "pow", "conjugate": "_conj",
-    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq", "not_equal": "ne", "floor_divide": "div",
-    "absolute": "abs", "invert": "bitwise_not", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
-    "arccosh": "acosh", "arctanh": "atanh", "rint": "round", "fabs": "abs",
-    **{name: name for name in (
-        "add", "matmul", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign",
-        "square", "reciprocal", "floor", "ceil", "trunc", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2", "isnan",
-        "isinf", "isfinite", "signbit", "copysign", "nextafter", "remainder", "fmod", "heaviside", "logical_and", "logical_or", "logical_not",
-        "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "frexp", "ldexp", "gcd", "lcm", "deg2rad", "rad2deg")},
+    "multiply": "mul", "subtract": "sub", "divide": "div", "negative": "neg", "power": "pow", "float_power": "pow",
+    "conjugate": "_conj", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq",
+    "not_equal": "ne", "floor_divide": "div", "absolute": "abs", "invert": "bitwise_not", "arctan2": "atan2",
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "rint": "round", "fabs": "abs", **{name: name for name in (
+        "add", "matmul", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh",
+        "cosh", "tanh", "sign", "square", "reciprocal", "floor", "ceil", "trunc", "maximum", "minimum", "fmax", "fmin",
+        "hypot", "logaddexp", "logaddexp2", "isnan", "isinf", "isfinite", "signbit", "copysign", "nextafter",
+        "remainder", "fmod", "heaviside", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and",
+        "bitwise_or", "bitwise_xor", "frexp", "ldexp", "gcd", "lcm", "deg2rad", "rad2deg")},
 }  # fmt: skip

@@ -64,7 +64,8 @@ class detect_anomaly(set_detect_anomaly):
         self._note()
         self.check_nan = check_nan
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
             stacklevel=2,
         )
 
@@ -75,7 +76,8 @@ class detect_anomaly(set_detect_anomaly):
 def _booleans(enabled: bool, check_nan: bool) -> None:
     for i, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
         if type(value) is not bool:
-            raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {i}) must be bool, not {type(value).__name__}")
+            raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {i}) must be bool, not "
+                f"{type(value).__name__}")
 
 
 def is_anomaly_enabled() -> bool:
@@ -117,7 +119,8 @@ class _Anomaly:
             node: Node = kind()
             parent = _running.node
             stack = Stack(_getframe(1))
-            node.__dict__["_metadata"] = {"traceback_": stack} if parent is None else {"traceback_": stack, "parent_": parent}
+            node.__dict__["_metadata"] = (
+                {"traceback_": stack} if parent is None else {"traceback_": stack, "parent_": parent})
             return node
 
         return make
@@ -150,7 +153,8 @@ class _Anomaly:
             return
         for i, x in enumerate(grads):
             array = None if x is None else x if raw else x._wg_data
-            array = next((getattr(array, n) for n in ("packed", "values") if hasattr(type(array), n)), array)  # of a nested or sparse one
+            # of a nested or sparse one
+            array = next((getattr(array, n) for n in ("packed", "values") if hasattr(type(array), n)), array)
             if x is not None and (K.has_nan(array) if raw or not x._wg_dispatches else x.isnan().any().item()):
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
@@ -174,7 +178,8 @@ class Stack:
     def __iter__(self) -> Iterator[str]:
         import traceback
 
-        rows = [traceback.FrameSummary(code.co_filename, _line(code, at), code.co_name) for code, at in reversed(self._shown())]
+        rows = [traceback.FrameSummary(code.co_filename, _line(code, at), code.co_name)
+            for code, at in reversed(self._shown())]
         return iter(traceback.StackSummary.from_list(rows).format())
 
     def _shown(self) -> list[Any]:
@@ -192,12 +197,14 @@ class Stack:
 
 
 def _line(code: Any, at: int) -> int:
-    return next((line for start, end, line in code.co_lines() if start <= at < end and line is not None), code.co_firstlineno)
+    return next((line for start, end, line in code.co_lines() if start <= at < end and line is not None),
+        code.co_firstlineno)
 
 
 # Where calls are recorded: what the user wrote is above.
 _ROOT = __file__[: -len("autograd/anomaly_mode.py")]
-_MACHINERY = (*(f"{_ROOT}{name}/" for name in ("tensor", "functions", "transforms", "dispatch", "autograd", "graph")), "<wengert ")
+_MACHINERY = (*(f"{_ROOT}{name}/" for name in ("tensor", "functions", "transforms", "dispatch", "autograd", "graph")),
+    "<wengert ")
 
 
 def explanations(node: Node) -> Iterator[str]:

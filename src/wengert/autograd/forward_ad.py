@@ -65,11 +65,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Dual level must be a positive number. There is none to exit: enter_dual_level() comes first."
             if level in (None, -1)
-            else "Trying to exit a forward AD level that was not the last one that was created. This is not supported. There is none to exit:"
-            " enter_dual_level() comes first."
+            else "Trying to exit a forward AD level that was not the last one that was created. This is not supported. "
+            "There is none to exit: enter_dual_level() comes first."
         )
     if level not in (None, 0):
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
+            "supported.")
     hidden = _hidden.get()
     if hidden is not None:
         _hidden.set(tuple(x for x in hidden if x is not current))
@@ -100,13 +101,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """
     current = _current()
     if (level is None and current is None) or (level is not None and level < 0):
-        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first.")
     kept = not modes().inference
     if kept and level not in (None, 0):
         raise RuntimeError("Invalid level given to _make_dual")
     if kept and current is None:
         raise RuntimeError(
-            "Trying to access a forward AD level with an invalid index. This index was either not created or is already deleted."
+            "Trying to access a forward AD level with an invalid index. This index was either not created or is "
+            "already deleted."
         )
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
@@ -115,21 +118,26 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if current is None or not kept:
         return tensor.view_as(tensor)
     if current.tangent(tensor) is not None:
-        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
+            "level 0 is not supported.")
     if current.tangent(tangent) is not None:
-        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not "
+            "supported.")
     if tensor.shape != tangent.shape:
         raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
-            f"of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
         )
     return current.dual(tensor, tangent)
 
 
 def refuse_mapped(name: str, *tensors: Any) -> None:
     """Refuse tensors of a mapped function, unless a derivative is further in: ``torch.func.jvp`` is what maps take."""
-    if classes.Batched_ is not None and any(type(t) is classes.Batched_ and t._innermost() and not t.level.directions for t in tensors):
-        raise RuntimeError(f"Batching rule not implemented for aten::{name}; the fallback path doesn't work on out= or view ops.")
+    if (classes.Batched_ is not None
+            and any(type(t) is classes.Batched_ and t._innermost() and not t.level.directions for t in tensors)):
+        raise RuntimeError(f"Batching rule not implemented for aten::{name}; the fallback path doesn't work on out= or "
+            "view ops.")
 
 
 def _maybe_load_decompositions() -> None:
@@ -165,11 +173,14 @@ def __getattr__(name: str) -> int:
 _hidden: ContextVar[tuple[Level, ...] | None] = ContextVar("wengert_hidden_levels", default=None)
 
 
-_seen_by: ContextVar[int] = ContextVar("wengert_forward_mode_seen", default=0)  # the depth of custom forwards where it was switched on
+# the depth of custom forwards where it was switched on
+_seen_by: ContextVar[int] = ContextVar("wengert_forward_mode_seen", default=0)
 
 
 def _is_fwd_grad_enabled() -> bool:
-    """Whether operators carry tangents on. Not within the ``forward`` and ``jvp`` of custom Functions, nor in inference mode."""
+    """Whether operators carry tangents on. Not within the ``forward`` and ``jvp`` of custom Functions, nor in inference
+    mode.
+    """
     return _hidden.get() is None and INSIDE.forwards in (0, _seen_by.get()) and not modes().inference
 
 

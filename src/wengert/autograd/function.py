@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from ._function_nested import NestedIOFunction
 
-__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
+    "once_differentiable"]
 
 
 _ContextMethodMixin = FunctionCtx  # its old name
@@ -56,7 +57,8 @@ class _SingleLevelFunction(FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of the arguments, from those of the results."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
         )
 
     vjp = backward  # another name that a Function may define it under
@@ -69,7 +71,8 @@ class _SingleLevelFunction(FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the results, from those of the arguments."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
 
 class Function(_SingleLevelFunction):
@@ -101,8 +104,9 @@ class Function(_SingleLevelFunction):
         import warnings
 
         warnings.warn(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the "
-            "class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -116,15 +120,17 @@ class Function(_SingleLevelFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static "
-            "forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """What the operation does to batches, under ``torch.vmap``: gives ``(output, out_dims)``."""
         raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
         )
 
     @classmethod
@@ -182,7 +188,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Error(Node):
-    """Where a derivative would be that cannot be: of a ``once_differentiable`` backward, or where an error is asked for."""
+    """Where a derivative would be that cannot be: of a ``once_differentiable`` backward, or where an error is asked
+    for.
+    """
 
     __slots__ = ("message",)
 
@@ -195,13 +203,16 @@ class Error(Node):
 
 
 def delayed(message: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tensors of ``row`` with a history that raises ``RuntimeError(message)`` when it is walked; None stays None."""
+    """The tensors of ``row`` with a history that raises ``RuntimeError(message)`` when it is
+    walked; None stays None.
+    """
     node = Error()
     node.message = message
     node.edges = tuple(edge_of(t) if isinstance(t, Tensor) and requires_grad(t) else None for t in row)
     node.hooks, node.saved, node.seq = None, None, next_sequence()
     node.__dict__["outputs"] = len(row)
-    shapes, dtypes = (tuple(None if t is None else getattr(t._wg_data, name) for t in row) for name in ("shape", "dtype"))
+    shapes, dtypes = (tuple(None if t is None else getattr(t._wg_data, name) for t in row)
+        for name in ("shape", "dtype"))
     node.shape, node.dtype = (shapes[0], dtypes[0]) if len(row) == 1 else (shapes, dtypes)
     found: list[Any] = []
     for i, t in enumerate(row):
@@ -213,8 +224,8 @@ def delayed(message: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 _OLD = frozenset((
-    "NestedIOFunction", "_HookMixin", "_iter_None_tensors", "_iter_filter", "_iter_tensors", "_iter_tensors_permissive", "_jit_unwrap_structured",
-    "_map_tensor_data", "_nested_map", "_unflatten",
+    "NestedIOFunction", "_HookMixin", "_iter_None_tensors", "_iter_filter", "_iter_tensors", "_iter_tensors_permissive",
+    "_jit_unwrap_structured", "_map_tensor_data", "_nested_map", "_unflatten",
 ))  # fmt: skip
 
 

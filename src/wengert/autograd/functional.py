@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[Any, Any]:
     """``(func(*inputs), v @ J)``: the product of a vector, shaped like the outputs, with the Jacobian.
 
     >>> import wengert as torch
@@ -39,7 +40,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         call.run()
         if v is None:
             if len(call.outputs) != 1 or call.outputs[0].numel() != 1:
-                raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor with a single element.")
+                raise RuntimeError("The vector v can only be None if the user-provided function returns a single "
+                    "Tensor with a single element.")
         else:
             v = call.vector(v, call.outputs, call.several_out)
     with set_grad_enabled(create_graph or is_grad_enabled()):
@@ -47,7 +49,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return call.answer(product, call.several_in)
 
 
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[Any, Any]:
     """``(func(*inputs), J @ v)``: the product of the Jacobian with a vector, shaped like the inputs.
 
     >>> import wengert as torch
@@ -58,7 +61,8 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         call = _Call(func, inputs, "jvp", create_graph, strict)
         v = call.input_vector(
-            v, "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."
+            v, "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
+            "single element."
         )
         call.run()
         seeds = _zeros(call.outputs)  # any value will do: the first backward is linear in it
@@ -69,7 +73,8 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return call.answer(product, call.several_out)
 
 
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[Any, Any]:
     """``(func(*inputs), v @ H)`` for a function with one number as its output; ``H`` is its Hessian.
 
     >>> import wengert as torch
@@ -89,7 +94,8 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return call.answer(product, call.several_in)
 
 
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[Any, Any]:
     """``(func(*inputs), H @ v)``; the Hessian is symmetric, so that ``vhp`` gives the same for less work.
 
     >>> import wengert as torch
@@ -119,8 +125,8 @@ def jacobian(
     """The Jacobian of ``func``: for an output of shape ``o`` and an input of shape ``i`` a tensor of shape ``o + i``.
 
     Tuples of outputs and of inputs give tuples (outputs outside). ``vectorize``: all rows at once, as a batch, rather
-    than one after the other. ``strategy="forward-mode"`` (with ``vectorize``): columns rather than rows, which is quicker
-    where outputs outnumber inputs.
+    than one after the other. ``strategy="forward-mode"`` (with ``vectorize``): columns rather than rows, which is
+    quicker where outputs outnumber inputs.
 
     >>> import wengert as torch
     >>> torch.autograd.functional.jacobian(lambda x: x.cumprod(0), torch.tensor([2.0, 3.0]))
@@ -129,14 +135,14 @@ def jacobian(
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
-            '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
+            'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
         )
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError(
-                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). '
-                'Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
+                'supported together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
         return _jacobian_forward(func, inputs, strict, vectorize)
     with enable_grad():
@@ -145,8 +151,8 @@ def jacobian(
         if vectorize:
             if strict:
                 raise RuntimeError(
-                    "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
-                    "Please either set `strict=False` or `vectorize=False`."
+                    "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
+                    "together. Please either set `strict=False` or `vectorize=False`."
                 )
             table = _jacobian_at_once(call)
         else:
@@ -164,7 +170,8 @@ def _jacobian_at_once(call: _Call) -> Any:
     pairs = [(o, v) for o, v in zip(flat, seeds) if o.requires_grad]
     found: Any = (None,) * len(call.inputs)
     if pairs:
-        found = grad([o for o, _ in pairs], call.inputs, [v for _, v in pairs], None, call.create_graph, allow_unused=True, is_grads_batched=True)
+        found = grad([o for o, _ in pairs], call.inputs, [v for _, v in pairs], None, call.create_graph,
+            allow_unused=True, is_grads_batched=True)
     total = sum(sizes)
     columns = [zeros_like(x).expand((total, *x.shape)) if g is None else g for g, x in zip(found, call.inputs)]
     table, at = [], 0
@@ -178,12 +185,13 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
     """The Jacobians from one forward pass that carries a batch of tangents: the columns of the identity."""
     if strict:
         raise RuntimeError(
-            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). '
-            'Please either set `strict=False` or `strategy="reverse-mode"`.'
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
+            'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
         )
     if not vectorize:
         raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+            "`vectorize=True`."
         )
     from ..transforms.vmap import Level as Map
     from ..transforms.vmap import expanded, wrapped
@@ -212,9 +220,12 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
 
 
 def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> Tensors:
-    """The rows of one large identity, cut into a matrix for each of the tensors, whose numbers of elements are given."""
+    """The rows of one large identity, cut into a matrix for each of the tensors, whose numbers of
+    elements are given.
+    """
     if len(tensors) != len(tensor_numels):
-        raise AssertionError(f"Expected tensors and tensor_numels to have the same length, but got {len(tensors)} and {len(tensor_numels)}")
+        raise AssertionError(f"Expected tensors and tensor_numels to have the same length, but got {len(tensors)} and "
+            f"{len(tensor_numels)}")
     if not tensors:
         raise AssertionError("Expected at least one tensor")
     found, at = [], 0
@@ -234,12 +245,13 @@ def _jacobian_rows(call: _Call, i: int, output: Tensor) -> Tensors:
         for j, (x, g) in enumerate(zip(call.inputs, _grad((flat[k],), call.inputs, None, call.create_graph, True))):
             if g is None:
                 if call.strict:
-                    raise RuntimeError(f"Output {i} of the user-provided function is independent of input {j}. This is not allowed in strict mode.")
+                    raise RuntimeError(f"Output {i} of the user-provided function is independent of input {j}. This is "
+                        "not allowed in strict mode.")
                 g = zeros_like(x)
             elif call.strict and call.create_graph and not g.requires_grad:
                 raise RuntimeError(
-                    f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
-                    "create_graph=True."
+                    f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
+                    "strict mode when create_graph=True."
                 )
             columns[j].append(g)
     return tuple(
@@ -283,7 +295,8 @@ def hessian(
     return _unpacked(rows if several and isinstance(table, list) else tuple(rows), several)
 
 
-_NEEDS_VECTOR = "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."
+_NEEDS_VECTOR = ("The vector v can only be None if the input to the user-provided function is a single Tensor with a "
+    "single element.")
 
 
 class _Call:
@@ -298,11 +311,13 @@ class _Call:
         self.func, self.name, self.create_graph, self.strict = func, name, create_graph, strict
         self.several_in, given = _row(inputs, "inputs", name)
         # New tensors in any case, so that the same ones used inside func from outside count as constants.
-        self.inputs = tuple(_copy(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given)
+        self.inputs = tuple(_copy(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
+            for x in given)
 
     def run(self) -> None:
         """Call the function."""
-        self.several_out, self.outputs = _row(self.func(*self.inputs), "outputs of the user-provided function", self.name)
+        self.several_out, self.outputs = _row(self.func(*self.inputs), "outputs of the user-provided function",
+            self.name)
         self.depends(self.outputs, "outputs")
 
     def one_number(self) -> None:
@@ -310,7 +325,8 @@ class _Call:
         if self.several_out:
             raise RuntimeError(f"The function given to {self.name} should return a single Tensor")
         if self.outputs[0].numel() != 1:
-            raise RuntimeError(f"The Tensor returned by the function given to {self.name} should contain a single element")
+            raise RuntimeError(f"The Tensor returned by the function given to {self.name} should contain a single "
+                "element")
 
     def input_vector(self, v: Any, otherwise: str) -> Tensors | None:
         """The user's vector for the inputs, checked."""
@@ -332,7 +348,8 @@ class _Call:
             )
         for i, (x, other) in enumerate(zip(row, like)):
             if x.shape != other.shape:
-                raise RuntimeError(f"{f'Entry {i} in ' if several else ''}v has invalid size: should be {other.shape} but got {x.shape}.")
+                raise RuntimeError(f"{f'Entry {i} in ' if several else ''}v has invalid size: should be {other.shape} "
+                    f"but got {x.shape}.")
         return row
 
     def depends(self, row: Any, what: str) -> None:
@@ -351,8 +368,8 @@ class _Call:
             elif self.strict and self.create_graph and not g.requires_grad:
                 what = "hessian" if stage.startswith("double") else "jacobian"
                 raise RuntimeError(
-                    f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
-                    "create_graph=True."
+                    f"The {what} of the user-provided function is independent of input {i}. This is not allowed in "
+                    "strict mode when create_graph=True."
                 )
             row.append(g)
         return tuple(row)
@@ -368,32 +385,36 @@ class _Call:
 _INDEPENDENT = {
     "back": "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
     "back_trick": (
-        "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double backward trick to "
-        "compute forward mode gradients. This is not allowed in strict mode."
+        "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double "
+        "backward trick to compute forward mode gradients. This is not allowed in strict mode."
     ),
-    "double_back": "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+    "double_back": "The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
+    "strict mode.",
     "double_back_trick": (
-        "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. This is not allowed in strict mode "
-        "as it prevents from using the double backward trick to replace forward mode AD."
+        "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. This is not "
+        "allowed in strict mode as it prevents from using the double backward trick to replace forward mode AD."
     ),
 }
 
 _UNRELATED = {
     "outputs": (
-        "Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner "
-        "from the input when running in strict mode."
+        "Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
+        "differentiable manner from the input when running in strict mode."
     ),
     "grad_inputs": (
-        "The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is not allowed in strict mode."
+        "The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is "
+        "not allowed in strict mode."
     ),
     "jacobian": (
-        "While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is independent of "
-        "the input. This is not allowed in strict mode. You should ensure that your function is twice differentiable and that the "
-        "jacobian depends on the inputs (this would be violated by a linear function for example)."
+        "While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} "
+        "is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
+        "twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear function "
+        "for example)."
     ),
     "hessian": (
-        "The hessian of the user-provided function with respect to input {i} is independent of the input. This is not allowed in strict "
-        "mode. You should ensure that your function is thrice differentiable and that the hessian depends on the inputs."
+        "The hessian of the user-provided function with respect to input {i} is independent of the input. This is not "
+        "allowed in strict mode. You should ensure that your function is thrice differentiable and that the hessian "
+        "depends on the inputs."
     ),
 }
 
@@ -413,7 +434,8 @@ def _row(x: Any, what: str, name: str) -> tuple[bool, Tensors]:
     for i, t in enumerate(row):
         if not isinstance(t, Tensor):
             where = f"value at index {i}" if several else f"given {what}"
-            raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the {where} has type {type(t)}.")
+            raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the {where} "
+                f"has type {type(t)}.")
     return several, row
 
 
@@ -430,7 +452,8 @@ def _zeros(row: Tensors) -> Tensors:
     return tuple(zeros_like(x, requires_grad=True) for x in row)
 
 
-def _grad(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool, retain: bool | None = None) -> tuple[Any, ...]:
+def _grad(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool, retain: bool | None = None) -> tuple[Any,
+        ...]:
     """``grad`` for outputs some of which may be undefined or without a graph."""
     seeds = (None,) * len(outputs) if vectors is None else vectors
     live = [(o, g) for o, g in zip(outputs, seeds) if o is not None and o.requires_grad]

@@ -9,7 +9,8 @@ from ..graph.modes import _Mode, change, enable_grad, inference_mode, modes, no_
 from ..tensor.autograd_meta import layout_enforced
 from ..tensor.tensor import Tensor
 
-__all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+__all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled",
+    "set_multithreading_enabled"]
 
 
 _DecoratorContextManager = _Mode
@@ -46,7 +47,9 @@ class _Switch(_Mode):
 
 
 class _force_original_view_tracking(_Switch):
-    """Whether views whose base was written to are recorded by the steps that made them, rather than as one ``as_strided``."""
+    """Whether views whose base was written to are recorded by the steps that made them, rather than as one
+    ``as_strided``.
+    """
 
     _core = "set_view_replay_enabled"
 
@@ -93,7 +96,8 @@ def is_multithreading_enabled() -> bool:
 
 
 class enforce_grad_layout_policy(_Switch):
-    """Whether the gradient that a leaf takes over has the strides of the leaf (if that is dense) or lies row by row (if not).
+    """Whether the gradient that a leaf takes over has the strides of the leaf (if that is dense) or lies row by row (if
+    not).
 
     On from the beginning. Off, a gradient nobody else holds is taken as it comes. Per thread or task.
 

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input", "gradcheck",
-    "gradgradcheck",
+    "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input",
+    "gradcheck", "gradgradcheck",
 ]  # fmt: skip
 
 
 def gradcheck(
-    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
-    nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
-    check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
-    masked: bool | None = None,
+    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None,
 ) -> bool:  # fmt: skip
     """Whether the gradients of ``func(*inputs)`` agree with central differences of step ``eps``; True, or an error.
 
@@ -94,9 +94,10 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-    gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
+    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
+    rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
+    nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
     fast_mode: bool = False, masked: bool = False,
 ) -> bool:  # fmt: skip
     """``gradcheck`` of the gradients of ``func``: with respect to ``inputs`` and to ``grad_outputs`` (random if None).
@@ -121,9 +122,11 @@ def gradgradcheck(
     first = row(inputs)
     if any(map(likes.alike, first)):
         second, given = likes.second(func, first)
-        return gradcheck(second, given, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, fast_mode=fast_mode)
+        return gradcheck(second, given, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+            fast_mode=fast_mode)
     if grad_outputs is None:
-        vectors: tuple[Any, ...] = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in differentiable(func(*first)))
+        vectors: tuple[Any, ...] = tuple(
+            _random_like(o, gen_non_contig_grad_outputs) for o in differentiable(func(*first)))
     else:
         vectors = row(grad_outputs)
     count = len(vectors)
@@ -136,13 +139,15 @@ def gradgradcheck(
             given[i].requires_grad_()
         for i in live:
             seeds[i].requires_grad_()
-        answer = grad(differentiable(func(*given)), [given[i] for i in wanted], seeds, create_graph=True, allow_unused=True)
+        answer = grad(differentiable(func(*given)), [given[i] for i in wanted], seeds, create_graph=True,
+            allow_unused=True)
         return tuple(g for g in answer if g is not None)
 
     return gradcheck(
-        gradients, (*first, *vectors), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
-        fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, masked=masked,
+        gradients, (*first, *vectors), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+        nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev, masked=masked,
     )  # fmt: skip
 
 
@@ -156,16 +161,16 @@ def _random_like(o: Any, noncontiguous: bool) -> Any:
     return wrap(a).requires_grad_()
 
 
-# -- Jacobians alone: once private, and used outside ever since -----------------------------------------------------------
+# -- Jacobians alone: once private, and used outside ever since --------------------------------------------------------
 
 
 def _deprecated(name: str) -> None:
     import warnings
 
     warnings.warn(
-        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be removed in a "
-        "future version of PyTorch. If you have a specific use for this or feature request for this to be a stable API, please file us "
-        "an issue at https://github.com/pytorch/pytorch/issues/new",
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be "
+        "removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be "
+        "a stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new",
         FutureWarning,
         stacklevel=3,
     )
@@ -175,11 +180,14 @@ def _only_one(name: str, grad_out: float, complex_output: bool = False) -> None:
     if grad_out != 1.0:
         raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
     if complex_output:
-        raise ValueError(f"Expected output to be non-complex. {name} no longer supports functions that return complex outputs.")
+        raise ValueError(f"Expected output to be non-complex. {name} no longer supports functions that return complex "
+            "outputs.")
 
 
-def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
-    """The Jacobians of the first output of ``fn(inputs)``, by differences: ``(elements of the input, of the output)`` each.
+def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3,
+        grad_out: float = 1.0) -> Any:
+    """The Jacobians of the first output of ``fn(inputs)``, by differences: ``(elements of the input, of the output)``
+    each.
 
     ``target``: the tensors to move, in place of ``inputs``. Deprecated, with a ``FutureWarning``.
     """
@@ -195,7 +203,8 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
 
 
 def get_numerical_jacobian_wrt_specific_input(
-    fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any, eps: float, input: Any = None, is_forward_ad: bool = False
+    fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any, eps: float, input: Any = None,
+    is_forward_ad: bool = False
 ) -> Any:
     """The Jacobians of every output of ``fn(*inputs)`` for one input, by differences."""
     from ._gradcheck.problem import row
@@ -217,7 +226,8 @@ def _numerical(func: Callable[..., Any], inputs: tuple[Any, ...], j: int, eps: f
 
 
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
-    """``(Jacobians, reproducible, sizes fit, types fit)`` of ``output`` for the inputs that require gradients, by ``grad``.
+    """``(Jacobians, reproducible, sizes fit, types fit)`` of ``output`` for the inputs that require gradients, by
+    ``grad``.
 
     Deprecated, with a ``FutureWarning``.
     """
@@ -228,4 +238,5 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
 
     wanted = [x for x in row(inputs) if checked(x)]
     first, second = rows(output.clone(), wanted), rows(output.clone(), wanted)
-    return tuple(map(wrap, first)), same(first, second, nondet_tol), True, True  # the engine lets no other sizes and types pass
+    # the engine lets no other sizes and types pass
+    return tuple(map(wrap, first)), same(first, second, nondet_tol), True, True

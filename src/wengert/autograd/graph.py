@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
     "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
-    "region_activation_memory_budget", "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
+    "region_activation_memory_budget", "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
 
 
@@ -85,14 +86,18 @@ class Node(abc.ABC):
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Say that ``tensor`` (or each of several) was written to by other means: graphs that saved it will refuse to be walked."""
+    """Say that ``tensor`` (or each of several) was written to by other means: graphs that saved it will refuse to be
+    walked.
+    """
     try:
         row = tuple((tensor,) if isinstance(tensor, Tensor) else tensor)
     except TypeError:
-        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, not {type(tensor).__name__}") from None
+        raise RuntimeError(
+            f"increment_version expect a Iterable[Tensor] as input, not {type(tensor).__name__}") from None
     for t in row:
         if not isinstance(t, Tensor):
-            raise RuntimeError(f"increment_version expects each element of the iterable to be a tensor, not {type(t).__name__}")
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor, not "
+                f"{type(t).__name__}")
     for t in row:
         if not t.is_inference():  # they have no version
             t._wg_vc[0] += 1
@@ -114,21 +119,26 @@ def _boolean(enabled: Any) -> None:
 
 
 def region_activation_memory_budget(budget: float) -> Any:
-    """A context for regions of a compiled model. Nothing is compiled, and outside of such a region it raises ``RuntimeError``.
+    """A context for regions of a compiled model. Nothing is compiled, and outside of such a region it raises
+    ``RuntimeError``.
 
     ``TypeError`` if ``budget`` is no number, ``ValueError`` if it is not from 0 to 1.
     """
     if isinstance(budget, bool) or not isinstance(budget, (int, float)):
-        raise TypeError(f"torch.autograd.graph.region_activation_memory_budget: expects a float, got {type(budget).__name__}")
+        raise TypeError("torch.autograd.graph.region_activation_memory_budget: expects a float, got "
+            f"{type(budget).__name__}")
     if not 0 <= budget <= 1:
         raise ValueError(f"torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got {budget}")
     raise RuntimeError(
-        "torch.autograd.graph.region_activation_memory_budget can only be used inside a torch.compile region; it has no effect in eager mode."
+        "torch.autograd.graph.region_activation_memory_budget can only be used inside a torch.compile region; it has "
+        "no effect in eager mode."
     )
 
 
 class _Hooks(tuple[Any, ...]):
-    """A pair of hooks, and what was in force outside of them: the modes hold the whole stack, so that a backward's end restores it."""
+    """A pair of hooks, and what was in force outside of them: the modes hold the whole stack, so that a backward's end
+    restores it.
+    """
 
     outer: Any
 
@@ -172,7 +182,8 @@ class saved_tensors_hooks(Scope):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, saved tensors wait on the CPU for their backward: as they are if they are there already, and as copies with ``pin_memory``.
+    """Inside, saved tensors wait on the CPU for their backward: as they are if they are there already, and as copies
+    with ``pin_memory``.
 
     >>> import wengert as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -202,7 +213,8 @@ class disable_saved_tensors_hooks(_Mode):
 
     def _states(self, now: Modes) -> Modes:
         if not isinstance(self.error_message, str):
-            raise TypeError(f"disable_saved_tensors_hooks takes a message (a string), not {type(self.error_message).__name__}")
+            raise TypeError("disable_saved_tensors_hooks takes a message (a string), not "
+                f"{type(self.error_message).__name__}")
         if now.packing is not None:
             raise RuntimeError(self.error_message)
         return now.with_(no_packing=self.error_message)
@@ -233,7 +245,8 @@ class _MultiHandle(RemovableHandle):
 
 
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:
-    """Call ``fn`` once the gradients of ``tensors`` are there: ``"all"`` of them (with a list), or ``"any"`` (with the first).
+    """Call ``fn`` once the gradients of ``tensors`` are there: ``"all"`` of them (with a list), or ``"any"`` (with the
+    first).
 
     Gradients that a backward does not reach arrive as None. Each backward counts for itself, also where several run at
     the same time. As in PyTorch the tensor that a backward starts from, if it is the only one, is not waited for.
@@ -254,7 +267,8 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
         raise TypeError(f"object of type '{type(tensors).__name__}' has no len()")
     nodes = [_get_grad_fn_or_grad_acc(t) for t in tensors]
     lock = threading.Lock()
-    rows: Any = WeakKeyDictionary()  # for every backward that is running: the gradients so far, and how many are to come
+    # for every backward that is running: the gradients so far, and how many are to come
+    rows: Any = WeakKeyDictionary()
 
     def at(i: int) -> Any:
         def hook(g: Any) -> None:
@@ -264,7 +278,8 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
             with lock:
                 state = rows.get(walk)
                 if state is None:
-                    state = rows[walk] = [[None] * len(nodes), sum(executes(walk, node) for node in nodes) if mode == "all" else 1, 0]
+                    state = rows[walk] = [[None] * len(nodes),
+                        sum(executes(walk, node) for node in nodes) if mode == "all" else 1, 0]
                 state[0][i] = g
                 state[2] += 1
                 fire = state[2] == state[1]

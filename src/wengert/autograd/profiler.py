@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from .profiler_util import FunctionEventAvg
 
 __all__ = [
-    "EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc", "emit_itt", "emit_nvtx", "load_nvprof",
-    "parse_nvprof_trace", "profile", "record_function",
+    "EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc", "emit_itt", "emit_nvtx",
+    "load_nvprof", "parse_nvprof_trace", "profile", "record_function",
 ]  # fmt: skip
 
 
@@ -77,13 +77,16 @@ class ProfilerConfig(NamedTuple):
 
 
 def without_trace_only(config: Any, with_stack: bool) -> Any:
-    """``config``; a copy without ``trace_only``, and a warning, where stacks are wanted, which are part of the events."""
+    """``config``; a copy without ``trace_only``, and a warning, where stacks are wanted, which are
+    part of the events.
+    """
     if config is None or not config.trace_only or not with_stack:
         return config
     from copy import copy
 
     warnings.warn(
-        "trace_only=True is incompatible with with_stack=True (stack traces require event post-processing). Disabling trace_only.", stacklevel=4
+        "trace_only=True is incompatible with with_stack=True (stack traces require event post-processing). Disabling "
+        "trace_only.", stacklevel=4
     )
     config = copy(config)
     config.trace_only = False
@@ -96,8 +99,8 @@ class profile:
     ``record_shapes``: also the shapes of arguments. ``profile_memory``: also how many bytes each event allocated less
     those it freed (needs the native extension). ``with_stack``: also the Python lines. ``with_flops``: also an estimate
     of the arithmetic of matrix products, convolutions, sums and products. ``enabled=False`` makes the block a plain
-    one. The options that name devices and Kineto are accepted; everything runs on the CPU. ``post_processing_timeout_s``: how long
-    making events may take; what is left then is left out.
+    one. The options that name devices and Kineto are accepted; everything runs on the CPU.
+    ``post_processing_timeout_s``: how long making events may take; what is left then is left out.
 
     Profiles may lie within each other; each gets its own events. Entering one twice raises ``RuntimeError``.
 
@@ -141,8 +144,8 @@ class profile:
             kind = self.use_device.upper()
             known = self.use_device in ("cuda", "xpu", "hpu")
             warnings.warn(
-                f"{kind} is not available, disabling {kind} profiling" if known else f"The {self.use_device} is not a valid device option.",
-                stacklevel=2,
+                f"{kind} is not available, disabling {kind} profiling" if known
+                else f"The {self.use_device} is not a valid device option.", stacklevel=2,
             )
             self.use_cuda, self.use_device = False, None
         if not use_cpu:
@@ -156,9 +159,11 @@ class profile:
         self.record_shapes, self.with_flops = record_shapes or with_flops, with_flops
         self.profile_memory, self.with_stack, self.with_modules = profile_memory, with_stack, with_modules
         self.experimental_config = without_trace_only(experimental_config, with_stack)
-        self.custom_trace_id_callback, self.post_processing_timeout_s = custom_trace_id_callback, post_processing_timeout_s
+        self.custom_trace_id_callback, self.post_processing_timeout_s = (custom_trace_id_callback,
+            post_processing_timeout_s)
         if profile_memory and not memory.available:
-            warnings.warn("profile_memory needs the native extension, which is not in use: the memory columns stay zero.", stacklevel=2)
+            warnings.warn("profile_memory needs the native extension, which is not in use: the memory columns stay "
+                "zero.", stacklevel=2)
         self.entered = False
         self.trace_id = ""
         self.profiling_start_time_ns = self.profiling_end_time_ns = 0
@@ -173,8 +178,8 @@ class profile:
         if create_trace_id:
             self.trace_id = self.create_trace_id()
         return ProfilerConfig(
-            ProfilerState.KINETO if self.use_kineto else ProfilerState.CPU, self.record_shapes, self.profile_memory, self.with_stack,
-            self.with_flops, self.with_modules, self.experimental_config, self.trace_id,
+            ProfilerState.KINETO if self.use_kineto else ProfilerState.CPU, self.record_shapes, self.profile_memory,
+            self.with_stack, self.with_flops, self.with_modules, self.experimental_config, self.trace_id,
         )  # fmt: skip
 
     def __enter__(self) -> profile | None:
@@ -197,7 +202,8 @@ class profile:
             self._events = None
         self.entered, self._saved = True, False
         began = perf_counter_ns()
-        self._recorder = Recorder(self.record_shapes, self.profile_memory and memory.available, self.with_stack, self.with_flops)
+        self._recorder = Recorder(self.record_shapes, self.profile_memory and memory.available, self.with_stack,
+            self.with_flops)
         self._recorder.begin_recording()
         self.profiling_start_time_ns = perf_counter_ns()
         self._stats.profiler_enable_call_duration_us = (self.profiling_start_time_ns - began) // 1000
@@ -207,7 +213,8 @@ class profile:
             self.profiling_end_time_ns = perf_counter_ns()
             self._recorder.end_recording()
             self._stats.profiler_disable_call_duration_us = (perf_counter_ns() - self.profiling_end_time_ns) // 1000
-            self._stats.profiling_window_duration_sec = (self.profiling_end_time_ns - self.profiling_start_time_ns) / 1e9
+            self._stats.profiling_window_duration_sec = (
+                (self.profiling_end_time_ns - self.profiling_start_time_ns) / 1e9)
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[Any]) -> None:
         """Pause or resume the recording of operators inside the block, if the CPU is among ``activities``."""
@@ -230,7 +237,8 @@ class profile:
     def function_events(self) -> EventList:
         """All events, in the order in which they began."""
         if self.enabled and self.experimental_config is not None and self.experimental_config.trace_only:
-            raise RuntimeError("events() is not available when trace_only=True in ExperimentalConfig. Use export_chrome_trace() instead.")
+            raise RuntimeError("events() is not available when trace_only=True in ExperimentalConfig. Use "
+                "export_chrome_trace() instead.")
         return self._made()
 
     def _made(self) -> EventList:
@@ -258,18 +266,22 @@ class profile:
     def _finished(self) -> bool:
         return self.enabled and self._recorder is not None and not self._recorder.on
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int | None = 75, max_name_column_width: int | None = 55,
-              max_shapes_column_width: int | None = 80, header: str | None = None, top_level_events_only: bool = False) -> str:  # fmt: skip
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+              max_shapes_column_width: int | None = 80, header: str | None = None,
+              top_level_events_only: bool = False) -> str:  # fmt: skip
         """See ``EventList.table``."""
         return self.function_events.table(
-            sort_by, row_limit, max_src_column_width, max_name_column_width, max_shapes_column_width, header, top_level_events_only
+            sort_by, row_limit, max_src_column_width, max_name_column_width, max_shapes_column_width, header,
+            top_level_events_only
         )
 
-    def export_chrome_trace(self, path: str, metadata: dict[str, str] | None = None, use_python_export: bool = False) -> None:
+    def export_chrome_trace(self, path: str, metadata: dict[str, str] | None = None,
+            use_python_export: bool = False) -> None:
         """Write a trace for https://ui.perfetto.dev; arrows lead from each operator to its step of the backward.
 
-        ``metadata``: values, as JSON, that are written beside the events. A recording is written once (``RuntimeError``), as in PyTorch;
-        with ``use_python_export`` as often as is asked.
+        ``metadata``: values, as JSON, that are written beside the events. A recording is written once
+        (``RuntimeError``), as in PyTorch; with ``use_python_export`` as often as is asked.
         """
         if not use_python_export:
             if self._saved:
@@ -285,7 +297,8 @@ class profile:
             raise AssertionError("export_stacks() requires with_stack=True")
         self.function_events.export_stacks(path, metric)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
+            group_by_overload_name: bool = False) -> EventList:
         """Averages by name; also by the shapes of the arguments, or by the innermost ``n`` lines of the stack."""
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
@@ -300,7 +313,9 @@ class profile:
 
 
 def _events(recorder: Recorder, seconds: float | None) -> list[FunctionEvent]:
-    """Raw events as the user sees them: microseconds, counted from the beginning of the profile. As many as are made in ``seconds``."""
+    """Raw events as the user sees them: microseconds, counted from the beginning of the profile. As many as are made in
+    ``seconds``.
+    """
     begin = recorder.start
     limit = None if seconds is None else perf_counter_ns() + int(seconds * 1e9)
     pid = os.getpid()
@@ -311,7 +326,8 @@ def _events(recorder: Recorder, seconds: float | None) -> list[FunctionEvent]:
             import logging
 
             logging.getLogger(__name__).warning(
-                "Profiler _parse_kineto_results timed out after %.3f seconds, returning partial results with %d events", seconds, len(rows)
+                "Profiler _parse_kineto_results timed out after %.3f seconds, returning partial results with %d events",
+                seconds, len(rows)
             )
             break
         stop = e.end if e.end else recorder.end  # still open when the profile ended
@@ -418,7 +434,7 @@ def _exit(record: Any) -> None:
             recorder.finish(event)
 
 
-# -- the names below torch.autograd and torch.ops.profiler that programs of old use ---------------------------------------
+# -- the names below torch.autograd and torch.ops.profiler that programs of old use ------------------------------------
 
 
 def _record_function_with_args_enter(name: str, *args: Any) -> Any:
@@ -453,7 +469,7 @@ def _is_profiler_enabled() -> bool:
     return any(type(o) is Recorder and o.on for o in modes().watchers)
 
 
-# -- other profilers' markers -------------------------------------------------------------------------------------------
+# -- other profilers' markers ------------------------------------------------------------------------------------------
 
 
 class emit_itt:
@@ -506,15 +522,17 @@ def parse_nvprof_trace(path: str) -> list[FunctionEvent]:
         names = dict(connection.execute("SELECT _id_ as id, value FROM StringTable"))
         unique = EnforceUnique()
         events = {}
-        marks = f"SELECT start.id, start.name, start.timestamp, end.timestamp FROM {pairs} WHERE start.name != 0 AND end.name = 0"
+        marks = (f"SELECT start.id, start.name, start.timestamp, end.timestamp FROM {pairs} WHERE start.name != 0 AND "
+            "end.name = 0")
         for marker, name, start, end in connection.execute(marks):
             unique.see(marker)
             events[marker] = FunctionEvent(id=marker, node_id=0, name=names[name], start_us=start, end_us=end, thread=0)
         unique = EnforceUnique()
         kernels = (
             f"SELECT start.id, runtime._id_, runtime.cbid, kernel.start, kernel.end, kernel.name FROM {pairs} "
-            "INNER JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS runtime ON (start.timestamp < runtime.start AND runtime.end < end.timestamp) "
-            "INNER JOIN CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL AS kernel ON kernel.correlationId = runtime.correlationId"
+            "INNER JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS runtime ON (start.timestamp < runtime.start AND runtime.end < "
+            "end.timestamp) INNER JOIN CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL AS kernel ON kernel.correlationId = "
+            "runtime.correlationId"
         )
         for marker, runtime, call, start, end, name in connection.execute(kernels):
             unique.see(marker, runtime)
@@ -564,7 +582,8 @@ class KinetoStepTracker:
         highest = max(cls._step_dict.values())
         if highest > cls._current_step + 1:
             warnings.warn(
-                f"Profiler step count has increased more than 1 - current_step = {cls._current_step} step dict =  {cls._step_dict}",
+                f"Profiler step count has increased more than 1 - current_step = {cls._current_step} step dict =  "
+                f"{cls._step_dict}",
                 stacklevel=2,
             )
         cls._current_step = max(cls._current_step, highest)

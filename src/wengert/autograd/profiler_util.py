@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ._profiler_text import EventMetadata
 
 __all__ = [
-    "EventList", "EventMetadata", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel", "MemRecordsAcc",
-    "StringTable",
+    "EventList", "EventMetadata", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
+    "MemRecordsAcc", "StringTable",
 ]  # fmt: skip
 
 MEMORY_EVENT_NAME = "[memory]"
@@ -92,7 +92,8 @@ def _replaced(old: str, new: str) -> property:
     """What ``new`` gives, under the name that it had."""
 
     def read(self: Any) -> Any:
-        warnings.warn(f"`{old}` is deprecated{', please use' if old == 'cuda_time' else '. Use'} `{new.lstrip('_')}` instead.",
+        warnings.warn(f"`{old}` is deprecated{', please use' if old == 'cuda_time' else '. Use'} `{new.lstrip('_')}` "
+            "instead.",
                       FutureWarning, stacklevel=2)  # fmt: skip
         return getattr(self, new)
 
@@ -199,7 +200,8 @@ class FunctionEvent(FormattedTimesMixin):
         python_parent_id: int = -1,
         python_module_id: int = -1,
     ) -> None:
-        self.id, self.node_id, self.name, self.overload_name, self.trace_name = id, node_id, name, overload_name, trace_name
+        self.id, self.node_id, self.name, self.overload_name, self.trace_name = (id, node_id, name, overload_name,
+            trace_name)
         self.time_range = Interval(start_us, end_us)
         self.thread, self.fwd_thread = thread, fwd_thread
         self.kernels: list[Any] = []
@@ -214,7 +216,8 @@ class FunctionEvent(FormattedTimesMixin):
         self.sequence_nr, self.flops, self.is_user_annotation = sequence_nr, flops, is_user_annotation
         self.device_type, self.device_index = device_type, device_index
         self.device_resource_id = thread if device_resource_id is None else device_resource_id
-        self.is_python_function, self.activity_type, self._metadata_json = is_python_function, activity_type, metadata_json
+        self.is_python_function, self.activity_type, self._metadata_json = (is_python_function, activity_type,
+            metadata_json)
         self.flow_id, self.flow_type, self.flow_start = flow_id, flow_type, flow_start
         self.external_id, self.linked_correlation_id = external_id, linked_correlation_id
         self.structured_input_shapes, self.structured_input_strides = structured_input_shapes, structured_input_strides
@@ -262,7 +265,8 @@ class FunctionEvent(FormattedTimesMixin):
         """Microseconds without those of the children."""
         if self.is_async or self.device_type is not DeviceType.CPU:
             return 0
-        return round(self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children), 3)  # nanoseconds: no -1e-12
+        # nanoseconds: no -1e-12
+        return round(self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children), 3)
 
     @property
     def self_cpu_memory_usage(self) -> int:
@@ -287,7 +291,8 @@ class FunctionEvent(FormattedTimesMixin):
             below = 0 if self.is_legacy else sum(child.device_time_total for child in self.cpu_children)
             return sum(kernel.duration for kernel in self.kernels) + below
         if self.device_type.name not in _WITH_KERNELS:
-            raise AssertionError(f"Expected device_type to be CUDA, PrivateUse1, MTIA, HPU or XPU, but got {self.device_type}")
+            raise AssertionError("Expected device_type to be CUDA, PrivateUse1, MTIA, HPU or XPU, but got "
+                f"{self.device_type}")
         return self.time_range.elapsed_us()
 
     @property
@@ -296,7 +301,8 @@ class FunctionEvent(FormattedTimesMixin):
         if self.is_async or not self.use_device:
             return 0
         own = self.device_time_total
-        return own - sum(child.device_time_total for child in self.cpu_children) if self.device_type is DeviceType.CPU else own
+        return (own - sum(child.device_time_total for child in self.cpu_children) if self.device_type is DeviceType.CPU
+            else own)
 
     cuda_time_total = _replaced("cuda_time_total", "device_time_total")
     self_cuda_time_total = _replaced("self_cuda_time_total", "self_device_time_total")
@@ -316,12 +322,13 @@ class FunctionEvent(FormattedTimesMixin):
     def __repr__(self) -> str:
         device = self.use_device
         return (
-            f"<FunctionEvent id={self.id} name={self.name} overload_name={self.overload_name} device_type={self.device_type} "
-            f"node_id={self.node_id} cpu_time={self.cpu_time_str} start_us={self.time_range.start} end_us={self.time_range.end} "
-            f"cpu_children={[child.id for child in self.cpu_children]} {device}_time={self.device_time_str} name={self.name} "
-            f"thread={self.thread} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
-            f"{device}_memory_usage={self.device_memory_usage} is_async={self.is_async} is_remote={self.is_remote} "
-            f"seq_nr={self.sequence_nr} is_legacy={self.is_legacy}>"
+            f"<FunctionEvent id={self.id} name={self.name} overload_name={self.overload_name} "
+            f"device_type={self.device_type} node_id={self.node_id} cpu_time={self.cpu_time_str} "
+            f"start_us={self.time_range.start} end_us={self.time_range.end} "
+            f"cpu_children={[child.id for child in self.cpu_children]} {device}_time={self.device_time_str} "
+            f"name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} {device}_memory_usage={self.device_memory_usage} "
+            f"is_async={self.is_async} is_remote={self.is_remote} seq_nr={self.sequence_nr} is_legacy={self.is_legacy}>"
         )
 
 
@@ -349,12 +356,12 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.flops: int | None = 0
 
     _FIRST = (
-        "key", "node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes", "stack", "scope",
-        "device_type", "is_legacy", "use_device", "is_user_annotation",
+        "key", "node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes",
+        "stack", "scope", "device_type", "is_legacy", "use_device", "is_user_annotation",
     )  # fmt: skip
     _SUMS = (
-        "cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "cpu_memory_usage", "self_cpu_memory_usage",
-        "device_memory_usage", "self_device_memory_usage", "count",
+        "cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "cpu_memory_usage",
+        "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage", "count",
     )  # fmt: skip
 
     def add(self, other: Any) -> FunctionEventAvg:
@@ -377,8 +384,9 @@ class FunctionEventAvg(FormattedTimesMixin):
     def __repr__(self) -> str:
         device = self.use_device or "cuda"
         return (
-            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str} "
-            f" self_{device}_time={self.self_device_time_total_str} {device}_time={self.device_time_str} input_shapes={self.input_shapes} "
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str}  self_{device}_time={self.self_device_time_total_str} "
+            f"{device}_time={self.device_time_str} input_shapes={self.input_shapes} "
             f"cpu_memory_usage={self.cpu_memory_usage} {device}_memory_usage={self.device_memory_usage}>"
         )
 
@@ -431,7 +439,8 @@ class EventList(list[Any]):
             again = {
                 i
                 for i, event in enumerate(self)
-                if event.cpu_parent is not None and event.cpu_parent.name == event.name and len(event.cpu_parent.cpu_children) == 1
+                if event.cpu_parent is not None and event.cpu_parent.name == event.name
+                and len(event.cpu_parent.cpu_children) == 1
             }
             if not again:
                 return
@@ -463,13 +472,15 @@ class EventList(list[Any]):
         """Microseconds of all events, each counted once."""
         return sum(event.self_cpu_time_total for event in self)
 
-    def key_averages(self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
+    def key_averages(self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0,
+            group_by_overload_name: bool = False) -> EventList:
         """Averages over events of one name; of one name and shapes; of one name and the innermost ``n`` lines."""
         if not self._tree_built:
             raise AssertionError("Expected tree to be built before calling key_averages")
         groups: dict[tuple[str, ...], FunctionEventAvg] = defaultdict(FunctionEventAvg)
         for event in self:
-            key = [str(event.key), str(event.node_id), str(event.device_type), str(event.is_legacy), str(event.is_user_annotation)]
+            key = [str(event.key), str(event.node_id), str(event.device_type), str(event.is_legacy),
+                str(event.is_user_annotation)]
             if group_by_overload_name:
                 key.append(str(event.overload_name))
             if group_by_input_shapes:
@@ -477,7 +488,8 @@ class EventList(list[Any]):
             if group_by_stack_n > 0:
                 key += (event.stack or [])[:group_by_stack_n]
             groups[tuple(key)].add(event)
-        averages = EventList(groups.values(), use_device=self._use_device, profile_memory=self._profile_memory, with_flops=self._with_flops)
+        averages = EventList(groups.values(), use_device=self._use_device, profile_memory=self._profile_memory,
+            with_flops=self._with_flops)
         for average in averages:
             average.stack = (average.stack or [])[:group_by_stack_n]
             if not group_by_input_shapes:
@@ -506,7 +518,8 @@ class EventList(list[Any]):
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """The events as text, the largest first if ``sort_by`` names one of their numbers (``"self_cpu_time_total"`` …).
+        """The events as text, the largest first if ``sort_by`` names one of their numbers (``"self_cpu_time_total"``
+        …).
 
         ``row_limit``: how many rows at most, -1 for all. ``top_level_events_only``: leave out what ran inside another
         event. ``time_unit``: "s", "ms" or "us" for all rows. The widths are limits, None for none.
@@ -541,7 +554,7 @@ class EventList(list[Any]):
                     file.write(";".join(entry.translate(unsafe) for entry in reversed(event.stack)) + f" {value}\n")
 
 
-# -- further containers of torch.autograd.profiler_util -----------------------------------------------------------------
+# -- further containers of torch.autograd.profiler_util ----------------------------------------------------------------
 
 
 class StringTable(defaultdict[str, str]):

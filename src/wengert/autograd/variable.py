@@ -22,11 +22,12 @@ class Variable(metaclass=VariableMeta):
 
     _execution_engine = ImperativeEngine()
 
-    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None, _grad_fn: Any = None) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None,
+            _grad_fn: Any = None) -> Any:
         if _grad_fn is not None:
             raise RuntimeError(
-                "_grad_fn argument to legacy Variable constructor is no longer supported.  Instead, please invoke your _grad_fn to produce a "
-                "variable with it as the _grad_fn."
+                "_grad_fn argument to legacy Variable constructor is no longer supported.  Instead, please invoke your "
+                "_grad_fn to produce a variable with it as the _grad_fn."
             )
         if volatile is not None:
             import warnings

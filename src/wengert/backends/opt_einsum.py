@@ -1,8 +1,8 @@
 """How ``einsum`` orders the products of more than two operands. The search is our own; no library needs to be there.
 
-``enabled``: whether an order is searched for at all (else from left to right). ``strategy``: ``"auto"`` (all orders of up to five
-operands are tried, more are ordered greedily), ``"greedy"`` or ``"optimal"``. ``ValueError`` for other words, and while it is not
-enabled.
+``enabled``: whether an order is searched for at all (else from left to right). ``strategy``: ``"auto"`` (all orders of
+up to five operands are tried, more are ordered greedily), ``"greedy"`` or ``"optimal"``. ``ValueError`` for other
+words, and while it is not enabled.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tup
     if _strategy is not None:
         if not ORDER["enabled"]:
             raise ValueError(
-                f"opt_einsum is not enabled, so setting a `strategy` to {_strategy} will not be meaningful. torch.einsum will bypass path "
-                "calculation and simply contract from left to right. Please set `enabled` to `True` as well or unset `strategy`."
+                f"opt_einsum is not enabled, so setting a `strategy` to {_strategy} will not be meaningful. "
+                "torch.einsum will bypass path calculation and simply contract from left to right. Please set "
+                "`enabled` to `True` as well or unset `strategy`."
             )
         if _strategy not in _STRATEGIES:
             raise ValueError(f"`strategy` must be one of the following: [{', '.join(_STRATEGIES)}] but is {_strategy}")

@@ -62,8 +62,8 @@ def _loaded() -> list[ModuleType]:
 
 
 def _present_as(name: str, source: str) -> None:
-    # Scripts look at torch.__version__ to learn what they may call, so it tells which PyTorch's surface this is; libraries
-    # that patch PyTorch make sure of the module's name.
+    # Scripts look at torch.__version__ to learn what they may call, so it tells which PyTorch's surface this is;
+    # libraries that patch PyTorch make sure of the module's name.
     vars(import_module(OURS)).update(__name__=name, __version__=vars(import_module(f"{OURS}.{source}"))["__version__"])
 
 
@@ -148,7 +148,8 @@ def explain(error: BaseException) -> None:
     ``from torch.nn import Nothing`` ends in an error that Python itself makes; nothing in a module can change it.
     """
     module = getattr(error, "name", None)
-    if not (isinstance(error, ImportError) and module in sys.modules and f"{module}.".startswith((f"{OURS}.", f"{THEIRS}."))):
+    if (not (isinstance(error, ImportError) and module in sys.modules
+            and f"{module}.".startswith((f"{OURS}.", f"{THEIRS}.")))):
         return
     if "._" in module:  # no module that a program asks for: something of ours is broken
         return

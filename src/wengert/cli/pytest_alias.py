@@ -1,4 +1,6 @@
-"""A pytest plugin that installs the alias: pytest-xdist's workers are processes of their own, and load plugins first."""
+"""A pytest plugin that installs the alias: pytest-xdist's workers are processes of their own, and
+load plugins first.
+"""
 
 from __future__ import annotations
 

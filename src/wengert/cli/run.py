@@ -133,9 +133,11 @@ def _load_module(program: str, rest: Sequence[str], module: ModuleType) -> CodeT
         if spec is not None and spec.submodule_search_locations is not None:
             package, spec = spec, find_spec(f"{program}.__main__")
             if spec is None:
-                raise _StartError(f"No module named {program}.__main__; {package.name!r} is a package and cannot be directly executed")
+                raise _StartError(f"No module named {program}.__main__; {package.name!r} is a package and cannot be "
+                    "directly executed")
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise _StartError(f"Error while finding module specification for {program!r} ({type(error).__name__}: {error})") from error
+        raise _StartError(f"Error while finding module specification for {program!r} ({type(error).__name__}: "
+            f"{error})") from error
     if spec is None:
         raise _StartError(f"No module named {program}")
     code = _take_on(spec, module)

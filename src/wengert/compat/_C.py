@@ -1,4 +1,6 @@
-"""The few names of PyTorch's compiled core that programs use: about ``__torch_function__``, modes, nodes and the engine."""
+"""The few names of PyTorch's compiled core that programs use: about ``__torch_function__``, modes, nodes and the
+engine.
+"""
 
 from __future__ import annotations
 
@@ -126,10 +128,10 @@ __all__ = [
     "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_get_function_stack_at",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
-    "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
-    "_is_grad_layout_enforcement_enabled", "_is_view_replay_enabled",
-    "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey", "DispatchKeySet",
-    "is_grad_enabled", "is_inference_mode_enabled",
+    "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled",
+    "_is_multithreading_enabled", "_is_grad_layout_enforcement_enabled", "_is_view_replay_enabled",
+    "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey",
+    "DispatchKeySet", "is_grad_enabled", "is_inference_mode_enabled",
 ]  # fmt: skip
 
 

@@ -13,7 +13,8 @@ __all__ = ["active_fake_mode", "detect_fake_mode"]
 
 def active_fake_mode() -> FakeTensorMode | None:
     """The innermost fake mode that is active."""
-    return next((mode for mode in reversed(_get_current_dispatch_mode_stack()) if isinstance(mode, FakeTensorMode)), None)
+    return next((mode for mode in reversed(_get_current_dispatch_mode_stack()) if isinstance(mode, FakeTensorMode)),
+        None)
 
 
 def detect_fake_mode(inputs: Any = None) -> FakeTensorMode | None:
@@ -26,7 +27,8 @@ def detect_fake_mode(inputs: Any = None) -> FakeTensorMode | None:
     found += [t.fake_mode for t in tree_leaves(inputs) if isinstance(t, FakeTensor)]
     for mode in found[1:]:
         if mode is not found[0]:
-            raise AssertionError(f"fake mode ({found[0]}) from fake tensor input 0 doesn't match mode ({mode}) from another")
+            raise AssertionError(f"fake mode ({found[0]}) from fake tensor input 0 doesn't match mode ({mode}) from "
+                "another")
     return found[0] if found else None
 
 

@@ -24,13 +24,14 @@ __all__ = ["set_logs", "warning_once"]
 
 LOGS = {"autograd": "torch.autograd", "torch": "torch"}
 _SILENT = frozenset((
-    "aot", "async_compile", "c10d", "cache", "ddp", "distributed", "dtensor", "dynamic", "dynamo", "export", "fake_tensor", "fsdp", "inductor",
-    "native_dsl", "onnx", "pp", "aot_graphs", "aot_joint_graph", "autotuning", "benchmarking", "bytecode", "caching", "compiled_autograd",
-    "compiled_autograd_verbose", "compute_dependencies", "cudagraph_static_inputs", "cudagraphs", "ddp_graphs", "fusion", "graph",
-    "graph_breaks", "graph_code", "graph_code_verbose", "graph_region_expansion", "graph_sizes", "guards", "hierarchical_compile",
-    "incremental", "inductor_metrics", "ir_post_fusion", "ir_pre_fusion", "kernel_code", "onnx_diagnostics", "output_code", "overlap",
-    "perf_hints", "post_grad_graphs", "pre_grad_graphs", "recompiles", "recompiles_verbose", "schedule", "side_effects", "sym_node",
-    "trace_bytecode", "trace_call", "trace_source",
+    "aot", "async_compile", "c10d", "cache", "ddp", "distributed", "dtensor", "dynamic", "dynamo", "export",
+    "fake_tensor", "fsdp", "inductor", "native_dsl", "onnx", "pp", "aot_graphs", "aot_joint_graph", "autotuning",
+    "benchmarking", "bytecode", "caching", "compiled_autograd", "compiled_autograd_verbose", "compute_dependencies",
+    "cudagraph_static_inputs", "cudagraphs", "ddp_graphs", "fusion", "graph", "graph_breaks", "graph_code",
+    "graph_code_verbose", "graph_region_expansion", "graph_sizes", "guards", "hierarchical_compile", "incremental",
+    "inductor_metrics", "ir_post_fusion", "ir_pre_fusion", "kernel_code", "onnx_diagnostics", "output_code", "overlap",
+    "perf_hints", "post_grad_graphs", "pre_grad_graphs", "recompiles", "recompiles_verbose", "schedule", "side_effects",
+    "sym_node", "trace_bytecode", "trace_call", "trace_source",
 ))  # fmt: skip
 _SHORT = {"float": "f", "int": "i", "complex": "c", "uint": "u", "bfloat": "bf"}
 _levels: dict[str, int] = {}  # by the names of loggers
@@ -57,7 +58,8 @@ def set_logs(*, all: int | None = None, modules: dict[str, int | bool] | None = 
         if name not in LOGS and name not in (modules or {}):
             raise TypeError(f"set_logs() got an unexpected keyword argument {name!r}")
         if level is not True and level is not False and level not in logging._levelToName:
-            raise ValueError(f"Unrecognized log level for log {name}: {level}, valid level values are: {','.join(map(str, logging._levelToName))}")
+            raise ValueError(f"Unrecognized log level for log {name}: {level}, valid level values are: "
+                f"{','.join(map(str, logging._levelToName))}")
         if level is not False:
             levels[LOGS.get(name, name)] = logging.DEBUG if level is True else level
     _apply(levels)
@@ -79,7 +81,8 @@ def _init_logs() -> None:
             continue
         known = "torch" if name == "all" else name
         if known not in LOGS and "." not in known:
-            raise ValueError(f"Invalid log settings: {settings}, must be a comma separated list of fully qualified module names or of {sorted(LOGS)}")
+            raise ValueError(f"Invalid log settings: {settings}, must be a comma separated list of fully qualified "
+                f"module names or of {sorted(LOGS)}")
         levels[LOGS.get(known, known)] = {"+": logging.DEBUG, "-": logging.ERROR}.get(word[0], logging.INFO)
     _apply(levels)
 
@@ -107,7 +110,8 @@ class _Format(logging.Formatter):
     """``V1121 15:57:21.477000 25425 graph.py:955] message``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        letter = {"DEBUG": "V", "INFO": "I", "WARNING": "W", "ERROR": "E", "CRITICAL": "C"}.get(record.levelname, record.levelname)
+        letter = {"DEBUG": "V", "INFO": "I", "WARNING": "W", "ERROR": "E", "CRITICAL": "C"}.get(record.levelname,
+            record.levelname)
         when = f"{self.formatTime(record, '%m%d %H:%M:%S')}.{int(record.msecs * 1000):06d}"
         head = f"{letter}{when} {record.process} {record.name.replace('.', '/')}.py:{record.lineno}]"
         return "\n".join(f"{head} {line}" for line in record.getMessage().split("\n"))

@@ -11,7 +11,8 @@ from ..tensor.functions import function as _function
 from ..utils.data.worker import ExceptionWrapper
 
 __all__ = [
-    "ExceptionWrapper", "_element_size", "_flatten_dense_tensors", "_rebuild_tensor", "_rebuild_tensor_v2", "_unflatten_dense_tensors",
+    "ExceptionWrapper", "_element_size", "_flatten_dense_tensors", "_rebuild_tensor", "_rebuild_tensor_v2",
+    "_unflatten_dense_tensors",
 ]  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """The import system's way to what is not where its name says. Installed when the package is imported.
 
 ``wengert._C`` is ``wengert.compat._C``: PyTorch's private modules are where ``names.homes.MOVED`` says. And with
-``sys.modules["torch"] = wengert``, by hand, what lies below ``torch`` is found as ``wengert run`` finds it; Python would
-look for ``torch.nn`` in our folder and load every file a second time, with classes and tables of its own.
+``sys.modules["torch"] = wengert``, by hand, what lies below ``torch`` is found as ``wengert run`` finds it; Python
+would look for ``torch.nn`` in our folder and load every file a second time, with classes and tables of its own.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class Loader:
         self._keep_shadowed(module, other)
 
     def _keep_shadowed(self, package: ModuleType, other: str) -> None:
-        # A package's own attribute wins over its module of the same name, as ``autograd.gradcheck``, the function, does.
-        # Importing a module for the first time would put it in the package's namespace; one in ``sys.modules`` is left.
+        # A package's own attribute wins over its module of the same name, as ``autograd.gradcheck``, the function,
+        # does. Importing a module for the first time would put it in the package's namespace; one in ``sys.modules`` is
+        # left.
         home = self.spec.name if self.spec else package.__name__
         for name, value in list(vars(package).items()):
             module = sys.modules.get(f"{home}.{name}")

@@ -59,8 +59,8 @@ def _loss(name: str, order: str) -> Callable[..., Any]:
 
 
 def batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
-    cudnn_enabled: bool = False,
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+    eps: float, cudnn_enabled: bool = False,
 ) -> Any:  # fmt: skip
     """``nn.functional.batch_norm`` in another order of arguments."""
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
@@ -75,7 +75,9 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 
 
 def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
-    """The norms of the slices of ``v`` along ``dim``, with its other dimensions as ones; of everything for ``dim=-1``."""
+    """The norms of the slices of ``v`` along ``dim``, with its other dimensions as ones; of
+    everything for ``dim=-1``.
+    """
     if dim == -1:
         return v.norm(pow)
     return T["norm"](v, pow, [d for d in range_(v.dim()) if d != dim], True)
@@ -100,9 +102,11 @@ def _out(out: Any) -> dict[str, Any]:
 # -- embeddings -------------------------------------------------------------------------------------------------------
 
 
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+        sparse: bool = False) -> Any:
     """``nn.functional.embedding`` in another order of arguments; no padding for ``padding_idx=-1``."""
-    return F.embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq, sparse)
+    return F.embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq,
+        sparse)
 
 
 def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
@@ -115,13 +119,15 @@ def embedding_bag(
     weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """``(output, offset2bag, bag_size, max_indices)``: the bags, the bag of each index, sizes of bags, places of maxima.
+    """``(output, offset2bag, bag_size, max_indices)``: the bags, the bag of each index, sizes of bags, places of
+    maxima.
 
     ``mode``: 0 sum, 1 mean, 2 max. What a mode does not need for its gradient is empty or zero.
     """
     word = ("sum", "mean", "max")[mode]
     output = F.embedding_bag(
-        indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse, per_sample_weights, include_last_offset, padding_idx
+        indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse, per_sample_weights, include_last_offset,
+        padding_idx
     )
     bags = output.shape[0]
     sizes = indices.new_zeros(bags)
@@ -138,8 +144,10 @@ def embedding_bag(
         for i, bag in enumerate(of_index.tolist()):
             if indices[i].item() != padding_idx:
                 found = weight.detach()[indices[i]]
-                first = (of_index[:i] == bag) & (indices[:i] != padding_idx) if padding_idx is not None else of_index[:i] == bag
-                better = found > weight.detach()[places[bag], T["arange"](weight.shape[1])] if bool(first.any()) else found == found
+                first = ((of_index[:i] == bag) & (indices[:i] != padding_idx) if padding_idx is not None
+                    else of_index[:i] == bag)
+                better = (found > weight.detach()[places[bag], T["arange"](weight.shape[1])] if bool(first.any())
+                    else found == found)
                 places[bag] = T["where"](better, indices[i], places[bag])
     return output, of_index, sizes, places
 
@@ -165,7 +173,8 @@ def _network(name: str, mode: str) -> Callable[..., Any]:
             rows, sizes = input.reshape(steps * batch, -1), (batch,) * steps
         state = tuple(hx) if mode == "LSTM" else (hx,)
         output, last = _recurrent.network(
-            mode, rows, sizes, state, params, given["has_biases"], given["num_layers"], given["dropout"], given["train"], given["bidirectional"]
+            mode, rows, sizes, state, params, given["has_biases"], given["num_layers"], given["dropout"],
+            given["train"], given["bidirectional"]
         )
         if not packed:
             output = output.view(steps, batch, -1)
@@ -198,8 +207,11 @@ _MODES = {"rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU", "gru": "GRU", "lstm": 
 
 
 def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """``nn.functional.grid_sample``: modes 0 bilinear, 1 nearest, 2 bicubic; padding 0 zeros, 1 border, 2 reflection."""
-    mode, padding = ("bilinear", "nearest", "bicubic")[interpolation_mode], ("zeros", "border", "reflection")[padding_mode]
+    """``nn.functional.grid_sample``: modes 0 bilinear, 1 nearest, 2 bicubic; padding 0 zeros, 1
+    border, 2 reflection.
+    """
+    mode, padding = (("bilinear", "nearest", "bicubic")[interpolation_mode],
+        ("zeros", "border", "reflection")[padding_mode])
     return F.grid_sample(input, grid, mode, padding, align_corners)
 
 
@@ -228,8 +240,8 @@ range_ = range
 def range(start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, **options: Any) -> Any:
     """Numbers from ``start`` to ``end``, that included. Deprecated, with a warning: ``arange``."""
     warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
-        "Instead, use torch.arange, which produces values in [start, end).",
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
         stacklevel=2,
     )
@@ -320,11 +332,14 @@ def sym_sqrt(a: Any) -> float:
 # -- what is gone -----------------------------------------------------------------------------------------------------
 
 _GONE = {
-    "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex tensors.",
+    "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors "
+    "mimicking complex tensors.",
     "lstsq": "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, which has reversed arguments.",
     "matrix_rank": "Please use the `torch.linalg.matrix_rank` function instead.",
-    "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed.",
-    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle unless told otherwise.",
+    "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments "
+    "reversed.",
+    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle unless told "
+    "otherwise.",
 }
 
 
@@ -342,7 +357,8 @@ def _gone(name: str, instead: str) -> Callable[..., Any]:
 _METHODS = ("put", "index_put_", "resize_as_", "as_strided_", "addmv_", "narrow_copy", "nonzero_static")
 
 
-_DROPOUTS = {"dropout_": F.dropout, "alpha_dropout_": F.alpha_dropout, "feature_alpha_dropout_": F.feature_alpha_dropout}
+_DROPOUTS = {"dropout_": F.dropout, "alpha_dropout_": F.alpha_dropout,
+    "feature_alpha_dropout_": F.feature_alpha_dropout}
 
 
 def _in_place(name: str, plain: Any) -> Callable[..., Any]:
@@ -395,12 +411,15 @@ _DEBUG_MODES = ("default", "warn", "error")
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """``"default"`` (0), ``"warn"`` (1) or ``"error"`` (2) about results that may differ from run to run; here none do."""
+    """``"default"`` (0), ``"warn"`` (1) or ``"error"`` (2) about results that may differ from run
+    to run; here none do.
+    """
     from ..functions.settings import use_deterministic_algorithms
 
     if isinstance(debug_mode, str):
         if debug_mode not in _DEBUG_MODES:
-            raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                f"{debug_mode}")
         debug_mode = _DEBUG_MODES.index(debug_mode)
     if debug_mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
@@ -437,19 +456,20 @@ NAMES: dict[str, Any] = {
     **{name: _network(name, mode) for name, mode in _MODES.items()},
     **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},
     **{name: _in_place(name, plain) for name, plain in _DROPOUTS.items()},
-    **{f"{part}_copy": _copy_of(part) for part in ("crow_indices", "col_indices", "ccol_indices", "row_indices", "indices", "values")},
+    **{f"{part}_copy": _copy_of(part)
+        for part in ("crow_indices", "col_indices", "ccol_indices", "row_indices", "indices", "values")},
     **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
     **{name: _gone(name, instead) for name, instead in _GONE.items()},
     **{name: getattr(Tensor, name) for name in _METHODS},
     **{
         f.__name__: f
         for f in (
-            adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_, empty_permuted,
-            feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed, max_pool1d_with_indices, native_batch_norm,
-            native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite,
-            sym_max, sym_min, sym_not, sym_sqrt, sym_sum, view_as_complex_copy, view_as_real_copy,
-            set_anomaly_enabled, set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi,
-            thread_safe_generator,
+            adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_,
+            empty_permuted, feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed,
+            max_pool1d_with_indices, native_batch_norm, native_dropout, native_group_norm, native_layer_norm,
+            norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt,
+            sym_sum, view_as_complex_copy, view_as_real_copy, set_anomaly_enabled, set_deterministic_debug_mode,
+            get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi, thread_safe_generator,
         )
     },
     "grid_sampler_2d": grid_sampler,

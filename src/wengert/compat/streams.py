@@ -1,4 +1,6 @@
-"""Queues of work and marks in them, of the CPU, where work is done when it is asked for: there is nothing to wait for."""
+"""Queues of work and marks in them, of the CPU, where work is done when it is asked for: there is
+nothing to wait for.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,13 @@ class Stream:
     """A queue of work. On the CPU everything that was asked for is done."""
 
     def __init__(
-        self, device: Any = None, *, priority: int = 0, stream_id: int | None = None, device_index: int = -1, device_type: int = 0
+        self, device: Any = None, *, priority: int = 0, stream_id: int | None = None, device_index: int = -1,
+        device_type: int = 0
     ) -> None:
         self.device = device_class("cpu" if device is None else device)
         if self.device.type != "cpu":
-            raise RuntimeError(f"Please register a generator for the device: there are no streams of device type {self.device.type} here")
+            raise RuntimeError("Please register a generator for the device: there are no streams of device type "
+                f"{self.device.type} here")
         self.device_index, self.stream_id, self.device_type = -1, 0, 0
         if stream_id is not None:  # the name of a stream, of whatever device
             self.stream_id, self.device_index, self.device_type = stream_id, device_index, device_type
@@ -46,13 +50,15 @@ class Stream:
         pass
 
     def __repr__(self) -> str:
-        return f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, stream_id={self.stream_id}"
+        return (f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, "
+            f"stream_id={self.stream_id}")
 
 
 class Event:
     """A mark in a queue of work."""
 
-    def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+    def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
+            interprocess: bool = False) -> None:
         self.device, self._timed = device_class("cpu" if device is None else device), enable_timing
         self._at: float | None = None
 

@@ -139,7 +139,8 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
             ("allocations served by kept blocks", f"{found.hits:,}"),
         ]
     ruler = "+" + "-" * 36 + "+" + "-" * 18 + "+"
-    return "\n".join([ruler, f"| {'memory of arrays':<34} | {'':>16} |", ruler, *(f"| {a:<34} | {b:>16} |" for a, b in rows), ruler])
+    return "\n".join(
+        [ruler, f"| {'memory of arrays':<34} | {'':>16} |", ruler, *(f"| {a:<34} | {b:>16} |" for a, b in rows), ruler])
 
 
 def _size(nbytes: float) -> str:

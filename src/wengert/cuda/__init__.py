@@ -74,7 +74,8 @@ def _absent(name: str, doc: str, text: str | None = None) -> type:
 
 
 Stream = _absent("Stream", "A queue of work of a card.", "torch.cuda.Stream requires CUDA support")
-ExternalStream = _absent("ExternalStream", "A queue that another library made.", "torch.cuda.Stream requires CUDA support")
+ExternalStream = _absent("ExternalStream", "A queue that another library made.",
+    "torch.cuda.Stream requires CUDA support")
 Event = _absent("Event", "A mark in a queue of work of a card.")
 CUDAGraph = _absent("CUDAGraph", "Recorded work of a card.")
 graph = _absent("graph", "Inside, work is recorded into a CUDAGraph.", NOT_COMPILED)

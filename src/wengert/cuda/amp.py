@@ -106,5 +106,6 @@ def custom_bwd(bwd: Any) -> Any:
 
 
 def _say_where(name: str) -> None:
-    text = f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}(args..., device_type='cuda')` instead."
+    text = (f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}(args..., "
+        "device_type='cuda')` instead.")
     warnings.warn(text, FutureWarning, stacklevel=3)

@@ -1,4 +1,6 @@
-"""What takes calls into other hands: ``__torch_function__``, ``__torch_dispatch__``, modes, names of ``torch.ops.aten``, the device ``meta``."""
+"""What takes calls into other hands: ``__torch_function__``, ``__torch_dispatch__``, modes, names of
+``torch.ops.aten``, the device ``meta``.
+"""
 
 from __future__ import annotations
 

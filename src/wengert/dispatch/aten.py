@@ -14,15 +14,18 @@ from .decompositions import _slice as slice
 from .torch_dispatch import ask, aten, dispatching
 
 __all__ = [
-    "_foobar", "_local_scalar_dense", "_log_softmax", "_new_zeros_with_same_feature_meta", "_reshape_alias", "_softmax", "_unsafe_view",
-    "col2im",
-    "embedding", "im2col", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward", "slice_inverse", "sym_numel", "sym_size",
-    "sym_storage_offset", "sym_stride", "tanh_backward", "threshold_backward", "where",
+    "_foobar", "_local_scalar_dense", "_log_softmax", "_new_zeros_with_same_feature_meta", "_reshape_alias", "_softmax",
+    "_unsafe_view", "col2im",
+    "embedding", "im2col", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward",
+    "slice_inverse", "sym_numel", "sym_size", "sym_storage_offset", "sym_stride", "tanh_backward", "threshold_backward",
+    "where",
 ]  # fmt: skip
 
 
 def _new_zeros_with_same_feature_meta(self: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
-    """Zeros laid out in memory as ``other`` is, gaps included, once for each index of the first dimensions of ``self``."""
+    """Zeros laid out in memory as ``other`` is, gaps included, once for each index of the first
+    dimensions of ``self``.
+    """
     batch = tuple(self.shape[:self_num_batch_dims])
     storage, offset, strides = window(other._wg_data)
     each = storage.nbytes() // other._wg_data.itemsize
@@ -69,7 +72,8 @@ def slice_backward(grad_output: Any, input_sizes: Any, dim: int, start: int, end
     return whole
 
 
-def slice_inverse(self: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+def slice_inverse(self: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None,
+        step: int = 1) -> Any:
     """What ``self`` is a slice of, as a view of its memory: laid out as ``src`` is."""
     from ..functions.view_replay import Like
 
@@ -94,7 +98,8 @@ def where(condition: Any, self: Any, other: Any) -> Any:
     return function("where")(condition, self, other)
 
 
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+        sparse: bool = False) -> Any:
     """Rows of ``weight``."""
     return function("embedding_rows")(weight, indices, padding_idx if padding_idx >= 0 else None, scale_grad_by_freq)
 

@@ -1,8 +1,8 @@
 """Gradients that are one operator of PyTorch, for dispatch modes and tensors that dispatch.
 
-In a backward that they see, most nodes run the rules of the table, in recorded operators. Where PyTorch has one operator
-for the gradient (``aten.convolution_backward``, ``aten.nll_loss_backward``), ``AS_ONE`` has its name and arguments, and what
-it computes is the rule on arrays.
+In a backward that they see, most nodes run the rules of the table, in recorded operators. Where PyTorch has one
+operator for the gradient (``aten.convolution_backward``, ``aten.nll_loss_backward``), ``AS_ONE`` has its name and
+arguments, and what it computes is the rule on arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def gradients(node: OpNode, g: Any, needs: Any) -> Any:
             return node._gradients(RECORDED, g, needs)
     op = node.op
     values = node._values(RECORDED)
-    for name in op.outputs if op.outputs is not ... else ():  # a result comes out of the node's keeping as another tensor
+    # a result comes out of the node's keeping as another tensor
+    for name in op.outputs if op.outputs is not ... else ():
         if values.get(name) is not None and not values[name]._wg_dispatches and name not in op.nondifferentiable:
             taken = detached(values[name], m)
             if not m.grad and not m.levels:
@@ -52,7 +53,9 @@ def gradients(node: OpNode, g: Any, needs: Any) -> Any:
 
 
 def _by(rules: Any, node: OpNode, g: Any, values: Any, needs: Any) -> Any:
-    """The gradients one by one, in the order of PyTorch's names of the arguments; those without a formula by the rule of the table."""
+    """The gradients one by one, in the order of PyTorch's names of the arguments; those without a formula by the rule
+    of the table.
+    """
     op, found = node.op, {}
     for i, p in sorted(enumerate(op.wrt), key=_their_name):
         if not needs[i]:
@@ -72,7 +75,7 @@ def _their_name(place: tuple[int, str]) -> str:
     return "self" if place[1] == "input" else place[1]
 
 
-# -- one operator for a rule --------------------------------------------------------------------------------------------
+# -- one operator for a rule -------------------------------------------------------------------------------------------
 
 _OF_LOSS = ("g", "input", "target", "reduction")
 _REDUCTIONS = {word: number for number, word in enumerate(REDUCTIONS)}
@@ -90,7 +93,8 @@ def _convolution(g: Any, v: Any, needs: Any) -> Any:
 # our operator -> by argument: PyTorch's operator, and what it is called with: names of values, and constants behind "="
 AS_ONE: dict[str, Any] = {
     "convolution_forward": _convolution,
-    "mse_loss": {"input": ("mse_loss_backward", _OF_LOSS), "target": ("mse_loss_backward", ("g", "target", "input", "reduction"))},
+    "mse_loss": {"input": ("mse_loss_backward", _OF_LOSS),
+        "target": ("mse_loss_backward", ("g", "target", "input", "reduction"))},
     "smooth_l1": {"input": ("smooth_l1_loss_backward", (*_OF_LOSS, "beta")),
                   "target": ("smooth_l1_loss_backward", ("g", "target", "input", "reduction", "beta"))},
     "huber": {"input": ("huber_loss_backward", (*_OF_LOSS, "delta")),
@@ -108,7 +112,8 @@ AS_ONE: dict[str, Any] = {
     "max_pool_windows": {"input": ("max_pool2d_with_indices_backward",
                                    ("g", "input", "kernel", "stride", "padding", "dilation", "ceil_mode", "indices"))},
     "adaptive_max_windows": {"input": ("adaptive_max_pool2d_backward", ("g", "input", "indices"))},
-    "avg_pool_windows": {"input": ("avg_pool2d_backward", ("g", "input", "kernel", "stride", "padding", "ceil_mode", "include", "override"))},
+    "avg_pool_windows": {"input": ("avg_pool2d_backward",
+        ("g", "input", "kernel", "stride", "padding", "ceil_mode", "include", "override"))},
 }  # fmt: skip
 
 
@@ -155,7 +160,9 @@ def _raw(value: Any) -> Any:
 
 
 def as_function(name: str) -> Callable[..., Any] | None:
-    """PyTorch's operator ``name``, which is a gradient rule of ours, as a function of its arguments; None if it is none."""
+    """PyTorch's operator ``name``, which is a gradient rule of ours, as a function of its arguments; None if it is
+    none.
+    """
     ours = next((n for n, theirs in BACKWARD.items() if theirs == name and not theirs.startswith("native")), None)
     if ours is not None:
         back = _ARRANGED[ours][1] if ours in _ARRANGED else None
@@ -179,7 +186,8 @@ def _of_arguments(rule: Any, names: tuple[str, ...], spec: tuple[str, ...]) -> C
             known["reduction"] = REDUCTIONS[known["reduction"]]
         if "rows" in known:
             known["input_shape"] = known["weight_shape"] = (known["rows"], known["g"].shape[-1])
-        single = "input" in known and ("kernel" in spec or "indices" in spec) and known["input"].dim() == 3  # one image, for pooling
+        # one image, for pooling
+        single = "input" in known and ("kernel" in spec or "indices" in spec) and known["input"].dim() == 3
         if single:
             known.update({n: known[n].unsqueeze(0) for n in ("g", "input", "indices") if n in known})
         answer = rule(RECORDED, known["g"], *(tuple(known[n]) if type(known[n]) is list else known[n] for n in names))

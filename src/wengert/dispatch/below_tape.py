@@ -1,4 +1,6 @@
-"""How a call runs below the tape, where dispatch modes and tensors that dispatch do the forward and the node is made around it."""
+"""How a call runs below the tape, where dispatch modes and tensors that dispatch do the forward and the node is made
+around it.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def run_operator(call: Call, below: Any) -> Any:
     parts = COMPOSED.get(op.name) if own or m.packing is None else None
     if parts is not None:  # what PyTorch makes of others is made of them here, above the tape
         with within_operators():
-            answer = parts(*(v if p in op.tensors or not isinstance(v, classes.Tensor_) else values[p] for p, v in zip(op.params, args)))
+            answer = parts(
+                *(v if p in op.tensors or not isinstance(v, classes.Tensor_) else values[p]
+                    for p, v in zip(op.params, args)))
         if answer is not NotImplemented:
             return answer
     if m.packing is not None and m.grad and op.wrt:
@@ -71,7 +75,8 @@ def run_operator(call: Call, below: Any) -> Any:
     return returned(op, results)
 
 
-def _results(op: Operator, args: tuple[Any, ...], arrays: list[Any], given: list[Any], inputs: dict[str, Any], m: Modes) -> list[Any]:
+def _results(op: Operator, args: tuple[Any, ...], arrays: list[Any], given: list[Any], inputs: dict[str, Any],
+        m: Modes) -> list[Any]:
     """The tensors that the modes or classes gave, as results: views where the operator gives views."""
     source = inputs.get(op.params[0]) if op.view else None
     results = []
@@ -134,7 +139,8 @@ def run_composite(call: Call, below: Any) -> Any:
         return below(call)
 
 
-RUN: dict[str, Callable[[Call, Any], Any]] = {"operator": run_operator, "inplace": run_inplace, "composite": run_composite}
+RUN: dict[str, Callable[[Call, Any], Any]] = {"operator": run_operator, "inplace": run_inplace,
+    "composite": run_composite}
 
 
 def _remember_arguments(op: Operator, args: tuple[Any, ...], node: Any) -> None:

@@ -34,7 +34,8 @@ def _matmul(x: Any, y: Any) -> Any:
     if a == 1 and b == 1:
         return function("dot")(x, y)
     if a <= 2 and b <= 2:
-        return function("mv")(x, y) if b == 1 else function("mm")(x, y) if a == 2 else function("mm")(x.unsqueeze(0), y).squeeze(0)
+        return (function("mv")(x, y) if b == 1 else function("mm")(x, y) if a == 2
+            else function("mm")(x.unsqueeze(0), y).squeeze(0))
     if a > 2 and b <= 2:  # one factor for all: a single product
         flat = x.reshape(_count(x.shape[:-1]), x.shape[-1])
         return function("unsafe_view")(_matmul(flat, y), (*x.shape[:-1], *y.shape[1:]))
@@ -55,7 +56,9 @@ def _count(shape: Any) -> int:
 
 
 def _index(x: Any, key: tuple[Any, ...]) -> Any:
-    """``x[key]`` of integers, slices, None and Ellipsis in the steps that PyTorch takes: one for each part that does something."""
+    """``x[key]`` of integers, slices, None and Ellipsis in the steps that PyTorch takes: one for each part that does
+    something.
+    """
     if _is_step(key):
         return NotImplemented
     dim = 0
@@ -82,7 +85,8 @@ def _cut(x: Any, dim: int, start: Any, end: Any, step: Any) -> Any:
 def _is_step(key: tuple[Any, ...]) -> bool:
     """Whether this subscript is one step: a slice of one dimension, with both ends."""
     last = key[-1] if key else None
-    return type(last) is slice and last.start is not None and last.stop is not None and all(k == slice(None) for k in key[:-1])
+    return (type(last) is slice and last.start is not None and last.stop is not None
+        and all(k == slice(None) for k in key[:-1]))
 
 
 def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
@@ -107,7 +111,8 @@ def _reshape(x: Any, shape: Any = ()) -> Any:
 def _asked(func: Any, run: Any, *args: Any) -> Any:
     """``run(*args)`` under the name ``func``, seen by the modes that are active."""
     m = modes()
-    return ask(func, run, False, args, {}, m) if m.dispatch or any(hasattr(type(v), "_wg_dispatches") for v in args) else run(*args)
+    return (ask(func, run, False, args, {}, m) if m.dispatch or any(hasattr(type(v), "_wg_dispatches") for v in args)
+        else run(*args))
 
 
 def _isfinite(x: Any) -> Any:
@@ -140,7 +145,8 @@ def _scatter(g: Any, shape: Any, key: tuple[Any, ...]) -> Any:
         else:
             if k != slice(None):
                 start, end = 0 if k.start is None else k.start, 9223372036854775807 if k.stop is None else k.stop
-                steps.append((aten.slice_backward.default, slice_backward, list(sizes), dim, start, end, 1 if k.step is None else k.step))
+                steps.append((aten.slice_backward.default, slice_backward, list(sizes), dim, start, end,
+                    1 if k.step is None else k.step))
                 sizes[dim] = len(range(*k.indices(sizes[dim])))
             dim += 1
     for func, *rest in reversed(steps):
@@ -155,15 +161,16 @@ def _cross_entropy(x: Any, target: Any, weight: Any, reduction: str, ignore_inde
 def _softmax(name: str) -> Callable[..., Any]:
     def lower(x: Any, dim: Any, dtype: Any = None) -> Any:
         """In another type: converted first."""
-        return NotImplemented if dtype is None or dtype == x._wg_data.dtype else function(name)(function("cast")(x, dtype), dim)
+        return (NotImplemented if dtype is None or dtype == x._wg_data.dtype
+            else function(name)(function("cast")(x, dtype), dim))
 
     return lower
 
 
 #: Made of others above the tape, so that it is those which are recorded.
 COMPOSED: dict[str, Callable[..., Any]] = {
-    "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index, "unsqueeze_index": _index,
-    "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite,
+    "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index,
+    "unsqueeze_index": _index, "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite,
     "cross_entropy_index": _cross_entropy, **{name: _softmax(name) for name in ("softmax", "log_softmax")},
 }  # fmt: skip
 #: Made of others below the tape.
@@ -171,11 +178,13 @@ LOWER: dict[str, Callable[..., Any]] = {**COMPOSED, "sum_to": _sum_to, "basic_sc
 
 #: Rules in one kernel, which PyTorch has as operators.
 BACKWARD: dict[str, str] = {
-    "relu_grad": "threshold_backward", "sigmoid_grad": "sigmoid_backward", "tanh_grad": "tanh_backward", "gelu_grad": "gelu_backward",
-    "silu_grad": "silu_backward", "leaky_relu_grad": "leaky_relu_backward", "elu_grad": "elu_backward", "hardtanh_grad": "hardtanh_backward",
-    "softmax_grad": "_softmax_backward_data", "log_softmax_grad": "_log_softmax_backward_data", "mish_grad": "mish_backward",
-    "softplus_grad": "softplus_backward", "log_sigmoid_grad": "log_sigmoid_backward", "hardsigmoid_grad": "hardsigmoid_backward",
-    "hardswish_grad": "hardswish_backward", "layer_norm_grad": "native_layer_norm_backward", "batch_norm_grad": "native_batch_norm_backward",
+    "relu_grad": "threshold_backward", "sigmoid_grad": "sigmoid_backward", "tanh_grad": "tanh_backward",
+    "gelu_grad": "gelu_backward", "silu_grad": "silu_backward", "leaky_relu_grad": "leaky_relu_backward",
+    "elu_grad": "elu_backward", "hardtanh_grad": "hardtanh_backward", "softmax_grad": "_softmax_backward_data",
+    "log_softmax_grad": "_log_softmax_backward_data", "mish_grad": "mish_backward",
+    "softplus_grad": "softplus_backward", "log_sigmoid_grad": "log_sigmoid_backward",
+    "hardsigmoid_grad": "hardsigmoid_backward", "hardswish_grad": "hardswish_backward",
+    "layer_norm_grad": "native_layer_norm_backward", "batch_norm_grad": "native_batch_norm_backward",
     "group_norm_grad": "native_group_norm_backward",
 }  # fmt: skip
 # The arguments of such a rule as PyTorch's operator has them, and back.
@@ -183,8 +192,10 @@ _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[A
     "relu_grad": (lambda g, y: (g, y, 0), lambda g, y, *_: (g, y)),
     "leaky_relu_grad": (lambda g, x, slope: (g, x, slope, False), lambda g, x, slope, *_: (g, x, slope)),
     "elu_grad": (lambda g, x, a, s, i: (g, a, s, i, False, x), lambda g, a, s, i, _, x: (g, x, a, s, i)),
-    "gelu_grad": (lambda g, x, kind: (g, x) if kind == "none" else (g, x, kind), lambda g, x, kind="none": (g, x, kind)),
-    **{n: (lambda g, y, dim: (g, y, dim, y.dtype), lambda g, y, dim, *_: (g, y, dim)) for n in ("softmax_grad", "log_softmax_grad")},
+    "gelu_grad": (lambda g, x, kind: (g, x) if kind == "none" else (g, x, kind),
+        lambda g, x, kind="none": (g, x, kind)),
+    **{n: (lambda g, y, dim: (g, y, dim, y.dtype), lambda g, y, dim, *_: (g, y, dim))
+        for n in ("softmax_grad", "log_softmax_grad")},
 }  # fmt: skip
 _MADE: dict[str, Callable[..., Any]] = {}
 
@@ -206,6 +217,7 @@ def _on_arrays(op: Any, arranged: Any) -> Callable[..., Any]:
         if any(getattr(v, "is_meta", False) for v in args):  # there are no numbers for a kernel
             return all_without(op.define(RECORDED, *args))
         answer = op.raw(*[RAW.unwrap(v) if hasattr(v, "_wg_data") else v for v in args])
-        return tuple(v if v is None else RAW.wrap(v) for v in answer) if type(answer) in (tuple, list) else RAW.wrap(answer)
+        return (tuple(v if v is None else RAW.wrap(v) for v in answer) if type(answer) in (tuple, list)
+            else RAW.wrap(answer))
 
     return run

@@ -1,8 +1,8 @@
 """Where new tensors go if nobody says: ``with torch.device(...)`` and ``set_default_device``.
 
-Both enter a ``DeviceContext``, a function mode that gives the functions that make tensors their ``device``: the first as any other mode, the
-second below all others. As the CPU is where tensors go anyhow, its context is only kept in mind unless another one lies around it, and
-operators stay on the everyday path.
+Both enter a ``DeviceContext``, a function mode that gives the functions that make tensors their ``device``: the first
+as any other mode, the second below all others. As the CPU is where tensors go anyhow, its context is only kept in mind
+unless another one lies around it, and operators stay on the everyday path.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MAKERS = (
-    "arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_strided eye full hamming_window hann_window "
-    "kaiser_window linspace logspace ones rand randint randn randperm range scalar_tensor sparse_coo_tensor sparse_csr_tensor "
-    "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor tensor tril_indices triu_indices zeros"
+    "arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_strided eye full "
+    "hamming_window hann_window kaiser_window linspace logspace ones rand randint randn randperm range scalar_tensor "
+    "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
+    "sparse_compressed_tensor tensor tril_indices triu_indices zeros"
 )
-_aside: ContextVar[tuple[Any, ...]] = ContextVar("wengert_cpu_contexts", default=())  # contexts of the CPU that are no modes
+# contexts of the CPU that are no modes
+_aside: ContextVar[tuple[Any, ...]] = ContextVar("wengert_cpu_contexts", default=())
 _entered: ContextVar[tuple[Any, ...]] = ContextVar("wengert_devices", default=())  # by ``with torch.device(...)``
 _default: ContextVar[Any] = ContextVar("wengert_default_device", default=None)  # that of ``set_default_device``
 

@@ -39,10 +39,13 @@ def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes, by_hand: bool = False)
 
 
 def asked(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False, public: Any = None) -> Any:
-    """The call of an operator, for the innermost function mode: under its public name, with the arguments that were given."""
+    """The call of an operator, for the innermost function mode: under its public name, with the arguments that were
+    given.
+    """
     func: Any = public
     if func is None:
-        func = inplace_function(op.name) if inplace else (_public(op.name) if not op.places else None) or function(op.name)
+        func = (inplace_function(op.name) if inplace
+            else (_public(op.name) if not op.places else None) or function(op.name))
     given, more = as_called(op, args)
     if getattr(public, "reflected", False):
         given = given[1::-1]
@@ -61,7 +64,8 @@ class FunctionModes(Interceptor):
             return asked(call.op, call.args, kwargs, m, call.kind == "inplace", call.public)
         if call.public is None:
             return below(call)
-        return ask_mode(call.public, call.args, call.kwargs if call.out is None else {**call.kwargs, "out": call.out}, m)
+        return ask_mode(call.public, call.args, call.kwargs if call.out is None else {**call.kwargs, "out": call.out},
+            m)
 
 
 add_field("functions", FunctionModes())
@@ -69,9 +73,10 @@ add_field("functions", FunctionModes())
 
 # operators that a public function of several parts calls with the arguments that it was given itself
 _PARTS = {
-    "sum_dim": "sum", "mean_dim": "mean", "prod_dim": "prod", "max_all": "max", "min_all": "min", "median_all": "median",
-    "nanmedian_all": "nanmedian", "clamp_tensor": "clamp", "lerp_tensor": "lerp", "masked_fill_tensor": "masked_fill",
-    "basic_index": "__getitem__", "select_index": "__getitem__", "unsqueeze_index": "__getitem__",
+    "sum_dim": "sum", "mean_dim": "mean", "prod_dim": "prod", "max_all": "max", "min_all": "min",
+    "median_all": "median", "nanmedian_all": "nanmedian", "clamp_tensor": "clamp", "lerp_tensor": "lerp",
+    "masked_fill_tensor": "masked_fill", "basic_index": "__getitem__", "select_index": "__getitem__",
+    "unsqueeze_index": "__getitem__",
 }  # fmt: skip
 
 
@@ -83,13 +88,15 @@ def _public(name: str) -> Any:
     return getattr(Tensor, public) if public == "__getitem__" else PLACES["torch"].get(public)
 
 
-# -- methods and properties that are no operators ---------------------------------------------------------------------------
+# -- methods and properties that are no operators ----------------------------------------------------------------------
 
 _members_watched = False
 
 
 def watch_members() -> None:
-    """Have the methods and properties of Tensor ask the modes, from the first one on: their code is exchanged, as in ``watched``."""
+    """Have the methods and properties of Tensor ask the modes, from the first one on: their code is exchanged, as in
+    ``watched``.
+    """
     global _members_watched
     if watched._watchers:  # what was exchanged already is not to be put back
         watch_forever()
@@ -99,10 +106,12 @@ def watch_members() -> None:
         _members_watched = True
         for name, value in members().items():
             if isinstance(value, property) and (not name.startswith("_") or name in _PROPERTIES):
-                for part, public in ((value.fget, value.__get__), (value.fset, value.__set__), (value.fdel, value.__delete__)):
+                for part, public in ((value.fget, value.__get__), (value.fset, value.__set__),
+                        (value.fdel, value.__delete__)):
                     if type(part) is FunctionType:
                         _exchange(part, public)
-            elif type(value) is FunctionType and is_public(name) and "_op" not in value.__globals__ and value.__name__ != "call":
+            elif (type(value) is FunctionType and is_public(name) and "_op" not in value.__globals__
+                    and value.__name__ != "call"):
                 _exchange(value, value)
 
 
@@ -130,14 +139,17 @@ def _exchange(f: FunctionType, public: Any) -> None:
 
 
 def by_class(public: Any, args: Any, kwargs: Any) -> Any:
-    """The answer of the arguments' classes, whose turn it is when a mode has called on; ``NotImplemented`` if they override nothing."""
+    """The answer of the arguments' classes, whose turn it is when a mode has called on; ``NotImplemented`` if they
+    override nothing.
+    """
     if args and type(args[0]) in KNOWN:
         return NotImplemented
-    owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]  # which have methods of their own
+    # which have methods of their own
+    owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]
     return ask(public, owners, args, kwargs) if owners and not skipped() else NotImplemented
 
 
-# -- modes --------------------------------------------------------------------------------------------------------------
+# -- modes -------------------------------------------------------------------------------------------------------------
 
 
 class TorchFunctionMode(Scope):
@@ -170,7 +182,8 @@ class TorchFunctionMode(Scope):
     def _states(self, now: Modes) -> Any:
         if inspect.ismethod(self.__torch_function__) and self.__torch_function__.__self__ is type(self):
             raise RuntimeError(
-                "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
+                "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain "
+                "method"
             )
         watch_forever()
         watch_members()

@@ -1,4 +1,5 @@
-"""The keys that PyTorch's dispatcher orders kernels by, and sets of them: names that programs pass on; nothing here goes by them.
+"""The keys that PyTorch's dispatcher orders kernels by, and sets of them: names that programs pass on; nothing here
+goes by them.
 
 >>> keys = DispatchKeySet(DispatchKey.CPU) | DispatchKeySet(DispatchKey.AutogradCPU)
 >>> keys.has(DispatchKey.CPU), keys.highestPriorityTypeId().name
@@ -11,16 +12,17 @@ import enum
 from typing import Any
 
 _NAMES = (
-    "Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU NestedTensor BackendSelect AutogradCPU AutogradCUDA "
-    "AutogradMeta AutogradOther Autograd AutogradNestedTensor "
+    "Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU NestedTensor "
+    "BackendSelect AutogradCPU AutogradCUDA AutogradMeta AutogradOther Autograd AutogradNestedTensor "
     "AutogradFunctionality ADInplaceOrView AutocastCPU AutocastCUDA Functionalize Conjugate Negative "
-    "ZeroTensor FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode "
-    "PythonTLSSnapshot Python PreDispatch PythonDispatcher CompositeImplicitAutograd CompositeExplicitAutograd "
-    "CompositeExplicitAutogradNonFunctional"
+    "ZeroTensor FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper FuncTorchDynamicLayerFrontMode "
+    "FuncTorchDynamicLayerBackMode PythonTLSSnapshot Python PreDispatch PythonDispatcher CompositeImplicitAutograd "
+    "CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional"
 )
 
 _made: Any = enum.Enum
-DispatchKey: Any = _made("DispatchKey", [(name, i) for i, name in enumerate(_NAMES.split())])  # in the order of priority
+# in the order of priority
+DispatchKey: Any = _made("DispatchKey", [(name, i) for i, name in enumerate(_NAMES.split())])
 DispatchKey.__module__ = "torch._C"
 
 

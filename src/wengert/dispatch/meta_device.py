@@ -1,7 +1,8 @@
 """Operators on tensors of the device ``meta``: what a result would look like, without a number.
 
-Such a tensor has a ``Ghost`` where others have an array. An operator that works element by element is asked for the type of
-one element, a product of matrices for none; every other one is run on zeros that take no memory, and its numbers are dropped.
+Such a tensor has a ``Ghost`` where others have an array. An operator that works element by element is asked for the
+type of one element, a product of matrices for none; every other one is run on zeros that take no memory, and its
+numbers are dropped.
 """
 
 from __future__ import annotations
@@ -27,26 +28,31 @@ if TYPE_CHECKING:
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 
 # Operators the shape of whose result depends on numbers, or whose result is one that the program looks at.
-_NUMBERS = frozenset(("nonzero", "unique", "unique_consecutive", "masked_select", "equal", "bincount", "unique_dim", "argwhere", "repeat_places"))
+_NUMBERS = frozenset(("nonzero", "unique", "unique_consecutive", "masked_select", "equal", "bincount", "unique_dim",
+    "argwhere", "repeat_places"))
 
 
 def no_numbers(name: str) -> NotImplementedError:
     """The complaint about an operator that tensors of the device ``meta`` cannot have."""
     return NotImplementedError(
-        f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered: what it "
-        "gives depends on numbers, which tensors of the device 'meta' do not have."
+        f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
+        "registered: what it gives depends on numbers, which tensors of the device 'meta' do not have."
     )
 
 
 def ghost(a: Any, device: str = "meta") -> Any:
-    """What stands for the array ``a`` on a device without numbers: the same shape and type, laid out as ``preserve_format`` has it."""
+    """What stands for the array ``a`` on a device without numbers: the same shape and type, laid out as
+    ``preserve_format`` has it.
+    """
     if type(a) is Ghost and a.device == device:
         return a
     return Ghost.of(a.shape, kept_strides(getattr(a, "window", a)), 0, a.dtype, device)
 
 
 def all_without(answer: Any) -> Any:
-    """What a composite made of tensors without numbers: no result has any (one that depends on nothing but shapes had)."""
+    """What a composite made of tensors without numbers: no result has any (one that depends on
+    nothing but shapes had).
+    """
     if type(answer) in (tuple, list):
         return type(answer)(map(all_without, answer))
     return answer.to("meta") if type(answer) is classes.Tensor_ and type(answer._wg_data) is np.ndarray else answer
@@ -58,7 +64,8 @@ class MetaDevice(Interceptor):
     order = DEVICES
 
     def concerns(self, call: Call) -> bool:
-        return call.kind in ("operator", "inplace", "composite") and any(map(_without_numbers, (*call.args, *call.kwargs.values())))
+        return (call.kind in ("operator", "inplace", "composite")
+            and any(map(_without_numbers, (*call.args, *call.kwargs.values()))))
 
     def intercept(self, call: Call, below: Any) -> Any:
         if call.kind != "composite":
@@ -108,7 +115,8 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
         if shape is not None:
             return Ghost.of(shape, None, 0, opened[op.tensors[0]].dtype, "meta")
     if op.layout == "elementwise":
-        return _ordered(_run(op, opened), [v for p in op.tensors for v in (raw[p] if type(raw[p]) is list else (raw[p],)) if np.ndim(v)])
+        return _ordered(_run(op, opened),
+            [v for p in op.tensors for v in (raw[p] if type(raw[p]) is list else (raw[p],)) if np.ndim(v)])
     return _ghosts(_run(op, opened), False, None, op.layout == "rows")
 
 
@@ -147,7 +155,8 @@ def _run(op: Operator, opened: dict[str, Any]) -> Any:
         try:
             return arguments.forward(op, opened)
         except Exception:
-            matrices = {p: _identity(v) if isinstance(v, np.ndarray) and v.ndim > 1 and v.dtype.kind in "fc" else v for p, v in opened.items()}
+            matrices = {p: _identity(v) if isinstance(v, np.ndarray) and v.ndim > 1 and v.dtype.kind in "fc" else v
+                for p, v in opened.items()}
             try:
                 return arguments.forward(op, matrices)
             except Exception:
@@ -168,7 +177,8 @@ def _elementwise(op: Operator, raw: dict[str, Any]) -> Any:
     with np.errstate(all="ignore"):
         sample = arguments.forward(op, {p: _single(v) if p in op.tensors else _opened(v) for p, v in raw.items()})
     made = tuple(
-        v if not isinstance(v, (np.ndarray, np.generic)) else Ghost.of(shape, result_strides(shape, arrays), 0, v.dtype, "meta")
+        v if not isinstance(v, (np.ndarray, np.generic))
+        else Ghost.of(shape, result_strides(shape, arrays), 0, v.dtype, "meta")
         for v in (sample if type(sample) is tuple else (sample,))
     )
     return made if type(sample) is tuple else made[0]
@@ -184,7 +194,8 @@ def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
     """Refuse tensors with numbers beside those without, where elements meet (but for single numbers)."""
     if (not op.pointwise and op.name not in ("cat", "stack")) or without_numbers.get() or within.get():
         return
-    row = [t for v in inputs.values() for t in (v if type(v) in (list, tuple) else (v,)) if isinstance(t, classes.Tensor_)]
+    row = [t for v in inputs.values() for t in (v if type(v) in (list, tuple) else (v,))
+        if isinstance(t, classes.Tensor_)]
     if op.name == "copy" or not any(stands_in(t._wg_data) for t in row):
         return
     for t in row:
@@ -195,7 +206,7 @@ def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
             )
 
 
-# -- shapes of products -------------------------------------------------------------------------------------------------
+# -- shapes of products ------------------------------------------------------------------------------------------------
 
 
 def _product(a: Any, b: Any) -> Any:

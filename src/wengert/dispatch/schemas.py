@@ -76,9 +76,11 @@ class FunctionSchema:
 
 # what our declarations call otherwise, or put elsewhere
 _SHARED: dict[str, list[Argument]] = {
-    "add": [Argument("alpha", "number", 1, True, None, False, "Scalar")], "sub": [Argument("alpha", "number", 1, True, None, False, "Scalar")],
+    "add": [Argument("alpha", "number", 1, True, None, False, "Scalar")],
+    "sub": [Argument("alpha", "number", 1, True, None, False, "Scalar")],
 }  # fmt: skip
-_TYPES = {"dim": "int", "dims": "int[]", "size": "SymInt[]", "shape": "SymInt[]", "dtype": "ScalarType?", "keepdim": "bool", "index": "SymInt"}
+_TYPES = {"dim": "int", "dims": "int[]", "size": "SymInt[]", "shape": "SymInt[]", "dtype": "ScalarType?",
+    "keepdim": "bool", "index": "SymInt"}
 
 
 def schema_of(func: OpOverload, ours: str | None) -> FunctionSchema:
@@ -105,7 +107,8 @@ def schema_of(func: OpOverload, ours: str | None) -> FunctionSchema:
                 rows.append(Argument(shown, "number", None, kwonly, None, True, "Scalar"))
                 continue
         else:
-            guess = "bool" if type(default) is bool else "SymInt" if type(default) is int else "float" if type(default) is float else "Any"
+            guess = ("bool" if type(default) is bool else "SymInt" if type(default) is int else "float"
+                if type(default) is float else "Any")
             kind = _TYPES.get(p, guess)
         rows.append(Argument(shown, kind, default, kwonly, mark if not i else None, required))
     rows += _SHARED.get(ours or name, [])

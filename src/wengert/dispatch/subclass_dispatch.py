@@ -1,8 +1,8 @@
 """Tensors whose class has a ``__torch_dispatch__``: it runs every operator on them, below the tape.
 
-Such a tensor often has no memory of its own (``Tensor._make_wrapper_subclass``): its array has the right shape, strides and
-type, and numbers that mean nothing. So nodes of its operators save tensors instead of arrays, in the manner of saved-tensor
-hooks; and a backward that will meet such a node speaks in tensors, so that rules too reach the class.
+Such a tensor often has no memory of its own (``Tensor._make_wrapper_subclass``): its array has the right shape, strides
+and type, and numbers that mean nothing. So nodes of its operators save tensors instead of arrays, in the manner of
+saved-tensor hooks; and a backward that will meet such a node speaks in tensors, so that rules too reach the class.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def prepare(cls: Any) -> None:
     install(DISPATCHER)
     cls._wg_dispatches = True
     watch_forever()
-    if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and getattr(cls.__torch_function__, "__func__", None) is _ASKING:
+    if ("__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls)
+            and getattr(cls.__torch_function__, "__func__", None) is _ASKING):
         cls.__torch_function__ = disabled  # one of the two is enough
     for name, method in _METHODS.items():
         if not any(name in vars(c) for c in _own_bases(cls)):
@@ -138,7 +139,9 @@ def _set(self: Any, source: Any = None, *args: Any, **kwargs: Any) -> Any:
 
 
 def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any = aten) -> Callable[..., Any]:
-    """A method that asks the class about the geometry of its tensor, if it was made with a wish to be (``None``: what it was made with)."""
+    """A method that asks the class about the geometry of its tensor, if it was made with a wish to be (``None``: what
+    it was made with).
+    """
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         a = self._wg_data
@@ -148,7 +151,8 @@ def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any 
         asked = (*args, *kwargs.values()) if name == "is_contiguous" else ()
         overload = "memory_format" if asked or kwargs else "default"
         func = getattr(getattr(namespace, name), overload)
-        found = ask(func, usual, False, (self, *asked), {} if asked else kwargs, modes(), f"torch.ops.{namespace.__name__[10:]}.{name}")
+        found = ask(func, usual, False, (self, *asked), {} if asked else kwargs, modes(),
+            f"torch.ops.{namespace.__name__[10:]}.{name}")
         if found is None:
             return usual(self, *args, **kwargs)
         if name in ("sym_size", "sym_stride"):
@@ -186,7 +190,9 @@ def _index(self: Any) -> int:
 
 
 def numbers(t: Any) -> np.ndarray:
-    """The elements of a tensor that dispatches, as its class tells them: for checks and tests, it asks for one after the other."""
+    """The elements of a tensor that dispatches, as its class tells them: for checks and tests, it asks for one after
+    the other.
+    """
     t = t.detach()
     kind = t._wg_data.dtype if t._wg_data.dtype.kind != "V" else np.float32
     return np.array([e.item() for e in t.reshape(-1).unbind()], kind).reshape(t.shape)
@@ -211,14 +217,14 @@ def _deep_copy(self: Any, memo: Any) -> Any:
 
 _METHODS: dict[str, Any] = {
     "detach": _detach, "item": _number, "__bool__": lambda self: bool(_number(self)), "__deepcopy__": _deep_copy,
-    "set_": _set, "is_contiguous": _is_contiguous, "contiguous": _contiguous, "size": _size, "stride": _stride, "dim": _dim, "numel": _numel,
-    "shape": property(lambda self: _size(self)), "ndim": property(lambda self: _dim(self)), "device": property(_device), "layout": property(_layout),
-    "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index,
-    "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
+    "set_": _set, "is_contiguous": _is_contiguous, "contiguous": _contiguous, "size": _size, "stride": _stride,
+    "dim": _dim, "numel": _numel, "shape": property(lambda self: _size(self)),
+    "ndim": property(lambda self: _dim(self)), "device": property(_device), "layout": property(_layout),
+    "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index, "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
 }  # fmt: skip
 
 
-# -- results and what nodes save --------------------------------------------------------------------------------------------
+# -- results and what nodes save ---------------------------------------------------------------------------------------
 
 
 def alias(t: Any) -> Any:
@@ -235,7 +241,9 @@ def alias(t: Any) -> Any:
 
 
 def result(t: Any, args: tuple[Any, ...]) -> Any:
-    """What a handler gave, as the result of an operator: the tensor itself, unless it is an argument or has a history."""
+    """What a handler gave, as the result of an operator: the tensor itself, unless it is an
+    argument or has a history.
+    """
     given = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
     if t._wg_edge is not None or (t._wg_meta is not None and t._wg_meta.requires_grad) or any(t is x for x in given):
         return alias(t)
@@ -251,7 +259,9 @@ def record_tensors(
     op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...], results: list[Any], m: Modes,
     aux: Mapping[str, Any] = _NOTHING,
 ) -> Any:  # fmt: skip
-    """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the results."""
+    """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the
+    results.
+    """
     for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
         values[p] = [None if x is None else x._wg_data for x in t] if type(t) is list else t._wg_data
     packing = m if m.packing is not None else m.with_(packing=(unchanged, unchanged))

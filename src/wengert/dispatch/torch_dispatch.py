@@ -1,7 +1,7 @@
 """Dispatch modes: who is asked to run each operator, below the tape; and ``torch.ops.aten``, the names they see.
 
-A mode (``utils._python_dispatch.TorchDispatchMode``) receives ``(func, types, args, kwargs)`` for every forward that runs
-while it is active, and gives the result. What it does is not recorded: the node is made around it. ``func`` is an
+A mode (``utils._python_dispatch.TorchDispatchMode``) receives ``(func, types, args, kwargs)`` for every forward that
+runs while it is active, and gives the result. What it does is not recorded: the node is made around it. ``func`` is an
 ``OpOverload``, one object for each of PyTorch's operator names, so that ``func is torch.ops.aten.mm.default`` holds.
 """
 
@@ -72,7 +72,8 @@ class OpOverload:
             name = self._opname
             if name.endswith("_") and name.rstrip("_") in TABLE | _OURS:
                 name = name.rstrip("_")
-            found = self._signature = schema_of(self, _BY_OVERLOAD.get((name, self._overloadname)) or (name if name in TABLE else _OURS.get(name)))
+            found = self._signature = schema_of(self,
+                _BY_OVERLOAD.get((name, self._overloadname)) or (name if name in TABLE else _OURS.get(name)))
         return found
 
     @_schema.setter
@@ -96,7 +97,8 @@ class OpOverload:
 
     def name(self) -> str:
         """The name with its namespace, ``aten::mul.Tensor``; the overload ``default`` is left out."""
-        return f"{self.namespace}::{self._opname}" + ("" if self._overloadname == "default" else f".{self._overloadname}")
+        return (
+            f"{self.namespace}::{self._opname}" + ("" if self._overloadname == "default" else f".{self._overloadname}"))
 
     def __reduce__(self) -> Any:
         return _overload, (self._opname, self._overloadname)
@@ -194,50 +196,62 @@ def _power(args: Any) -> str:
 _NAMES: dict[str, tuple[str, Any]] = {
     **{n: (n, "Tensor") for n in ("add", "sub", "mul", "div", "true_divide", "index", "searchsorted", "unsafe_split")},
     **{n: (n, _other("Tensor", "Scalar")) for n in (
-        "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder", "fill",
+        "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder",
+        "fill",
     )},
-    **{n: (n, lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims") for n in ("any", "all")},
-    "masked_fill": ("masked_fill", lambda args: "Tensor" if isinstance(args[2], classes.Tensor_) else "Scalar"), "lerp": ("lerp", "Scalar"),
-    "squeeze": ("squeeze", lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims"),
-    "transform_real": ("_fft_r2c", "default"), "transform": ("_fft_c2c", "default"), "transform_to_real": ("_fft_c2r", "default"),
-    "linalg_inv": ("linalg_inv_ex", "default"), "linalg_solve": ("_linalg_solve_ex", "default"), "linalg_svd": ("_linalg_svd", "default"),
-    "linalg_cholesky": ("linalg_cholesky_ex", "default"), "linalg_det": ("_linalg_det", "default"), "square": ("pow", "Tensor_Scalar"),
-    "bce_logit_elements": ("binary_cross_entropy_with_logits", "default"), "unique": ("_unique2", "default"),
-    "max_pool_windows": ("max_pool2d_with_indices", "default"), "avg_pool_windows": ("avg_pool2d", "default"),
-    "embedding_rows": ("embedding", "default"), "sum_to": ("sum", "dim_IntList"), "spread": ("expand", "default"),
-    "conj": ("_conj", "default"), "unsafe_view": ("_unsafe_view", "default"), "diagonal_back": ("diagonal_backward", "default"),
-    "neg_view": ("_neg_view", "default"), "repeat_places": ("repeat_interleave", "Tensor"),
-    "pow": ("pow", _power), "div_rounded": ("div", "Tensor_mode"), "floor_divide": ("floor_divide", "default"),
+    **{n: (n, lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims")
+        for n in ("any", "all")},
+    "masked_fill": ("masked_fill", lambda args: "Tensor" if isinstance(args[2], classes.Tensor_) else "Scalar"),
+    "lerp": ("lerp", "Scalar"), "squeeze": ("squeeze",
+        lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims"),
+    "transform_real": ("_fft_r2c", "default"), "transform": ("_fft_c2c", "default"),
+    "transform_to_real": ("_fft_c2r", "default"), "linalg_inv": ("linalg_inv_ex", "default"),
+    "linalg_solve": ("_linalg_solve_ex", "default"), "linalg_svd": ("_linalg_svd", "default"),
+    "linalg_cholesky": ("linalg_cholesky_ex", "default"), "linalg_det": ("_linalg_det", "default"),
+    "square": ("pow", "Tensor_Scalar"), "bce_logit_elements": ("binary_cross_entropy_with_logits", "default"),
+    "unique": ("_unique2", "default"), "max_pool_windows": ("max_pool2d_with_indices", "default"),
+    "avg_pool_windows": ("avg_pool2d", "default"), "embedding_rows": ("embedding", "default"),
+    "sum_to": ("sum", "dim_IntList"), "spread": ("expand", "default"), "conj": ("_conj", "default"),
+    "unsafe_view": ("_unsafe_view", "default"), "diagonal_back": ("diagonal_backward", "default"),
+    "neg_view": ("_neg_view", "default"), "repeat_places": ("repeat_interleave", "Tensor"), "pow": ("pow", _power),
+    "div_rounded": ("div", "Tensor_mode"), "floor_divide": ("floor_divide", "default"),
     "bitwise_left_shift": ("bitwise_left_shift", _other("Tensor", "Tensor_Scalar")), "xlogy": ("xlogy", "Tensor"),
     "bitwise_right_shift": ("bitwise_right_shift", _other("Tensor", "Tensor_Scalar")), "where": ("where", "self"),
-    "clamp_tensor": ("clamp", "Tensor"), "clamp_min_tensor": ("clamp_min", "Tensor"), "clamp_max_tensor": ("clamp_max", "Tensor"),
-    "lerp_tensor": ("lerp", "Tensor"), "masked_fill_tensor": ("masked_fill", "Tensor"), "logsigmoid": ("log_sigmoid_forward", "default"),
-    "sum_dim": ("sum", "dim_IntList"), "mean_dim": ("mean", "dim"), "prod_dim": ("prod", "dim_int"), "max": ("max", "dim"), "min": ("min", "dim"),
-    "max_all": ("max", "default"), "min_all": ("min", "default"), "median": ("median", "dim"), "median_all": ("median", "default"),
-    "nanmedian": ("nanmedian", "dim"), "nanmedian_all": ("nanmedian", "default"), "sort_stable": ("sort", "stable"),
-    "var": ("var", "correction"), "std": ("std", "correction"), "var_mean": ("var_mean", "correction"), "std_mean": ("std_mean", "correction"),
+    "clamp_tensor": ("clamp", "Tensor"), "clamp_min_tensor": ("clamp_min", "Tensor"),
+    "clamp_max_tensor": ("clamp_max", "Tensor"), "lerp_tensor": ("lerp", "Tensor"),
+    "masked_fill_tensor": ("masked_fill", "Tensor"), "logsigmoid": ("log_sigmoid_forward", "default"),
+    "sum_dim": ("sum", "dim_IntList"), "mean_dim": ("mean", "dim"), "prod_dim": ("prod", "dim_int"),
+    "max": ("max", "dim"), "min": ("min", "dim"), "max_all": ("max", "default"), "min_all": ("min", "default"),
+    "median": ("median", "dim"), "median_all": ("median", "default"), "nanmedian": ("nanmedian", "dim"),
+    "nanmedian_all": ("nanmedian", "default"), "sort_stable": ("sort", "stable"), "var": ("var", "correction"),
+    "std": ("std", "correction"), "var_mean": ("var_mean", "correction"), "std_mean": ("std_mean", "correction"),
     "trilinear": ("_trilinear", "default"), "safe_softmax": ("_safe_softmax", "default"),
-    "softmax": ("_softmax", "default"), "log_softmax": ("_log_softmax", "default"), "transpose": ("transpose", "int"), "split": ("split", "Tensor"),
-    "split_with_sizes": ("split_with_sizes", "default"), "select": ("select", "int"), "unbind": ("unbind", "int"),
-    "reshape": ("view", "default"), "cast": ("_to_copy", "default"), "assign": ("copy", "default"), "scatter_value": ("scatter", "value"),
-    "scatter": ("scatter", "src"), "index_fill": ("index_fill", "int_Scalar"), "index_fill_tensor": ("index_fill", "int_Tensor"),
+    "softmax": ("_softmax", "default"), "log_softmax": ("_log_softmax", "default"), "transpose": ("transpose", "int"),
+    "split": ("split", "Tensor"), "split_with_sizes": ("split_with_sizes", "default"), "select": ("select", "int"),
+    "unbind": ("unbind", "int"), "reshape": ("view", "default"), "cast": ("_to_copy", "default"),
+    "assign": ("copy", "default"), "scatter_value": ("scatter", "value"), "scatter": ("scatter", "src"),
+    "index_fill": ("index_fill", "int_Scalar"), "index_fill_tensor": ("index_fill", "int_Tensor"),
     "basic_index": ("slice", "Tensor"), "select_index": ("select", "int"), "unsqueeze_index": ("unsqueeze", "default"),
     "layer_norm_over": ("native_layer_norm", "default"), "group_norm_over": ("native_group_norm", "default"),
-    "rms_norm_over": ("_fused_rms_norm", "default"),
-    "batch_norm_channels": ("native_batch_norm", "default"), "convolution_forward": ("convolution", "default"),
-    "conv_input": ("convolution_backward", "input"), "conv_weight": ("convolution_backward", "weight"),
+    "rms_norm_over": ("_fused_rms_norm", "default"), "batch_norm_channels": ("native_batch_norm", "default"),
+    "convolution_forward": ("convolution", "default"), "conv_input": ("convolution_backward", "input"),
+    "conv_weight": ("convolution_backward", "weight"),
     "attention": ("_scaled_dot_product_flash_attention_for_cpu", "default"), "nll": ("nll_loss_forward", "default"),
-    "cross_entropy_index": ("cross_entropy_loss", "default"), "embedding_take": ("embedding", "default"), "smooth_l1": ("smooth_l1_loss", "default"),
-    "huber": ("huber_loss", "default"), "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
+    "cross_entropy_index": ("cross_entropy_loss", "default"), "embedding_take": ("embedding", "default"),
+    "smooth_l1": ("smooth_l1_loss", "default"), "huber": ("huber_loss", "default"),
+    "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
     "unfold_columns": ("im2col", "default"), "fold_columns": ("col2im", "default"),
 }  # fmt: skip
-_OURS = {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum": "sum", "mean": "mean", "prod": "prod"}
+_OURS = (
+    {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum": "sum", "mean": "mean", "prod": "prod"})
 
 
-_BY_OVERLOAD = {(theirs, overload): ours for ours, (theirs, overload) in reversed(_NAMES.items()) if type(overload) is str}
+_BY_OVERLOAD = {(theirs, overload): ours for ours, (theirs, overload) in reversed(_NAMES.items())
+    if type(overload) is str}
 
 
-_OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))  # a number from Python is a tensor to PyTorch, one in its own code stays a number
+# a number from Python is a tensor to PyTorch, one in its own code stays a number
+_OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 
 
 def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverload:
@@ -247,7 +261,8 @@ def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverl
         overload = "Scalar"
     if inplace and op.name == "pow":
         overload = "Tensor" if isinstance(args[1], classes.Tensor_) else "Scalar"
-    made: OpOverload = getattr(getattr(aten, name + "_" if inplace else name), overload if type(overload) is str else overload(args))
+    made: OpOverload = getattr(getattr(aten, name + "_" if inplace else name),
+        overload if type(overload) is str else overload(args))
     return made
 
 
@@ -271,7 +286,8 @@ def _implementation(name: str) -> Callable[..., Any]:
         return function(name)
     from ..functions.surface import PLACES
 
-    made = PLACES["torch"].get(name)  # takes PyTorch's arguments, which an operator of ours behind another name need not
+    # takes PyTorch's arguments, which an operator of ours behind another name need not
+    made = PLACES["torch"].get(name)
     if made is not None:
         return _without_memory_options(made)
     ours = _OURS.get(name)
@@ -296,7 +312,9 @@ def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Dispatcher(Interceptor):
-    """The dispatch modes in force, and tensors whose class has a ``__torch_dispatch__``: they run each forward, below the tape."""
+    """The dispatch modes in force, and tensors whose class has a ``__torch_dispatch__``: they run each forward, below
+    the tape.
+    """
 
     order = DISPATCH
 
@@ -320,7 +338,9 @@ add_field("dispatch", DISPATCHER)
 
 
 def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The forward of ``op``, run by the innermost mode or by its arguments: the answer as ``op.forward`` gives it, and tensors."""
+    """The forward of ``op``, run by the innermost mode or by its arguments: the answer as ``op.forward`` gives it, and
+    tensors.
+    """
     from .decompositions import LOWER
 
     lower = LOWER.get(op.name)
@@ -357,7 +377,8 @@ def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> 
         out.copy_(general_path.compute(op, args))
         return out
     func = named(op, args)
-    overload = _OUT.get((func._opname, func._overloadname)) or _OUT.get(func._overloadname) or f"{func._overloadname}_out"
+    overload = (_OUT.get((func._opname, func._overloadname)) or _OUT.get(func._overloadname)
+        or f"{func._overloadname}_out")
     row, kwargs = as_called(op, args)
     ask(getattr(func.overloadpacket, overload), op, False, row, {**kwargs, "out": out}, m)
     for t in out if isinstance(out, (tuple, list)) else (out,):
@@ -368,8 +389,10 @@ def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> 
 
 # overloads that write to ``out=``, by the overload that does not: of some operators, and of all others
 _OUT: dict[Any, str] = {
-    ("max", "dim"): "dim_max", ("min", "dim"): "dim_min", ("median", "dim"): "dim_values", ("nanmedian", "dim"): "dim_values", ("mean", "dim"): "out",
-    **{(n, "default"): "values" for n in ("sort", "topk", "kthvalue", "mode")}, "Tensor": "out", "default": "out", "dim_IntList": "IntList_out",
+    ("max", "dim"): "dim_max", ("min", "dim"): "dim_min", ("median", "dim"): "dim_values",
+    ("nanmedian", "dim"): "dim_values", ("mean", "dim"): "out",
+    **{(n, "default"): "values" for n in ("sort", "topk", "kthvalue", "mode")}, "Tensor": "out", "default": "out",
+    "dim_IntList": "IntList_out",
 }  # fmt: skip
 
 
@@ -416,7 +439,8 @@ _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[A
     **{n: (_listed, lambda *args: args) for n in ("sum_dim", "mean_dim", "nansum")},
     "linalg_vector_norm": (lambda x, ord=2, *rest: (x, ord, *_listed(x, *rest)[1:]), lambda *args: args),
     "basic_index": (
-        lambda x, key: (x, len(key) - 1, key[-1].start, key[-1].stop, *(() if key[-1].step in (None, 1) else (key[-1].step,))),
+        lambda x, key: (x, len(key) - 1, key[-1].start, key[-1].stop,
+            *(() if key[-1].step in (None, 1) else (key[-1].step,))),
         lambda x, dim=0, start=0, end=None, step=1: (x, (*[slice(None)] * dim, slice(start, end, step))),
     ),
     "index": (lambda x, indices, *_: (x, indices), lambda *args: args),
@@ -424,7 +448,8 @@ _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[A
 
 
 def ask(
-    func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes, called: str | None = None
+    func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes,
+    called: str | None = None
 ) -> Any:
     """Call the innermost mode with ``func``, which stands for ``op``; after the modes, the classes of the arguments.
 
@@ -454,8 +479,8 @@ def ask(
         set_modes(m)
     tried = "".join(f"\n  - {'mode object' if not isinstance(h, type) else 'tensor subclass'} {h!r}" for h in handlers)
     raise TypeError(
-        f"Multiple dispatch failed for '{called or f'torch._ops.{func}'}'; all __torch_dispatch__ handlers returned NotImplemented:\n{tried}\n\n"
-        "For more information, try re-running with TORCH_LOGS=not_implemented"
+        f"Multiple dispatch failed for '{called or f'torch._ops.{func}'}'; all __torch_dispatch__ handlers returned "
+        f"NotImplemented:\n{tried}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
 
@@ -537,7 +562,8 @@ def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dic
         kwargs[_BY_KEYWORD[op.name]] = row.pop()
     elif op.name == "square":
         row.append(2)
-    return tuple(list(v) if type(v) is tuple and all(type(n) is int for n in v) else v for v in row), kwargs  # PyTorch's sizes are lists
+    # PyTorch's sizes are lists
+    return tuple(list(v) if type(v) is tuple and all(type(n) is int for n in v) else v for v in row), kwargs
 
 
 def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

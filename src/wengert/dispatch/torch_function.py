@@ -43,7 +43,9 @@ def dispatch(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
 
 
 def ask(func: Any, owners: list[Any], args: Any, kwargs: Any, by_hand: bool = False) -> Any:
-    """Let the owners of ``__torch_function__`` answer in order; ``TypeError`` if all decline. ``by_hand``: ``func`` is a function of the user's."""
+    """Let the owners of ``__torch_function__`` answer in order; ``TypeError`` if all decline. ``by_hand``: ``func`` is
+    a function of the user's.
+    """
     types = tuple(type(o) for o in owners)
     for owner in owners:
         handler = owner.__torch_function__
@@ -68,7 +70,8 @@ class Subclasses(Interceptor):
                     return True
             return False
         if call.kind == "inplace":
-            return any(isinstance(v, Tensor) and type(v) not in PLAIN and type(v) is not classes.Batched_ for v in call.args)
+            return any(isinstance(v, Tensor) and type(v) not in PLAIN and type(v) is not classes.Batched_
+                for v in call.args)
         return call.public is not None and not all(map(is_known, (*call.args, *call.kwargs.values(), call.out)))
 
     def intercept(self, call: Call, below: Any) -> Any:
@@ -98,14 +101,16 @@ add_field("bare", default=False)  # whether subclasses of Tensor are taken for p
 
 # Functions of nn.functional that PyTorch has in C++; and those of torch that it has in Python.
 _COMPILED = frozenset((
-    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "adaptive_avg_pool1d", "linear", "bilinear", "logsigmoid", "gelu", "softplus", "softshrink", "hardshrink", "prelu",
-    "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle", "pairwise_distance", "cosine_similarity", "pdist", "one_hot",
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d",
+    "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "linear", "bilinear", "logsigmoid", "gelu", "softplus",
+    "softshrink", "hardshrink", "prelu", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
+    "native_channel_shuffle", "pairwise_distance", "cosine_similarity", "pdist", "one_hot",
     "scaled_dot_product_attention",
 ))  # fmt: skip
 _WRITTEN = frozenset((
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "cartesian_prod", "block_diag", "cdist", "chain_matmul", "einsum", "istft",
-    "lu", "norm", "meshgrid", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique", "unique_consecutive", "unravel_index",
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "cartesian_prod", "block_diag", "cdist",
+    "chain_matmul", "einsum", "istft", "lu", "norm", "meshgrid", "pca_lowrank", "split", "stft", "svd_lowrank",
+    "tensordot", "unique", "unique_consecutive", "unravel_index",
 ))  # fmt: skip
 
 
@@ -118,8 +123,11 @@ def _in_python(func: Any) -> bool:
 
 
 def declined(func: Any, types: tuple[Any, ...], mode: Any = None, by_hand: bool = False) -> DeclinedError:
-    """The error that nobody knew ``func``, in the words of PyTorch's Python or of its C++; ``by_hand``: a function of the user's."""
-    advice = "A handler that does not know a function should call super().__torch_function__, or give the result itself."
+    """The error that nobody knew ``func``, in the words of PyTorch's Python or of its C++; ``by_hand``: a function of
+    the user's.
+    """
+    advice = ("A handler that does not know a function should call super().__torch_function__, or give the result "
+        "itself.")
     if by_hand or _in_python(func):
         address = f"{func.__module__}.{func.__name__}" if by_hand else name_of(func)
         text = f"no implementation found for '{address}' on types that implement __torch_function__: {list(types)}"
@@ -189,7 +197,8 @@ def _as_written(args: Any, func: Any) -> tuple[Any, dict[str, Any]]:
     row = list(args)
     if op is None or not hasattr(op, "params") or len(row) > len(op.params):
         return tuple(row), {}
-    named = {p: v for p, v in zip(op.params[-op.kwonly :], row[-op.kwonly :]) if v is not op.defaults.get(p)} if op.kwonly else {}
+    named = ({p: v for p, v in zip(op.params[-op.kwonly :], row[-op.kwonly :]) if v is not op.defaults.get(p)}
+        if op.kwonly else {})
     if op.kwonly:
         row = row[: -op.kwonly]
     while row:
@@ -256,13 +265,14 @@ def converted(answer: Any, cls: Any) -> Any:
 UNCONVERTED: set[Any] = {prop.__get__ for prop in (Tensor.grad, Tensor._grad, Tensor._base)}  # type: ignore[attr-defined]
 
 
-# -- functions ----------------------------------------------------------------------------------------------------------
+# -- functions ---------------------------------------------------------------------------------------------------------
 
 
 def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """``f`` for the public: arguments of types that it does not know are asked whether they override it.
 
-    ``form``: gives, for the arguments of a call, the positional and named ones that are asked about, and what becomes of the answer.
+    ``form``: gives, for the arguments of a call, the positional and named ones that are asked about, and what becomes
+    of the answer.
     """
 
     @functools.wraps(f)
@@ -298,7 +308,8 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
             owners = owners_of((*args, *kwargs.values()))
             return ask(call, owners, args, kwargs) if owners and not skipped() else f(*args, **kwargs)
         except Exception as error:
-            own = form is not None and isinstance(error, TypeError)  # PyTorch has these in Python, whose complaint is theirs
+            # PyTorch has these in Python, whose complaint is theirs
+            own = form is not None and isinstance(error, TypeError)
             better = None if own else told(f.__name__, f, args, kwargs, error)
             if better is None:
                 raise
@@ -307,24 +318,26 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
     return call
 
 
-# -- methods and properties -----------------------------------------------------------------------------------------------
+# -- methods and properties --------------------------------------------------------------------------------------------
 
 # What special methods are called when they are overridden: PyTorch asks about the ordinary method.
 PUBLIC = {
-    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
-    "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__mod__": "remainder", "__neg__": "neg",
-    "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne",
+    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul",
+    "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul",
+    "__mod__": "remainder", "__neg__": "neg", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
+    "__ge__": "ge", "__ne__": "ne",
 }  # fmt: skip
 _SPECIAL = frozenset((
-    "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__", "__contains__", "__repr__",
-    "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__", "__dlpack_device__", "__reduce_ex__", "__deepcopy__",
-    "__invert__", "__eq__", "__and__", "__or__",
-    "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__", "__ixor__",
-    "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__", "__rmatmul__", "__floordiv__", "__rfloordiv__",
-    "__ifloordiv__", "__rmod__", "__imod__",
+    "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__",
+    "__contains__", "__repr__", "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__",
+    "__dlpack_device__", "__reduce_ex__", "__deepcopy__", "__invert__", "__eq__", "__and__", "__or__",
+    "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__",
+    "__ior__", "__ixor__", "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__",
+    "__rmatmul__", "__floordiv__", "__rfloordiv__", "__ifloordiv__", "__rmod__", "__imod__",
 ))  # fmt: skip
 _BINARY = frozenset(n for n in (*PUBLIC, *_SPECIAL) if n.strip("_").lstrip("ri") in (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq", "ne", "lt", "le", "gt", "ge",
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq",
+    "ne", "lt", "le", "gt", "ge",
 ))  # fmt: skip
 _NEVER = frozenset(("as_subclass", "is_inference"))  # asked of every kind of tensor by our own code
 
@@ -428,7 +441,7 @@ classes.prepare = prepare
 Parameter.__torch_function__ = disabled  # type: ignore[method-assign,assignment]
 
 
-# -- the questions that torch.overrides answers ---------------------------------------------------------------------------
+# -- the questions that torch.overrides answers ------------------------------------------------------------------------
 
 
 def has_torch_function(args: Any) -> bool:
@@ -465,7 +478,8 @@ def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     tensor([1.])
     """
     kwargs = kwargs or {}
-    if getattr(func, "__module__", None) in ("torch", None) or isinstance(getattr(func, "__self__", None), property):  # one of our own
+    # one of our own
+    if getattr(func, "__module__", None) in ("torch", None) or isinstance(getattr(func, "__self__", None), property):
         m = modes()
         set_modes(m.with_(functions=(), bare=True))
         try:

@@ -55,7 +55,9 @@ def make():
 
 @cache
 def _seen(names: tuple[str, ...]) -> CodeType:
-    """The code that asks, for a function with a closure over ``names``: it must bind them too, for those who look at its frame."""
+    """The code that asks, for a function with a closure over ``names``: it must bind them too, for those who look at
+    its frame.
+    """
     scope: dict[str, Any] = {}
     text = _SEEN.format(bound="; ".join(f"{name} = None" for name in names) or "pass", used=", ".join(names))
     exec(compile(text, __file__, "exec"), scope)
@@ -65,7 +67,8 @@ def _seen(names: tuple[str, ...]) -> CodeType:
 def _asking(event: str, original: Any, public: Any) -> Any:
     name = event.removeprefix("aten::")
     shown = not name.endswith(" ") and name != "from_numpy"
-    by_itself = "_watched" in (original.__kwdefaults__ or {})  # a method that was exchanged for the modes already asks the classes
+    # a method that was exchanged for the modes already asks the classes
+    by_itself = "_watched" in (original.__kwdefaults__ or {})
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
@@ -111,7 +114,8 @@ def watch_creation() -> None:
             original = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
             original.__kwdefaults__ = defaults
             f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]  # for those who ask how it is called
-            f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name, original, f)}  # the old code does not mind
+            # the old code does not mind
+            f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name, original, f)}
             f.__code__ = _seen(code.co_freevars)
 
 

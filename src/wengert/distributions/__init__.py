@@ -1,6 +1,7 @@
 """Probability distributions, ``torch.distributions``: densities, samples with gradients, entropies, divergences.
 
-The same seed gives the same samples as PyTorch. Invalid parameters and values raise ``ValueError``, see ``validate_args``.
+The same seed gives the same samples as PyTorch. Invalid parameters and values raise ``ValueError``, see
+``validate_args``.
 
 >>> import wengert as torch
 >>> loc = torch.tensor(1.0, requires_grad=True)
@@ -18,7 +19,17 @@ from . import constraints, transforms
 from .categories import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
 from .constraint_registry import biject_to, transform_to
 from .counts import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
-from .derived import Gumbel, HalfCauchy, HalfNormal, InverseGamma, Kumaraswamy, LogisticNormal, LogNormal, Pareto, Weibull
+from .derived import (
+    Gumbel,
+    HalfCauchy,
+    HalfNormal,
+    InverseGamma,
+    Kumaraswamy,
+    LogisticNormal,
+    LogNormal,
+    Pareto,
+    Weibull,
+)
 from .distribution import Distribution, ExponentialFamily
 from .gaussian import LowRankMultivariateNormal, MultivariateNormal
 from .independent import Independent
@@ -33,12 +44,14 @@ from .transformed_distribution import TransformedDistribution
 from .transforms import *  # noqa: F403
 
 __all__ = [
-    "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet", "Distribution", "Exponential",
-    "ExponentialFamily", "FisherSnedecor", "Gamma", "GeneralizedPareto", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent",
-    "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal", "LogisticNormal", "LowRankMultivariateNormal", "MixtureSameFamily",
-    "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto",
-    "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution", "Uniform", "VonMises", "Weibull",
-    "Wishart", "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms",
+    "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet",
+    "Distribution", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma", "GeneralizedPareto", "Geometric",
+    "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace",
+    "LogNormal", "LogisticNormal", "LowRankMultivariateNormal", "MixtureSameFamily", "Multinomial",
+    "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
+    "Pareto", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution",
+    "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "constraints", "kl_divergence", "register_kl",
+    "transform_to", "transforms",
 ]  # fmt: skip
 __all__ += transforms.__all__
 

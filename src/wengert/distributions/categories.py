@@ -20,7 +20,8 @@ CHOICE: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
 
 class Categorical(Distribution):
-    """Indices of classes. ``probs`` are divided by their sum, ``logits`` are normalised likewise, along the last dimension.
+    """Indices of classes. ``probs`` are divided by their sum, ``logits`` are normalised likewise, along the last
+    dimension.
 
     >>> import wengert as torch
     >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).probs
@@ -37,7 +38,8 @@ class Categorical(Distribution):
         name, given = ("probs", probs) if logits is None else ("logits", logits)
         if given.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
-        self._param = given / given.sum(-1, keepdim=True) if logits is None else given - given.logsumexp(-1, keepdim=True)
+        self._param = (given / given.sum(-1, keepdim=True) if logits is None
+            else given - given.logsumexp(-1, keepdim=True))
         setattr(self, name, self._param)
         self._num_events = self._param.size()[-1]
         super().__init__(self._param.size()[:-1], validate_args=validate_args)
@@ -135,7 +137,8 @@ class Multinomial(OverCategories):
     _kept = ("total_count", "_binomial")
     total_count: int
 
-    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count

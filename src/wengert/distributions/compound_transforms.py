@@ -1,4 +1,6 @@
-"""Transforms made of others: one after the other, side by side along a dimension, or for several dimensions as one event."""
+"""Transforms made of others: one after the other, side by side along a dimension, or for several dimensions as one
+event.
+"""
 
 from __future__ import annotations
 
@@ -183,7 +185,8 @@ class CatTransform(_Several):
 
     _arguments = ("transforms", "dim", "lengths")
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None,
+            cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):

@@ -1,7 +1,8 @@
 """From constraints to transforms: how unconstrained numbers become numbers that satisfy a constraint.
 
-``transform_to(constraint)`` is the best for optimisation (it may have more parameters than needed), ``biject_to(constraint)`` is
-one to one and knows its Jacobian. Both can be taught: ``transform_to.register(MyConstraint, factory)``.
+``transform_to(constraint)`` is the best for optimisation (it may have more parameters than needed),
+``biject_to(constraint)`` is one to one and knows its Jacobian. Both can be taught:
+``transform_to.register(MyConstraint, factory)``.
 
 >>> import wengert as torch
 >>> torch.distributions.transform_to(torch.distributions.constraints.positive)(torch.tensor(0.0))
@@ -71,7 +72,8 @@ _BOTH = {
 for _table in (biject_to, transform_to):
     for _constraint, _factory in _BOTH.items():
         _table.register(_constraint, _factory)
-    _table.register(C.independent, lambda c, to=_table: T.IndependentTransform(to(c.base_constraint), c.reinterpreted_batch_ndims))
+    _table.register(C.independent,
+        lambda c, to=_table: T.IndependentTransform(to(c.base_constraint), c.reinterpreted_batch_ndims))
     _table.register(C.cat, lambda c, to=_table: T.CatTransform([to(part) for part in c.cseq], c.dim, c.lengths))
     _table.register(C.stack, lambda c, to=_table: T.StackTransform([to(part) for part in c.cseq], c.dim))
 biject_to.register(C.simplex, lambda c: T.StickBreakingTransform())

@@ -1,7 +1,7 @@
 """Constraints: where parameters may lie and samples do, ``torch.distributions.constraints``.
 
-``constraint.check(value)`` says for each event (the last ``event_dim`` dimensions are one) whether it is allowed. A *dependent*
-constraint depends on other parameters, and is known only of an object.
+``constraint.check(value)`` says for each event (the last ``event_dim`` dimensions are one) whether it is allowed. A
+*dependent* constraint depends on other parameters, and is known only of an object.
 
 >>> import wengert as torch
 >>> torch.distributions.constraints.unit_interval.check(torch.tensor([0.5, 1.5]))
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
-    "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky",
-    "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer",
-    "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval",
+    "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property",
+    "greater_than", "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval",
+    "is_dependent", "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative",
+    "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer", "positive_semidefinite",
+    "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval",
 ]  # fmt: skip
 
 
@@ -113,7 +114,8 @@ class _IndependentConstraint(_OfBase):
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         super().__init__(base_constraint)
         if not isinstance(reinterpreted_batch_ndims, int):
-            raise AssertionError(f"reinterpreted_batch_ndims must be an int, got {type(reinterpreted_batch_ndims).__name__}")
+            raise AssertionError("reinterpreted_batch_ndims must be an int, got "
+                f"{type(reinterpreted_batch_ndims).__name__}")
         if reinterpreted_batch_ndims < 0:
             raise AssertionError(f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}")
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims

@@ -80,7 +80,8 @@ class Binomial(Odds):
     _fields: ClassVar[dict[str, int]] = {"total_count": 0, **_FIELDS}
     total_count: Tensor
 
-    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
         self._choose(probs, logits, total_count=total_count)
         Distribution.__init__(self, self._param.size(), validate_args=validate_args)
 
@@ -134,8 +135,8 @@ class Geometric(Odds):
         if self._validate_args and probs is not None and not (self.probs > 0).all():
             value = self.probs
             raise ValueError(
-                f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
-                f"to be positive but found invalid values:\n{value.detach()[~(value > 0)]}"
+                f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
+                f"{self!r} to be positive but found invalid values:\n{value.detach()[~(value > 0)]}"
             )
 
     mean = property(lambda self: 1.0 / self.probs - 1.0)  # type: ignore[assignment]
@@ -162,13 +163,15 @@ class NegativeBinomial(Odds):
     """Successes, of probability ``probs``, before ``total_count`` failures; the count of failures need not be whole."""
 
     arg_constraints: Any = {
-        "total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real,
+        "total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
     }  # fmt: skip
     support: Any = constraints.nonnegative_integer
     _fields: ClassVar[dict[str, int]] = {"total_count": 0, **_FIELDS}
     total_count: Tensor
 
-    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
         self._choose(probs, logits, total_count=total_count)
         Distribution.__init__(self, self._param.size(), validate_args=validate_args)
 

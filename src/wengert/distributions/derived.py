@@ -15,7 +15,8 @@ from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
 from .utils import broadcast_all, euler_constant
 
-__all__ = ["Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "Kumaraswamy", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
+__all__ = ["Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "Kumaraswamy", "LogNormal", "LogisticNormal", "Pareto",
+    "Weibull"]
 
 _LOCATED: Any = {"loc": constraints.real, "scale": constraints.positive}
 _TWO: Any = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -159,7 +160,8 @@ class Gumbel(TransformedDistribution):
         kind = finfo(self.loc.dtype)
         base = Uniform(full_like(self.loc, kind.tiny), full_like(self.loc, 1 - kind.eps), validate_args=validate_args)
         log = ExpTransform().inv
-        steps = [log, AffineTransform(loc=0, scale=-ones_like(self.scale)), log, AffineTransform(loc=loc, scale=-self.scale)]
+        steps = [log, AffineTransform(loc=0, scale=-ones_like(self.scale)), log,
+            AffineTransform(loc=loc, scale=-self.scale)]
         super().__init__(base, steps, validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
@@ -187,7 +189,8 @@ class Kumaraswamy(TransformedDistribution):
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         base = Uniform(zeros_like(self.concentration0), ones_like(self.concentration0), validate_args=validate_args)
-        outer, inner = PowerTransform(self.concentration1.reciprocal()), PowerTransform(self.concentration0.reciprocal())
+        outer, inner = (PowerTransform(self.concentration1.reciprocal()),
+            PowerTransform(self.concentration0.reciprocal()))
         super().__init__(base, [inner, AffineTransform(loc=1.0, scale=-1.0), outer], validate_args=validate_args)
 
     def _moment(self, n: int) -> Any:

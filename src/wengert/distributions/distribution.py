@@ -1,8 +1,9 @@
 """The base of all distributions.
 
-A distribution has a *batch shape*, that of its parameters, and an *event shape*, that of one draw. What a kind of distribution
-says of itself: ``arg_constraints`` and ``support`` (what is valid), ``_fields`` (its parameters, with the number of their event
-dimensions), ``_inner`` (the distributions it is made of) and ``_kept`` (what else it remembers). ``expand`` follows from these.
+A distribution has a *batch shape*, that of its parameters, and an *event shape*, that of one draw. What a kind of
+distribution says of itself: ``arg_constraints`` and ``support`` (what is valid), ``_fields`` (its parameters, with the
+number of their event dimensions), ``_inner`` (the distributions it is made of) and ``_kept`` (what else it remembers).
+``expand`` follows from these.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _is_all_true: Any = PLACES["torch"]["_is_all_true"]  # for all examples of a map
 
 
 class Distribution:
-    """Base class. ``validate_args``: whether parameters and values are checked (the default: yes, unless ``python -O``).
+    """Base class. ``validate_args``: whether parameters and values are checked (the default: yes, unless
+    ``python -O``).
 
     >>> import wengert as torch
     >>> torch.distributions.Normal(torch.zeros(3, 1), torch.ones(2)).batch_shape
@@ -56,19 +58,20 @@ class Distribution:
             rules = self.arg_constraints
         except NotImplementedError:
             warnings.warn(
-                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution "
-                "with `validate_args=False` to turn off validation.",
+                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize "
+                "the distribution with `validate_args=False` to turn off validation.",
                 stacklevel=3,
             )
             return
         for name, constraint in rules.items():
-            if constraints.is_dependent(constraint) or (name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property)):
+            if (constraints.is_dependent(constraint)
+                    or (name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property))):
                 continue  # not known yet
             value = getattr(self, name)
             if not _is_all_true(constraint.check(value)):
                 raise ValueError(
-                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
-                    f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
+                    f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
                 )
 
     def _begin(self, validate_args: bool | None, **parameters: Any) -> None:
@@ -105,7 +108,8 @@ class Distribution:
             return _instance
         if type(self).__init__ != cls.__init__:
             raise NotImplementedError(
-                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define a custom .expand() method."
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
             )
         return self.__new__(type(self))
 
@@ -172,7 +176,9 @@ class Distribution:
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All values of a discrete distribution along a new first dimension; ``expand``: for each element of the batch."""
+        """All values of a discrete distribution along a new first dimension; ``expand``: for each
+        element of the batch.
+        """
         raise NotImplementedError
 
     def entropy(self) -> Any:
@@ -199,8 +205,8 @@ class Distribution:
             support = self.support
         except NotImplementedError:
             warnings.warn(
-                f"{type(self)} does not define `support` to enable sample validation. Please initialize the distribution with "
-                "`validate_args=False` to turn off validation.",
+                f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
+                "distribution with `validate_args=False` to turn off validation.",
                 stacklevel=3,
             )
             return
@@ -208,8 +214,8 @@ class Distribution:
             raise AssertionError("support is unexpectedly None")
         if not _is_all_true(support.check(value)):
             raise ValueError(
-                f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support ({support!r}) "
-                f"of the distribution {self!r}, but found invalid values:\n{value}"
+                f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support "
+                f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
 
     def _checked(self, value: Any) -> Any:
@@ -231,7 +237,9 @@ def over_batch(values: Any, batch_shape: Any, expand: bool, event_dim: int = 0) 
 
 
 class ExponentialFamily(Distribution):
-    """Densities ``exp(<t(x), eta> - F(eta) + k(x))`` of natural parameters ``eta``: entropy by differentiation of ``F``."""
+    """Densities ``exp(<t(x), eta> - F(eta) + k(x))`` of natural parameters ``eta``: entropy by differentiation of
+    ``F``.
+    """
 
     @property
     def _natural_params(self) -> Any:
@@ -253,7 +261,9 @@ class ExponentialFamily(Distribution):
 
 
 def log_normalizer_slopes(p: ExponentialFamily) -> tuple[Any, Any, Any]:
-    """The natural parameters, cut off from what they were made of, the logarithm of the normaliser, and its gradient by them."""
+    """The natural parameters, cut off from what they were made of, the logarithm of the normaliser, and its gradient by
+    them.
+    """
     from ..autograd import grad
 
     eta = [x.detach()._wg_require() for x in p._natural_params]

@@ -276,7 +276,9 @@ class StickBreakingTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """``n (n - 1) / 2`` numbers as the Cholesky factor of a matrix of correlations: ``tanh`` of them breaks sticks of squares."""
+    """``n (n - 1) / 2`` numbers as the Cholesky factor of a matrix of correlations: ``tanh`` of them breaks sticks of
+    squares.
+    """
 
     bijective = True
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
@@ -355,7 +357,8 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     domain = constraints.dependent_property(lambda self: constraints.independent(constraints.real, len(self.in_shape)))
-    codomain = constraints.dependent_property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))
+    codomain = constraints.dependent_property(
+        lambda self: constraints.independent(constraints.real, len(self.out_shape)))
 
     def _call(self, x: Any) -> Any:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)

@@ -53,13 +53,16 @@ def factor_of_inverse(precision: Any) -> Any:
 
 
 class OfCovariance(Distribution):
-    """What is told by a matrix of covariance: by itself, by its inverse, or by its lower Cholesky factor, which is what is kept."""
+    """What is told by a matrix of covariance: by itself, by its inverse, or by its lower Cholesky factor, which is what
+    is kept.
+    """
 
     _unbroadcasted_scale_tril: Tensor
 
     def _take(self, name: str, matrix: Any) -> None:
         """Keep the factor of the matrix that is called ``name``."""
-        factor: Any = {"scale_tril": lambda m: m, "covariance_matrix": linalg.cholesky, "precision_matrix": factor_of_inverse}[name]
+        factor: Any = {"scale_tril": lambda m: m, "covariance_matrix": linalg.cholesky,
+            "precision_matrix": factor_of_inverse}[name]
         self._unbroadcasted_scale_tril = factor(matrix)
 
     def _over_batch(self, matrix: Any) -> Any:
@@ -87,7 +90,8 @@ def only_one(refusal: type[Exception], **matrices: Any) -> tuple[str, Any]:
 
 
 class MultivariateNormal(OfCovariance):
-    """Vectors of mean ``loc`` and the given ``covariance_matrix``, or its inverse, or its lower Cholesky factor ``scale_tril``.
+    """Vectors of mean ``loc`` and the given ``covariance_matrix``, or its inverse, or its lower Cholesky factor
+    ``scale_tril``.
 
     ``ValueError`` unless exactly one of the three is given; the factor is the fastest.
 
@@ -110,7 +114,8 @@ class MultivariateNormal(OfCovariance):
                  validate_args: bool | None = None) -> None:  # fmt: skip
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        name, matrix = only_one(ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        name, matrix = only_one(ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+            scale_tril=scale_tril)
         if matrix.dim() < 2:
             called = "scale_tril matrix" if name == "scale_tril" else name
             raise ValueError(f"{called} must be at least two-dimensional, with optional leading batch dimensions")
@@ -127,12 +132,15 @@ class MultivariateNormal(OfCovariance):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
-        return self.loc + times(self._unbroadcasted_scale_tril, standard_normal(self._extended_shape(sample_shape), self.loc))
+        return (self.loc + times(self._unbroadcasted_scale_tril,
+            standard_normal(self._extended_shape(sample_shape), self.loc)))
 
     def log_prob(self, value: Any) -> Any:
         self._checked(value)
         distance = mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_diagonal(self._unbroadcasted_scale_tril)
+        return (
+            -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_diagonal(
+                self._unbroadcasted_scale_tril))
 
     def entropy(self) -> Any:
         each = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + log_diagonal(self._unbroadcasted_scale_tril)
@@ -166,7 +174,8 @@ class LowRankMultivariateNormal(Distribution):
         if cov_diag.shape[-1:] != event:
             raise ValueError(f"cov_diag must be a batch of vectors with shape {event}")
         try:
-            loc_column, self.cov_factor, diag_column = broadcast_tensors(loc.unsqueeze(-1), cov_factor, cov_diag.unsqueeze(-1))
+            loc_column, self.cov_factor, diag_column = broadcast_tensors(loc.unsqueeze(-1), cov_factor,
+                cov_diag.unsqueeze(-1))
         except RuntimeError as e:
             raise ValueError(
                 f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, cov_diag {cov_diag.shape}"
@@ -185,7 +194,8 @@ class LowRankMultivariateNormal(Distribution):
 
     def _distance(self, x: Any) -> Any:
         """``x' covariance^-1 x``, by the Woodbury identity."""
-        return (x.pow(2) / self._unbroadcasted_cov_diag).sum(-1) - mahalanobis(self._capacitance_tril, times(self._scaled(), x))
+        return ((x.pow(2) / self._unbroadcasted_cov_diag).sum(-1) - mahalanobis(self._capacitance_tril,
+            times(self._scaled(), x)))
 
     def _reduction(self) -> Any:
         """``A`` with ``covariance^-1 = D^-1 - A' A``."""
@@ -225,7 +235,8 @@ class LowRankMultivariateNormal(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         self._checked(value)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + self._distance(value - self.loc))
+        return (
+            -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + self._distance(value - self.loc)))
 
     def entropy(self) -> Any:
         each = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())

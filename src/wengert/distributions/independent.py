@@ -24,10 +24,12 @@ class Independent(Distribution):
     arg_constraints: Any = {}
     _fields: ClassVar[dict[str, int]] = {}
 
-    def __init__(self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
+    def __init__(self, base_distribution: Any, reinterpreted_batch_ndims: int,
+            validate_args: bool | None = None) -> None:
         n, batch = reinterpreted_batch_ndims, base_distribution.batch_shape
         if n > len(batch):
-            raise ValueError(f"Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual {n} vs {len(batch)}")
+            raise ValueError(f"Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual {n} vs "
+                f"{len(batch)}")
         shape = batch + base_distribution.event_shape
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         super().__init__(shape[: len(batch) - n], shape[len(batch) - n :], validate_args=validate_args)

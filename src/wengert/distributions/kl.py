@@ -19,7 +19,8 @@ _KL_MEMOIZE: dict[tuple[type, type], Callable[[Any, Any], Any] | None] = {}
 def register_kl(type_p: Any, type_q: Any) -> Callable[[Any], Any]:
     """A decorator: the function is the divergence of ``type_p`` from ``type_q``, and of what derives from them.
 
-    ``TypeError`` if these are no classes. (They need not derive from ``Distribution``: libraries have bases of their own.)
+    ``TypeError`` if these are no classes. (They need not derive from ``Distribution``: libraries have bases of their
+    own.)
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(kind, type):
@@ -56,7 +57,8 @@ def _dispatch_kl(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None
     left, right = _nearest(matches, 0), _nearest(matches, 1)
     if _KL_REGISTRY[left] is not _KL_REGISTRY[right]:
         warnings.warn(
-            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({left[0].__name__}, {right[1].__name__})",
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({left[0].__name__}, "
+            f"{right[1].__name__})",
             RuntimeWarning, stacklevel=3,
         )  # fmt: skip
     return _KL_REGISTRY[left]
@@ -77,7 +79,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
         _KL_MEMOIZE[pair] = _dispatch_kl(*pair)
     function = _KL_MEMOIZE[pair]
     if function is None:
-        raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
     return function(p, q)
 
 

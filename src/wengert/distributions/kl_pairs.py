@@ -82,7 +82,9 @@ def _one_hot(p: Any, q: Any) -> Any:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: Any, q: Any) -> Any:
-    return p.mean * (p.logits - q.logits) + (p._cont_bern_log_norm() + (-p.probs).log1p()) - q._cont_bern_log_norm() - (-q.probs).log1p()
+    return (
+        p.mean * (p.logits - q.logits) + (p._cont_bern_log_norm() + (-p.probs).log1p()) - q._cont_bern_log_norm() - (
+            -q.probs).log1p())
 
 
 @register_kl(Beta, Beta)
@@ -107,7 +109,9 @@ def _exponential(p: Any, q: Any) -> Any:
 @register_kl(Gamma, Gamma)
 def _gamma(p: Any, q: Any) -> Any:
     a, b = p.concentration, q.concentration
-    return b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)
+    return (
+        b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() + (q.rate - p.rate) * (
+            a / p.rate))
 
 
 @register_kl(Normal, Normal)
@@ -153,7 +157,8 @@ def _uniform(p: Any, q: Any) -> Any:
 def _exponential_family(p: Any, q: Any) -> Any:
     """The Bregman divergence of the logarithm of the normaliser."""
     if type(p) is not type(q):
-        raise NotImplementedError("The cross KL-divergence between different exponential families cannot be computed using Bregman divergences")
+        raise NotImplementedError("The cross KL-divergence between different exponential families cannot be computed "
+            "using Bregman divergences")
     eta, normalizer, slopes = log_normalizer_slopes(p)
     total = q._log_normalizer(*q._natural_params) - normalizer
     for mine, other, slope in zip(eta, q._natural_params, slopes):
@@ -192,7 +197,8 @@ def _square_norm(matrix: Any) -> Any:
 def _in_units_of(factor: Any, matrix: Any) -> Any:
     """``L^-1 X``, both expanded to one batch."""
     batch = broadcast_shapes(factor.shape[:-2], matrix.shape[:-2])
-    return linalg.solve_triangular(factor.expand((*batch, *factor.shape[-2:])), matrix.expand((*batch, *matrix.shape[-2:])), upper=False)
+    return linalg.solve_triangular(factor.expand((*batch, *factor.shape[-2:])),
+        matrix.expand((*batch, *matrix.shape[-2:])), upper=False)
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
@@ -200,7 +206,9 @@ def _multivariate(p: Any, q: Any) -> Any:
     _same_events(p, q, "Multivariate Normals")
     mine, other = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
     spread = _square_norm(_in_units_of(other, mine))
-    return log_diagonal(other) - log_diagonal(mine) + 0.5 * (spread + mahalanobis(other, q.loc - p.loc) - p.event_shape[0])
+    return (
+        log_diagonal(other) - log_diagonal(mine) + 0.5 * (
+            spread + mahalanobis(other, q.loc - p.loc) - p.event_shape[0]))
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
@@ -217,7 +225,9 @@ def _low_rank(p: Any, q: Any) -> Any:
 def _full_from_low_rank(p: Any, q: Any) -> Any:
     _same_events(p, q, "(Low Rank) Multivariate Normals")
     mine = p._unbroadcasted_scale_tril
-    spread = _square_norm(mine * q._unbroadcasted_cov_diag.rsqrt().unsqueeze(-1)) - _square_norm(q._reduction().matmul(mine))
+    spread = (
+        _square_norm(mine * q._unbroadcasted_cov_diag.rsqrt().unsqueeze(-1)) - _square_norm(
+            q._reduction().matmul(mine)))
     return 0.5 * (q._log_det() - 2 * log_diagonal(mine) + spread + q._distance(q.loc - p.loc) - p.event_shape[0])
 
 
@@ -227,7 +237,8 @@ def _low_rank_from_full(p: Any, q: Any) -> Any:
     other = q._unbroadcasted_scale_tril
     spread = _square_norm(_in_units_of(other, p._unbroadcasted_cov_factor))
     spread = spread + _square_norm(_in_units_of(other, diag_embed(p._unbroadcasted_cov_diag.sqrt())))
-    return 0.5 * (2 * log_diagonal(other) - p._log_det() + spread + mahalanobis(other, q.loc - p.loc) - p.event_shape[0])
+    return (
+        0.5 * (2 * log_diagonal(other) - p._log_det() + spread + mahalanobis(other, q.loc - p.loc) - p.event_shape[0]))
 
 
 # -- of different kinds -----------------------------------------------------------------------------------------------

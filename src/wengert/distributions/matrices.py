@@ -7,7 +7,22 @@ import warnings
 from math import nan
 from typing import Any, ClassVar
 
-from .. import arange, broadcast_shapes, cat, cholesky_solve, diag_embed, einsum, eye, finfo, linalg, mvlgamma, randn, tensor, tril_indices, where
+from .. import (
+    arange,
+    broadcast_shapes,
+    cat,
+    cholesky_solve,
+    diag_embed,
+    einsum,
+    eye,
+    finfo,
+    linalg,
+    mvlgamma,
+    randn,
+    tensor,
+    tril_indices,
+    where,
+)
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
 from . import constraints
@@ -23,7 +38,8 @@ _LOG_2 = math.log(2)
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of ``dim x dim`` matrices of correlations, of density in proportion to ``det**(concentration - 1)``.
+    """Cholesky factors of ``dim x dim`` matrices of correlations, of density in proportion to
+    ``det**(concentration - 1)``.
 
     Samples by the onion method of Lewandowski, Kurowicka and Joe (2009).
     """
@@ -45,7 +61,8 @@ class LKJCholesky(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._get_checked_instance(LKJCholesky, _instance)
         batch = Size(batch_shape)
-        new.dim, new.concentration, new._beta = self.dim, self.concentration.expand(batch), self._beta.expand((*batch, self.dim))
+        new.dim, new.concentration, new._beta = (self.dim, self.concentration.expand(batch),
+            self._beta.expand((*batch, self.dim)))
         return self._expanded(new, batch, self.event_shape)
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
@@ -67,7 +84,9 @@ class LKJCholesky(Distribution):
 
 
 class Wishart(OfCovariance, ExponentialFamily):
-    """Sums of ``df`` squares of normal vectors of the given covariance, its inverse, or its Cholesky factor; ``df`` need not be whole."""
+    """Sums of ``df`` squares of normal vectors of the given covariance, its inverse, or its Cholesky factor; ``df``
+    need not be whole.
+    """
 
     support: Any = constraints.positive_definite
     has_rsample = True
@@ -88,7 +107,8 @@ class Wishart(OfCovariance, ExponentialFamily):
 
     def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
                  validate_args: bool | None = None) -> None:  # fmt: skip
-        name, matrix = only_one(AssertionError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        name, matrix = only_one(AssertionError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+            scale_tril=scale_tril)
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         size = matrix.shape[-1]
@@ -100,7 +120,8 @@ class Wishart(OfCovariance, ExponentialFamily):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {size - 1}.")
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         if (self.df < size).any():
-            warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.", stacklevel=2)
+            warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < "
+                "ndim.", stacklevel=2)
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
         self._take(name, matrix)
         self._start()
@@ -150,7 +171,9 @@ class Wishart(OfCovariance, ExponentialFamily):
         return factor @ factor.transpose(-2, -1)
 
     def rsample(self, sample_shape: Any = Size(), max_try_correction: int | None = None) -> Any:  # noqa: B008
-        """Draws; as PyTorch does, those that pass the test of the support are drawn again, up to ``max_try_correction`` (10) times."""
+        """Draws; as PyTorch does, those that pass the test of the support are drawn again, up to ``max_try_correction``
+        (10) times.
+        """
         sample = self._bartlett(Size(sample_shape))
         again = self.support.check(sample)  # it means the negation, and so draws all of them again
         if self._batch_shape:
@@ -177,7 +200,8 @@ class Wishart(OfCovariance, ExponentialFamily):
         nu, p, factor = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         trace = cholesky_solve(value, factor).diagonal(dim1=-2, dim2=-1).sum(-1)
         determinant = linalg.slogdet(value).logabsdet
-        return -nu * (p * _LOG_2 / 2 + log_diagonal(factor)) - mvlgamma(nu / 2, p) + (nu - p - 1) / 2 * determinant - trace / 2
+        return (-nu * (p * _LOG_2 / 2 + log_diagonal(factor)) - mvlgamma(nu / 2,
+            p) + (nu - p - 1) / 2 * determinant - trace / 2)
 
     def entropy(self) -> Any:
         nu, p = self.df, self._event_shape[-1]
@@ -185,7 +209,8 @@ class Wishart(OfCovariance, ExponentialFamily):
         if not (half > (p - 1) / 2).all():
             raise AssertionError("Wrong domain for multivariate digamma function.")
         slope = (half.unsqueeze(-1) - arange(p, dtype=half.dtype) / 2).digamma().sum(-1)
-        return (p + 1) * (p * _LOG_2 / 2 + log_diagonal(self._unbroadcasted_scale_tril)) + mvlgamma(half, p) - (nu - p - 1) / 2 * slope + nu * p / 2
+        return ((p + 1) * (p * _LOG_2 / 2 + log_diagonal(self._unbroadcasted_scale_tril)) + mvlgamma(half,
+            p) - (nu - p - 1) / 2 * slope + nu * p / 2)
 
     @property
     def _natural_params(self) -> Any:

@@ -31,7 +31,8 @@ class MixtureSameFamily(Distribution):
     has_rsample = False
     _fields: ClassVar[dict[str, int]] = {}
 
-    def __init__(self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, mixture_distribution: Any, component_distribution: Any,
+            validate_args: bool | None = None) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
         if not isinstance(component_distribution, Distribution):
@@ -40,11 +41,13 @@ class MixtureSameFamily(Distribution):
         mine, theirs = mixture_distribution.batch_shape, component_distribution.batch_shape[:-1]
         if any(a != b and 1 not in (a, b) for a, b in zip(reversed(mine), reversed(theirs))):
             raise ValueError(
-                f"`mixture_distribution.batch_shape` ({mine}) is not compatible with `component_distribution.batch_shape`({theirs})"
+                f"`mixture_distribution.batch_shape` ({mine}) is not compatible with "
+                f"`component_distribution.batch_shape`({theirs})"
             )
         km, kc = mixture_distribution.logits.shape[-1], component_distribution.batch_shape[-1]
         if km != kc:
-            raise ValueError(f"`mixture_distribution component` ({km}) does not equal `component_distribution.batch_shape[-1]` ({kc})")
+            raise ValueError(f"`mixture_distribution component` ({km}) does not equal "
+                f"`component_distribution.batch_shape[-1]` ({kc})")
         self._num_component, event = km, component_distribution.event_shape
         self._event_ndims = len(event)
         super().__init__(theirs, event, validate_args=validate_args)

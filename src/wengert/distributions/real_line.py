@@ -224,7 +224,9 @@ class Uniform(Distribution):
 
 
 class GeneralizedPareto(_Located):
-    """The distribution of what exceeds a threshold ``loc``; ``concentration`` 0 is exponential, below 0 it has an upper end."""
+    """The distribution of what exceeds a threshold ``loc``; ``concentration`` 0 is exponential, below 0 it has an upper
+    end.
+    """
 
     arg_constraints: Any = {**_LOCATED, "concentration": constraints.real}
     _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0, "concentration": 0}
@@ -283,19 +285,23 @@ class GeneralizedPareto(_Located):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:  # type: ignore[override]
-        return constraints.interval(self.loc, where(self.concentration < 0, self.loc - self.scale / self.concentration, inf))
+        return constraints.interval(self.loc,
+            where(self.concentration < 0, self.loc - self.scale / self.concentration, inf))
 
 
 # -- on the circle ----------------------------------------------------------------------------------------------------
 
-# polynomials of (x / 3.75)**2 and of 3.75 / x for the modified Bessel functions of orders 0 and 1: Abramowitz and Stegun 9.8.1 to 9.8.4
+# polynomials of (x / 3.75)**2 and of 3.75 / x for the modified Bessel functions of orders 0 and 1: Abramowitz and
+# Stegun 9.8.1 to 9.8.4
 _SMALL = (
     (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.360768e-1, 0.45813e-2),
     (0.5, 0.87890594, 0.51498869, 0.15084934, 0.2658733e-1, 0.301532e-2, 0.32411e-3),
 )
 _LARGE = (
-    (0.39894228, 0.1328592e-1, 0.225319e-2, -0.157565e-2, 0.916281e-2, -0.2057706e-1, 0.2635537e-1, -0.1647633e-1, 0.392377e-2),
-    (0.39894228, -0.3988024e-1, -0.362018e-2, 0.163801e-2, -0.1031555e-1, 0.2282967e-1, -0.2895312e-1, 0.1787654e-1, -0.420059e-2),
+    (0.39894228, 0.1328592e-1, 0.225319e-2, -0.157565e-2, 0.916281e-2, -0.2057706e-1, 0.2635537e-1, -0.1647633e-1,
+        0.392377e-2),
+    (0.39894228, -0.3988024e-1, -0.362018e-2, 0.163801e-2, -0.1031555e-1, 0.2282967e-1, -0.2895312e-1, 0.1787654e-1,
+        -0.420059e-2),
 )
 
 
@@ -340,7 +346,9 @@ class VonMises(Distribution):
         return where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
-        """By rejection (Best and Fisher 1979), in double precision; all elements draw until the last one has its angle."""
+        """By rejection (Best and Fisher 1979), in double precision; all elements draw until the
+        last one has its angle.
+        """
         shape = self._extended_shape(sample_shape)
         with no_grad():
             loc, k, r = self.loc.to(float64), self.concentration.to(float64), self._proposal_r

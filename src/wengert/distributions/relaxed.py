@@ -27,7 +27,8 @@ class LogitRelaxedBernoulli(Odds):
     _fields: ClassVar[dict[str, int]] = {"probs": 0, "logits": 0, "_param": 0}
     _kept = ("temperature",)
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
         self.temperature = temperature
         self._choose(probs, logits)
         Distribution.__init__(self, self._param.size(), validate_args=validate_args)
@@ -54,7 +55,8 @@ class ExpRelaxedCategorical(OverCategories):
     _inner = ("_categorical",)
     _kept = ("temperature",)
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
         self._categorical, self.temperature = Categorical(probs, logits), temperature
         super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
 
@@ -86,8 +88,10 @@ class RelaxedBernoulli(_Relaxed):
     has_rsample: Any = True
     _fields: ClassVar[dict[str, int]] = {}
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(),
+            validate_args=validate_args)
 
 
 class RelaxedOneHotCategorical(_Relaxed):
@@ -98,6 +102,7 @@ class RelaxedOneHotCategorical(_Relaxed):
     has_rsample: Any = True
     _fields: ClassVar[dict[str, int]] = {}
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)

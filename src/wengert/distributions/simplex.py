@@ -152,7 +152,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     _fields: ClassVar[dict[str, int]] = {"probs": 0, "logits": 0, "_param": 0}
     _kept = ("_lims",)
 
-    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
+            validate_args: bool | None = None) -> None:
         self._choose(probs, logits)
         if probs is not None:
             if validate_args is not None and not constraints.unit_interval.check(self._param).all():
@@ -178,7 +179,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         """The logarithm of the constant that makes the density integrate to one."""
         good, p = self._split()
         low = p <= 0.5
-        norm = ((-p).log1p() - p.log()).abs().log() - where(low, (-2.0 * where(low, p, 0.0)).log1p(), (2.0 * where(p >= 0.5, p, 1.0) - 1.0).log())
+        norm = (((-p).log1p() - p.log()).abs().log() - where(low, (-2.0 * where(low, p, 0.0)).log1p(),
+            (2.0 * where(p >= 0.5, p, 1.0) - 1.0).log()))
         x = (self.probs - 0.5).pow(2)
         return where(good, norm, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
 

@@ -10,7 +10,9 @@ __all__ = ["Transform"]
 
 
 class Transform:
-    """Base class. ``domain``, ``codomain``: constraints; ``bijective``; ``sign``: of the derivative, where it is everywhere the same."""
+    """Base class. ``domain``, ``codomain``: constraints; ``bijective``; ``sign``: of the derivative, where it is
+    everywhere the same.
+    """
 
     bijective: Any = False
     domain: Any

@@ -16,7 +16,8 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of ``t(x)`` where ``x`` has the distribution ``base_distribution``; several ``transforms`` apply in order.
+    """The distribution of ``t(x)`` where ``x`` has the distribution ``base_distribution``; several ``transforms`` apply
+    in order.
 
     ``ValueError`` if the base has fewer dimensions than an event of the transforms.
 
@@ -41,7 +42,8 @@ class TransformedDistribution(Distribution):
         self.transforms = transforms
         chain = ComposeTransform(transforms)
         inside, outside = chain.domain.event_dim, chain.codomain.event_dim
-        shape, event_dim = base_distribution.batch_shape + base_distribution.event_shape, len(base_distribution.event_shape)
+        shape, event_dim = (base_distribution.batch_shape + base_distribution.event_shape,
+            len(base_distribution.event_shape))
         if len(shape) < inside:
             raise ValueError(f"base_distribution needs to have shape with size at least {inside}, but got {shape}.")
         made = Size(chain.forward_shape(shape))

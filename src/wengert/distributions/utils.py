@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "broadcast_all", "clamp_probs", "euler_constant", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
-    "vec_to_tril_matrix",
+    "broadcast_all", "clamp_probs", "euler_constant", "lazy_property", "logits_to_probs", "probs_to_logits",
+    "tril_matrix_to_vec", "vec_to_tril_matrix",
 ]  # fmt: skip
 
 euler_constant = 0.57721566490153286060
@@ -24,7 +24,8 @@ Number = (int, float, bool)
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """The values, tensors and numbers, as tensors of one shape. Numbers get the type of the first tensor, or the default type.
+    """The values, tensors and numbers, as tensors of one shape. Numbers get the type of the first tensor, or the
+    default type.
 
     >>> import wengert as torch
     >>> from wengert.distributions.utils import broadcast_all
@@ -32,7 +33,8 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     (tensor([0., 0.]), tensor([1., 1.]))
     """
     if not all(is_tensor_like(v) or isinstance(v, Number) for v in values):
-        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
+        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing "
+            "__torch_function__.")
     dtype = next((v.dtype for v in values if isinstance(v, Tensor)), get_default_dtype())
     return tuple(broadcast_tensors(*(v if is_tensor_like(v) else tensor(v, dtype=dtype) for v in values)))
 
@@ -72,7 +74,9 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 class lazy_property:
-    """A property that is computed at its first use and kept; what it depends on is differentiated even under ``no_grad``."""
+    """A property that is computed at its first use and kept; what it depends on is differentiated even under
+    ``no_grad``.
+    """
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped
@@ -108,14 +112,17 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """The inverse of ``tril_matrix_to_vec``: lower triangular matrices with the elements of ``vec``, zeros elsewhere."""
+    """The inverse of ``tril_matrix_to_vec``: lower triangular matrices with the elements of
+    ``vec``, zeros elsewhere.
+    """
     length = vec.shape[-1]
     b = 1 + 2 * diag
     exact = (-b + (b**2 + 8 * length + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
     n = round(exact)
     if n - exact > finfo(vec.dtype).eps:
         raise ValueError(
-            f"The size of last dimension is {length} which cannot be expressed as the lower triangular part of a square D x D matrix."
+            f"The size of last dimension is {length} which cannot be expressed as the lower triangular part of a "
+            "square D x D matrix."
         )
     mat = vec.new_zeros(vec.shape[:-1] + Size((n, n)))
     mat[..., _below(n, diag)] = vec

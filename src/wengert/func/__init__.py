@@ -19,6 +19,6 @@ from .mapping import vmap
 from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 
 __all__ = [
-    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+    "linearize", "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

@@ -32,7 +32,8 @@ def _sizes(left: list[list[str]], shape: Sequence[int], lengths: dict[str, int])
             pack = tuple(known.get(n, "?") for n in group)
             raise DimensionBindError(f"inferred dimension does not evenly fit into larger dimension: {size} vs {pack}")
         if not open_ and given != size:
-            raise DimensionBindError(f"Dimension sizes to do not match ({size} != {given}) when matching dimension pack ({', '.join(group)})")
+            raise DimensionBindError(f"Dimension sizes to do not match ({size} != {given}) when matching dimension "
+                f"pack ({', '.join(group)})")
         known |= dict.fromkeys(open_, size // given if open_ else 1)
     return known
 
@@ -42,8 +43,8 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
 
     Args:
         tensor: a tensor, or several of one shape, which are stacked first.
-        pattern: the names of the dimensions before and after ``->``; names in parentheses share a dimension, the first of them
-            outermost, ``...`` stands for any further dimensions and ``1`` for one of size one.
+        pattern: the names of the dimensions before and after ``->``; names in parentheses share a dimension, the first
+            of them outermost, ``...`` stands for any further dimensions and ``1`` for one of size one.
         axes_lengths: sizes of names that the shape does not tell.
 
     Raises:
@@ -64,10 +65,12 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
     spare = x.ndim - (len(sides[0].composition) - dotted)
     if spare < 0 and dotted:
         raise ValueError(
-            f"Number of dimensions in pattern ({x.ndim - spare}) must be less than or equal to the number of dimensions in the tensor ({x.ndim})"
+            f"Number of dimensions in pattern ({x.ndim - spare}) must be less than or equal to the number of "
+            f"dimensions in the tensor ({x.ndim})"
         )
     if spare and not dotted:
-        raise ValueError(f"Number of dimensions in pattern ({x.ndim - spare}) must be equal to the number of dimensions in the tensor ({x.ndim})")
+        raise ValueError(f"Number of dimensions in pattern ({x.ndim - spare}) must be equal to the number of "
+            f"dimensions in the tensor ({x.ndim})")
     dots = [f"{_ellipsis}{i}" for i in range(spare)]
 
     def groups(composition: list[Any]) -> list[list[str]]:

@@ -1,4 +1,6 @@
-"""What ``import functorch`` gives: the functions of ``torch.func`` by their names of old. Each says where it has gone, and does as before."""
+"""What ``import functorch`` gives: the functions of ``torch.func`` by their names of old. Each says where it has gone,
+and does as before.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,23 @@ _MOVED = {
     "make_functional": "torch.func.functional_call",
     "make_functional_with_buffers": "torch.func.functional_call",
     "combine_state_for_ensemble": "torch.func.stack_module_state",
-    **{name: f"torch.func.{name}" for name in ("functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp")},
+    **{name: f"torch.func.{name}"
+        for name in ("functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp")},
 }
 
 __all__ = [
-    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad", "grad_and_value", "hessian",
-    "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp", "vmap",
+    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad",
+    "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp",
+    "vmap",
 ]  # fmt: skip
 
 
 def _text(name: str) -> str:
     return (
-        f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is deprecated as of PyTorch 2.0 "
-        f"and will be deleted in a future version of PyTorch >= 2.3. Please use `{_MOVED[name]}` instead; see the PyTorch 2.0 release notes "
-        "and/or the `torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html"
+        f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is "
+        "deprecated as of PyTorch 2.0 and will be deleted in a future version of PyTorch >= 2.3. Please use "
+        f"`{_MOVED[name]}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration guide for more "
+        "details https://pytorch.org/docs/main/func.migrating.html"
     )
 
 
@@ -41,7 +46,8 @@ def _moved(name: str) -> Any:
         return now(*args, **kwargs)
 
     old.__module__ = __name__
-    old.__doc__ = f"{(now.__doc__ or '').partition('>>>')[0].rstrip()}\n\n    .. warning::\n\n        {_text(name)}\n    "
+    old.__doc__ = (f"{(now.__doc__ or '').partition('>>>')[0].rstrip()}\n\n    .. warning::\n\n        {_text(name)}\n "
+        "   ")
     return old
 
 

@@ -16,16 +16,21 @@ from ..tensor.functions import function
 from .gradients import debug_unwrap, functionalize, grad, grad_and_value, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
 from .mapping import _dims, check_out_dims, check_randomness, vmap
-from .modules import batch_norm_without_running_stats, functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .modules import (
+    batch_norm_without_running_stats,
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
-    "FunctionalModule", "FunctionalModuleWithBuffers", "batch_norm_without_running_stats", "chunk_vmap", "combine_state_for_ensemble",
-    "debug_unwrap", "functional_call", "functional_init", "functional_init_with_buffers", "functionalize", "grad", "grad_and_value",
-    "hessian", "jacfwd", "jacrev", "jvp", "linearize", "make_functional", "make_functional_with_buffers",
-    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+    "FunctionalModule", "FunctionalModuleWithBuffers", "batch_norm_without_running_stats", "chunk_vmap",
+    "combine_state_for_ensemble", "debug_unwrap", "functional_call", "functional_init", "functional_init_with_buffers",
+    "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "make_functional",
+    "make_functional_with_buffers", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
 
@@ -85,7 +90,8 @@ def _emptied(model: Module) -> None:
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
-    """``(function, parameters)``, with ``function(parameters, *args)`` what ``model(*args)`` gives. ``torch.func.functional_call`` does this.
+    """``(function, parameters)``, with ``function(parameters, *args)`` what ``model(*args)`` gives.
+    ``torch.func.functional_call`` does this.
 
     >>> import wengert as torch
     >>> from wengert.func.functorch import make_functional
@@ -94,7 +100,8 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
     torch.Size([5, 3])
     """
     if dict(model.named_buffers()):
-        raise RuntimeError("make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead.")
+        raise RuntimeError("make_functional(model): `model` has buffers. Please use "
+            "make_functional_with_buffers(model) instead.")
     made, params, _ = _taken_apart(FunctionalModule, model, disable_autograd_tracking)
     return made, params
 
@@ -102,12 +109,16 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
 def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...], tuple[Any, ...]]:
-    """``(function, parameters, buffers)``, with ``function(parameters, buffers, *args)`` what ``model(*args)`` gives."""
+    """``(function, parameters, buffers)``, with ``function(parameters, buffers, *args)`` what
+    ``model(*args)`` gives.
+    """
     return _taken_apart(FunctionalModuleWithBuffers, model, disable_autograd_tracking)
 
 
-def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...], tuple[Any, ...]]:
-    """``(function, parameters, buffers)`` of models of one class, each stacked along a new first dimension and detached, for ``vmap``.
+def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...],
+        tuple[Any, ...]]:
+    """``(function, parameters, buffers)`` of models of one class, each stacked along a new first dimension and
+    detached, for ``vmap``.
 
     Raises:
         RuntimeError: no model, models of several classes, or some in training mode and some not.
@@ -133,7 +144,8 @@ def _initialised(kind: Any, model_class: Any, ensemble_shape: Any, device: Any, 
         raise ValueError("NYI: ensemble_shape with more than 1 element")
     if ensemble_shape and ensemble_shape[0] <= 0:
         raise ValueError(f"num_models {ensemble_shape[0]} should be > 0")
-    parts = [_taken_apart(kind, model_class(*args, **kwargs).to(device), False) for _ in range(ensemble_shape[0] if ensemble_shape else 1)]
+    parts = [_taken_apart(kind, model_class(*args, **kwargs).to(device), False)
+        for _ in range(ensemble_shape[0] if ensemble_shape else 1)]
     made, params, buffers = parts[0]
     if ensemble_shape:
         params, buffers = _stacked([p for _, p, _ in parts]), _stacked([b for _, _, b in parts])
@@ -141,7 +153,8 @@ def _initialised(kind: Any, model_class: Any, ensemble_shape: Any, device: Any, 
 
 
 def functional_init(model_class: Any, ensemble_shape: tuple[int, ...] = (), device: Any = "cpu") -> Callable[..., Any]:
-    """A function that makes ``(parameters, function, names)`` of ``model_class(*args)``; ``ensemble_shape``: of so many, stacked.
+    """A function that makes ``(parameters, function, names)`` of ``model_class(*args)``; ``ensemble_shape``: of so
+    many, stacked.
 
     Here ``function(parameters, args)`` takes the arguments as a tuple.
     """
@@ -153,17 +166,21 @@ def functional_init(model_class: Any, ensemble_shape: tuple[int, ...] = (), devi
     return make
 
 
-def functional_init_with_buffers(model_class: Any, ensemble_shape: tuple[int, ...] = (), device: Any = "cpu") -> Callable[..., Any]:
+def functional_init_with_buffers(model_class: Any, ensemble_shape: tuple[int, ...] = (),
+        device: Any = "cpu") -> Callable[..., Any]:
     """A function that makes ``(parameters, buffers, function, names, names of buffers)`` of ``model_class(*args)``."""
 
     def make(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        made, params, buffers = _initialised(FunctionalModuleWithBuffers, model_class, ensemble_shape, device, args, kwargs)
-        return params, buffers, lambda params, buffers, data: made(params, buffers, *data), made.param_names, made.buffer_names
+        made, params, buffers = _initialised(FunctionalModuleWithBuffers, model_class, ensemble_shape, device, args,
+            kwargs)
+        return (params, buffers, lambda params, buffers, data: made(params, buffers, *data), made.param_names,
+            made.buffer_names)
 
     return make
 
 
-def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2) -> Callable[..., Any]:
+def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
+        chunks: int = 2) -> Callable[..., Any]:
     """``vmap`` of ``chunks`` parts of the batch, one after the other, to save memory.
 
     >>> import wengert as torch

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Level:
     """One differentiation: the tensors that it is with respect to, and what is outside of it.
 
-    Inside of maps, what is differentiated are the tensors below the batched ones; an argument that does not vary along a
-    map is repeated there, so that each example has its own gradient.
+    Inside of maps, what is differentiated are the tensors below the batched ones; an argument that does not vary along
+    a map is repeated there, so that each example has its own gradient.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,8 @@ class Level:
         return trees.mapped(left, tree)
 
     def pull(
-        self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None, recording: bool | None = None
+        self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None,
+        recording: bool | None = None
     ) -> list[Tensor]:  # fmt: skip
         """The gradients of this level's inputs."""
         maps = self.maps
@@ -85,14 +86,16 @@ class Level:
             return [batching.raised(zeros_like(x.detach()), maps) for x in self.inputs]
         if create_graph is None:
             recording = self.recording if recording is None else recording
-            create_graph = recording and (self.foreign(outputs, True) or any(v is not None and recorded(v) for v in vectors))
+            create_graph = (recording
+                and (self.foreign(outputs, True) or any(v is not None and recorded(v) for v in vectors)))
             # the user's code finds gradients enabled in a backward: PyTorch's transforms record all of theirs
             create_graph = create_graph or any(n.written_by_user or n.hooks for n in _history(outputs))
         roots = [batching.lowered(o, maps) for o, _ in pairs]
         seeds = [ones_like(r.detach()) if v is None else batching.lowered(v, maps) for r, (_, v) in zip(roots, pairs)]
         with pulling(self.inside):
             found = _grad(roots, self.inputs, seeds, retain or create_graph, create_graph, allow_unused=True)
-        row = [zeros_like(x.detach()) if g is None or id(x) in self.inside.muted else g for g, x in zip(found, self.inputs)]
+        row = [zeros_like(x.detach()) if g is None or id(x) in self.inside.muted else g
+            for g, x in zip(found, self.inputs)]
         return [batching.raised(g, maps) for g in row]
 
 
@@ -145,7 +148,8 @@ def selected(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
     return found
 
 
-def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...], kwargs: dict[str, Any] | None = None) -> list[Any]:
+def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...],
+        kwargs: dict[str, Any] | None = None) -> list[Any]:
     """The arguments, those with ``numbers`` as tensors of ``level``; the function may write to the others."""
     row = list(args)
     for n in numbers:
@@ -177,7 +181,8 @@ def of_numbers(outputs: list[Tensor]) -> list[Tensor]:
     """The outputs, all of a type that has gradients."""
     for o in outputs:
         if not (o.is_floating_point() or o.is_complex()):
-            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+            raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor "
+                f"with dtype {o.dtype}")
     return outputs
 
 
@@ -200,7 +205,8 @@ def _named(wrapper: Any, func: Any) -> Any:
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives ``(gradient, value)`` of ``func``, which gives one number; with aux, ``(gradient, (value, aux))``.
+    """A function that gives ``(gradient, value)`` of ``func``, which gives one number; with aux,
+    ``(gradient, (value, aux))``.
 
     >>> import wengert as torch
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
@@ -214,14 +220,16 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
             given = entered(level, args, numbers, kwargs)
             output, aux = split_aux(func(*given, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
-                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
+                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got "
+                    f"{type(output)}")
             if output.dim() != 0:
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe "
-                    "you wanted to use the vjp or jacrev APIs instead?"
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                    f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
             if output.is_complex():
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
+                    f"{output.dtype}")
             row = level.pull([output], [None], retain=True)  # aux may share the graph
             found = trees.filled(tuple(given[n] for n in numbers), [level.leave(g) for g in row])
             value = level.leave(output)
@@ -234,8 +242,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradient of ``func``, which gives one number, for the arguments ``argnums``.
 
-    ``argnums``: a number, or a tuple of them for a tuple of gradients. ``has_aux``: ``func`` gives ``(output, aux)`` and
-    the new function ``(gradient, aux)``.
+    ``argnums``: a number, or a tuple of them for a tuple of gradients. ``has_aux``: ``func`` gives ``(output, aux)``
+    and the new function ``(gradient, aux)``.
 
     >>> import wengert as torch
     >>> torch.func.grad(lambda p: (p["w"] * p["b"]).sum())({"w": torch.tensor([2.0]), "b": torch.tensor([3.0])})
@@ -250,7 +258,8 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """``(output, vjp_fn)``: ``vjp_fn(v)``, with ``v`` shaped like the output, is the tuple of ``v @ J`` for each primal.
+    """``(output, vjp_fn)``: ``vjp_fn(v)``, with ``v`` shaped like the output, is the tuple of ``v @ J`` for each
+    primal.
 
     >>> import wengert as torch
     >>> output, pull = torch.func.vjp(torch.sin, torch.tensor([0.0, 1.0]))
@@ -266,8 +275,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         if trees.shape(cotangents) != trees.shape(inside):
             raise RuntimeError(
-                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
-                f"cotangents: {trees.stars(cotangents)}, primal output: {trees.stars(inside)}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {trees.stars(cotangents)}, primal output: {trees.stars(inside)}"
             )
         vectors = trees.leaves(cotangents)
         for o, v in zip(outputs, vectors):
@@ -284,16 +293,17 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """``func`` as it is: what differs in PyTorch, in-place steps and views replaced by copies, is seen by compilers alone.
+    """``func`` as it is: what differs in PyTorch, in-place steps and views replaced by copies, is seen by compilers
+    alone.
 
     ``remove``: ``"mutations"`` or ``"mutations_and_views"``.
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
-            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n     remove='mutations': "
-            "all inplace and out= operators will be removed from the program, and replaced with their out-of-place equivalents.\n     "
-            "remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with their non-aliasing "
-            "counterparts, {view}_copy.\n"
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options "
+            "are:\n     remove='mutations': all inplace and out= operators will be removed from the program, and "
+            "replaced with their out-of-place equivalents.\n     remove='mutations_and_views': In addition to the "
+            "above, all aliasing operators {view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
         )
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -304,7 +314,8 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """What is below the tensor that a transformed function sees: the whole batch, the tensor without history; any other tensor itself.
+    """What is below the tensor that a transformed function sees: the whole batch, the tensor without history; any other
+    tensor itself.
 
     ``recurse``: below all transforms, or only the innermost. For looking, not for computing.
     """

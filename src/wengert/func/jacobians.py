@@ -44,16 +44,19 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         raise RuntimeError(f"{_JVP}: Expected primals to contain at least one Tensor.")
     if trees.shape(primals) != trees.shape(tangents):
         raise RuntimeError(
-            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 tensors, "
-            f"tangents also must be. Got primals with structure {trees.shape(primals)} and tangents with structure {trees.shape(tangents)}"
+            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {trees.shape(primals)} and "
+            f"tangents with structure {trees.shape(tangents)}"
         )
-    inside, pushed, aux = _pushed(func, primals, tuple(range(len(primals))), trees.leaves(tangents), strict, has_aux, _JVP)
+    inside, pushed, aux = _pushed(func, primals, tuple(range(len(primals))), trees.leaves(tangents), strict, has_aux,
+        _JVP)
     answer = (inside, trees.filled(inside, pushed))
     return (*answer, aux) if has_aux else answer
 
 
 def _pushed(
-    func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directions: list[Any], strict: bool, has_aux: bool, api: str
+    func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directions: list[Any], strict: bool, has_aux: bool,
+    api: str
 ) -> tuple[Any, list[Tensor], Any]:
     """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
     supply = iter(directions)
@@ -68,10 +71,12 @@ def _pushed(
             tangent = level.tangent(o)
             if tangent is None and strict:
                 raise RuntimeError(
-                    "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+                    "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                    "allowed with strict=True."
                 )
             found.append(zeros_like(o.detach()) if tangent is None else left(run, tangent))
-        inside, aux = (trees.mapped(lambda t: level.primal(left(run, t)) if isinstance(t, Tensor) else t, x) for x in (answer, aux))
+        inside, aux = (trees.mapped(lambda t: level.primal(left(run, t)) if isinstance(t, Tensor) else t, x)
+            for x in (answer, aux))
     return inside, found, aux
 
 
@@ -83,8 +88,9 @@ def _dual(level: tangents.Level, x: Any, tangent: Any, inside: Inside) -> Tensor
         _require_numbers(name, t)
     if x.shape != tangent.shape:
         raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
-            f"of size {list(x.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
         )
     made = level.dual(x, tangent)
     inside.give(made, x)
@@ -98,7 +104,8 @@ def _require_numbers(name: str, t: Tensor) -> None:
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """``(output, jvp_fn)``: the output at ``primals``, and ``jvp_fn(*tangents)``, the linear function closest to ``func`` there.
+    """``(output, jvp_fn)``: the output at ``primals``, and ``jvp_fn(*tangents)``, the linear function closest to
+    ``func`` there.
 
     ``func`` is called once: ``jvp_fn`` is the derivative of its gradient, which is linear in the vector that goes in.
 
@@ -120,22 +127,24 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         roots = [batching.lowered(o, maps) for o in outputs if recorded(o)]
         seeds = [zeros_like(r.detach())._wg_require() for r in roots]
         level.own.update(map(id, seeds))
-        rows = _grad(roots, level.inputs, seeds, create_graph=True, allow_unused=True) if roots else (None,) * len(level.inputs)
+        rows = (_grad(roots, level.inputs, seeds, create_graph=True, allow_unused=True) if roots
+            else (None,) * len(level.inputs))
 
     def push(*tangents: Any) -> Any:
         if trees.shape(tangents) != trees.shape(primals):
             from ..utils._pytree import tree_structure
 
             raise RuntimeError(
-                f"Expected the tangents {tree_structure(tangents)} to have the same argspec as the primals {tree_structure(primals)}"
+                f"Expected the tangents {tree_structure(tangents)} to have the same argspec as the primals "
+                f"{tree_structure(primals)}"
             )
         vectors = trees.leaves(tangents)
         for i, (t, x) in enumerate(zip(vectors, trees.leaves(primals))):
             for what in ("shape", "device", "dtype"):
                 if getattr(t, what) != getattr(x, what):
                     raise RuntimeError(
-                        f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(x, what)} "
-                        "of the corresponding primal."
+                        f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} "
+                        f"{getattr(x, what)} of the corresponding primal."
                     )
         live = [(r, batching.lowered(t, maps)) for r, t in zip(rows, vectors) if r is not None and recorded(r)]
         found: Any = (None,) * len(seeds)
@@ -146,7 +155,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
         def pushed(o: Any) -> Any:
             t = next(supply) if isinstance(o, Tensor) and recorded(o) else None
-            return level.leave(batching.raised(t, maps)) if t is not None else zeros_like(o.detach()) if isinstance(o, Tensor) else o
+            return (level.leave(batching.raised(t, maps)) if t is not None else zeros_like(o.detach())
+                if isinstance(o, Tensor) else o)
 
         return trees.filled(inside, [pushed(o) for o in leaves])
 
@@ -157,18 +167,22 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
 
 def _basis(like: Tensor, before: int = 0, count: int | None = None) -> Tensor:
-    """For each element of ``like`` the tensor that is 1 there and 0 elsewhere, stacked; ``before`` rows of zeros first, ``count`` in all."""
+    """For each element of ``like`` the tensor that is 1 there and 0 elsewhere, stacked; ``before`` rows of zeros first,
+    ``count`` in all.
+    """
     n = like.numel()
     a = np.zeros((n if count is None else count, n), like._wg_data.dtype)
     np.fill_diagonal(a[before : before + n], np.ones((), like._wg_data.dtype))
-    found = (from_numpy if modes().dispatch else wrap)(a.reshape(-1, *like._wg_data.shape) if n else a.reshape(len(a), *like._wg_data.shape))
+    found = (from_numpy if modes().dispatch else wrap)(
+        a.reshape(-1, *like._wg_data.shape) if n else a.reshape(len(a), *like._wg_data.shape))
     return found.to("meta") if like.is_meta else found
 
 
 def _refuse_complex(api: str, what: str, row: list[Any]) -> None:
     for i, x in enumerate(row):
         if isinstance(x, Tensor) and x.is_complex():
-            raise RuntimeError(f"{api}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}")
+            raise RuntimeError(f"{api}: Expected all {what} to be real but received complex tensor at flattened input "
+                f"idx: {i}")
 
 
 def jacrev(
@@ -206,7 +220,8 @@ def jacrev(
                     pulled = [level.pull([o], [v], retain=True) for v in _basis(o)]
                     rows = [function("stack")(column) for column in zip(*pulled)]
                 elif o.numel():
-                    rows = vmap(lambda v, o=o: tuple(level.pull([o], [v], retain=True)), randomness="same", chunk_size=chunk_size)(_basis(o))
+                    rows = vmap(lambda v, o=o: tuple(level.pull([o], [v], retain=True)), randomness="same",
+                        chunk_size=chunk_size)(_basis(o))
                 else:
                     rows = [x.detach().new_zeros((0, *x.shape)) for x in inputs]
                 found = [level.leave(r.reshape(o.shape + x.shape)) for r, x in zip(rows, inputs)]
@@ -218,11 +233,13 @@ def jacrev(
     return _named(wrapper_fn, func)
 
 
-def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func``: tangents along each element of the arguments, all in one forward pass.
+def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
+        randomness: str = "error") -> Callable[..., Any]:
+    """A function that gives the Jacobian of ``func``: tangents along each element of the arguments, all in one forward
+    pass.
 
-    Shapes and structure are those of ``jacrev``, which is the quicker one unless the outputs are more than the arguments.
-    ``argnums=None``: for all of them, as a tuple.
+    Shapes and structure are those of ``jacrev``, which is the quicker one unless the outputs are more than the
+    arguments. ``argnums=None``: for all of them, as a tuple.
 
     >>> import wengert as torch
     >>> torch.func.jacfwd(lambda x: x.cumprod(0))(torch.tensor([2.0, 3.0]))
@@ -251,7 +268,8 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         for c in columns:
             row, at = [], 0
             for x, n in zip(inputs, sizes):
-                part = function("narrow")(c, 0, at, n).reshape((*x.shape, *c.shape[1:]))  # the argument's dimensions lead
+                # the argument's dimensions lead
+                part = function("narrow")(c, 0, at, n).reshape((*x.shape, *c.shape[1:]))
                 k = x.dim()
                 order = (*range(k, part.dim()), *range(k))
                 row.append(part.permute(order) if order else part)

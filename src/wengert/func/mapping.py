@@ -1,7 +1,7 @@
 """``vmap``: a function of one example becomes a function of a batch.
 
-The function is called once, on tensors that look like one example and hold them all (``tensor.batching``): each operator
-in it does the whole batch at once, whatever the nesting of maps and gradients.
+The function is called once, on tensors that look like one example and hold them all (``tensor.batching``): each
+operator in it does the whole batch at once, whatever the nesting of maps and gradients.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
+    chunk_size: int | None = None
 ) -> Callable[..., Any]:
     """``func`` mapped over a dimension of its arguments: it is written for one example and done for all at once.
 
@@ -45,10 +46,12 @@ def vmap(
 
 
 def _mapped(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunk_size: int | None = None,
-    around: Any = nullcontext, directions: bool = False,
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
+    chunk_size: int | None = None, around: Any = nullcontext, directions: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents."""
+    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become
+    tangents.
+    """
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
@@ -85,15 +88,16 @@ def check_out_dims(func: Any, out_dims: Any) -> None:
     """Refuse what are no places for a dimension of the results."""
     if not all(isinstance(d, int) or d is None for d in trees.leaves(out_dims)):
         raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
-            "representing where in the outputs the vmapped dimension should appear."
+            f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection "
+            "of ints representing where in the outputs the vmapped dimension should appear."
         )
 
 
 def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: Any, level: Level) -> Any:
     """One call of the function with everything mapped: ``fronts`` have their batch in front."""
     with level:
-        row = [x if d is None else _nested().Part.of(x, level) if x.is_nested else with_batch(x, level) for x, d in zip(fronts, dims)]
+        row = [x if d is None else _nested().Part.of(x, level) if x.is_nested else with_batch(x, level)
+            for x, d in zip(fronts, dims)]
         for x, d, t in zip(row, dims, trees.leaves(args)):
             if d and t.shape[d] == level.size:
                 x.given = (t, d)
@@ -119,34 +123,36 @@ def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | No
     call = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{call}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
+            f"{call}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
-            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
-            "no inputs. The latter is unsupported."
+            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
+            "vmap over a function with no inputs. The latter is unsupported."
         )
     dims = trees.spread(in_dims, args)
     if dims is None:
         raise ValueError(
-            f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has structure {trees.shape(in_dims)} but inputs has "
-            f"structure {trees.shape(args)}."
+            f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{trees.shape(in_dims)} but inputs has structure {trees.shape(args)}."
         )
     sizes: list[int] = []
     for i, (x, d) in enumerate(zip(trees.leaves(args), dims)):
         if d is None:
             continue
         if not isinstance(d, int):
-            raise ValueError(f"{call}Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
+            raise ValueError(f"{call}Got in_dim={d} for an input but in_dim must be either an integer dimension or "
+                "None.")
         if not isinstance(x, Tensor):
             raise ValueError(
-                f"{call}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor arguments, please "
-                "use None as the respective in_dim"
+                f"{call}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
+                "arguments, please use None as the respective in_dim"
             )
         if not -x.dim() <= d < x.dim():
             raise ValueError(
-                f"{call}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.dim()} so expected in_dim to satisfy "
-                f"-{x.dim()} <= in_dim < {x.dim()}."
+                f"{call}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.dim()} so "
+                f"expected in_dim to satisfy -{x.dim()} <= in_dim < {x.dim()}."
             )
         dims[i] = d % x.dim()
         if x.is_nested:
@@ -157,7 +163,8 @@ def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | No
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if len(set(sizes)) > 1:
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} "
+            "for the mapped dimension")
     return dims, sizes[0]
 
 
@@ -168,8 +175,9 @@ def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
         dims = list(out_dims)
     if dims is None:
         raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
-            f"has structure {trees.shape(out_dims)} but outputs has structure {trees.shape(answer)}."
+            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
+            f"of `outputs`. out_dims has structure {trees.shape(out_dims)} but outputs has structure "
+            f"{trees.shape(answer)}."
         )
     return dims
 
@@ -179,19 +187,21 @@ def _collected(func: Any, answer: Any, out_dims: Any, level: Level) -> Any:
     results = []
     for d, x in zip(_out(func, answer, out_dims), trees.leaves(answer)):
         batched = type(x) is Batched and x.level is level
-        if type(x) not in (Tensor, Batched) and getattr(x, "level", None) is level and d is not None:  # what became of a nested tensor
+        # what became of a nested tensor
+        if type(x) not in (Tensor, Batched) and getattr(x, "level", None) is level and d is not None:
             _nested().check_dim(d)
             results.append(x.value)
             continue
         if d is None:
             if batched:
-                raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None")
+                raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when "
+                    "out_dim is None")
             results.append(x)
             continue
         if not isinstance(x, Tensor):
             raise ValueError(
-                f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(x)}. Did you mean to set out_dims= to "
-                "None for output?"
+                f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(x)}. Did you "
+                "mean to set out_dims= to None for output?"
             )
         value = expanded(x, level)
         results.append(function("movedim")(value, 0, d) if d else value)

@@ -18,8 +18,8 @@ def functional_call(
     """``module(*args, **kwargs)`` with the given tensors in the place of its parameters and buffers.
 
     ``parameter_and_buffer_dicts``: a dict from names to tensors, or a tuple of such dicts without common names.
-    ``args``: one argument, or a tuple. ``tie_weights``: what is given for one name of a shared parameter counts for all.
-    ``strict``: the names must be exactly the module's.
+    ``args``: one argument, or a tuple. ``tie_weights``: what is given for one name of a shared parameter counts for
+    all. ``strict``: the names must be exactly the module's.
 
     >>> import wengert as torch
     >>> layer = torch.nn.Linear(2, 1, bias=False)
@@ -43,7 +43,8 @@ def functional_call(
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
     else:
         raise ValueError(
-            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(parameter_and_buffer_dicts)}"
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}"
         )
     return _functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
 
@@ -80,7 +81,8 @@ def _stacked_leaf(tensors: list[Any], name: str) -> Any:
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Let no batch norm below ``root`` keep running statistics, which a mapped function could not update; gives ``root``.
+    """Let no batch norm below ``root`` keep running statistics, which a mapped function could not update; gives
+    ``root``.
 
     >>> import wengert as torch
     >>> torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2)).track_running_stats

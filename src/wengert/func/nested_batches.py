@@ -1,4 +1,6 @@
-"""Maps over nested tensors: a function sees one part, and is done part by part, for the parts have no common rectangle of numbers."""
+"""Maps over nested tensors: a function sees one part, and is done part by part, for the parts have no common rectangle
+of numbers.
+"""
 
 from __future__ import annotations
 

@@ -33,8 +33,9 @@ class AnonymousAxis:
 class ParsedExpression:
     """One side of a pattern.
 
-    ``composition``: for each dimension the list of what makes it up, names and anonymous axes (none for ``1``), or ``_ellipsis``.
-    ``identifiers``: all of those. ``has_ellipsis``: None, or a flag; ``has_ellipsis_parenthesized``: whether it stands in parentheses.
+    ``composition``: for each dimension the list of what makes it up, names and anonymous axes (none for ``1``), or
+    ``_ellipsis``. ``identifiers``: all of those. ``has_ellipsis``: None, or a flag; ``has_ellipsis_parenthesized``:
+    whether it stands in parentheses.
 
     Raises:
         ValueError: parentheses, dots or names are not as they should be.
@@ -48,7 +49,8 @@ class ParsedExpression:
             if "..." not in expression:
                 raise ValueError("Expression may contain dots only inside ellipsis (...)")
             if expression.count("...") != 1 or expression.count(".") != 3:
-                raise ValueError("Expression may contain dots only inside ellipsis (...); only one ellipsis for tensor ")
+                raise ValueError("Expression may contain dots only inside ellipsis (...); only one ellipsis for "
+                    "tensor ")
             expression = expression.replace("...", f" {_ellipsis} ")
         self.has_ellipsis = _ellipsis in expression
         self.has_ellipsis_parenthesized = False
@@ -109,7 +111,8 @@ class ParsedExpression:
                 return True, ""
             return False, "axis name should should not start or end with underscore"
         if keyword.iskeyword(name):
-            warnings.warn(f"It is discouraged to use axes names that are keywords: {name}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"It is discouraged to use axes names that are keywords: {name}", RuntimeWarning,
+                stacklevel=2)
         return True, ""
 
     @staticmethod
@@ -137,7 +140,8 @@ def parse_pattern(pattern: str, axes_lengths: Mapping[str, int]) -> tuple[Parsed
     return left, right
 
 
-def validate_rearrange_expressions(left: ParsedExpression, right: ParsedExpression, axes_lengths: Mapping[str, Any]) -> None:
+def validate_rearrange_expressions(left: ParsedExpression, right: ParsedExpression,
+        axes_lengths: Mapping[str, Any]) -> None:
     """Whether both sides have the same names, and lengths are given of such names only.
 
     Raises:
@@ -161,4 +165,5 @@ def comma_separate(collection: Collection[Any]) -> str:
     >>> comma_separate(["a", ["b", "c"], []])
     'a, (b, c), ()'
     """
-    return ", ".join(x if isinstance(x, str) else f"({comma_separate(x)}{',' if len(x) == 1 else ''})" for x in collection)
+    return ", ".join(x if isinstance(x, str) else f"({comma_separate(x)}{',' if len(x) == 1 else ''})"
+        for x in collection)

@@ -1,4 +1,6 @@
-"""The surface that is no operator of the table: creation, conversion, indexing, storages, and functions with several forms."""
+"""The surface that is no operator of the table: creation, conversion, indexing, storages, and functions with several
+forms.
+"""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def _check_with(error: type[Exception], cond: Any, message: Callable[[], Any] | 
         return
     if message is None:
         text = (
-            "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement "
-            "request to PyTorch.)"
+            "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "
+            "enhancement request to PyTorch.)"
         )
     else:
         if not callable(message):

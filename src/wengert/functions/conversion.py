@@ -195,7 +195,8 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
         return self
     if self._wg_data.dtype.kind in "biu":  # sums of integers are int64
         self = self.to(dt.int64)
-    if len(shape) > self._wg_data.ndim or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._wg_data.shape))):
+    if (len(shape) > self._wg_data.ndim
+            or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._wg_data.shape)))):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
     return RECORDED.sum_to(self, shape)
 
@@ -216,7 +217,8 @@ def zero_(self: Tensor) -> Tensor:
 
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Make this tensor look at the memory of ``source``: a tensor or a storage, whole or from an offset with sizes and strides.
+    """Make this tensor look at the memory of ``source``: a tensor or a storage, whole or from an offset with sizes and
+    strides.
 
     >>> import wengert as torch
     >>> torch.zeros(1).set_(torch.arange(4.0).untyped_storage(), 1, (2,), (2,))
@@ -233,13 +235,16 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         classes.mapping.refuse_write(self, classes.mapping.innermost((self, given)), "aten::set_")
         return self  # of each example in turn, says PyTorch, which the batch does not see
     if any(t is not None and t._wg_meta is not None and t._wg_meta.tangents for t in (self, given)):
-        raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
+        raise NotImplementedError(
+            "Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
     recording = m.grad and (requires_grad(self) or (given is not None and requires_grad(given)))
     if given is not None and given._wg_data.dtype != self._wg_data.dtype:
-        raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._wg_data.dtype)} to a tensor of type {dt.c_name(self._wg_data.dtype)}")
+        raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._wg_data.dtype)} to a tensor of type "
+            f"{dt.c_name(self._wg_data.dtype)}")
     if source is not None and self.device.type != (theirs := source.device.type):
         raise RuntimeError(
-            f'Attempted to set the storage of a tensor on device "{self.device.type}" to a storage on different device "{theirs}".  This is no '
+            f'Attempted to set the storage of a tensor on device "{self.device.type}" to a storage on different device '
+            f'"{theirs}".  This is no '
             "longer allowed; the devices must match."
         )
     check_writable(self, recording, m, shared=True)
@@ -250,11 +255,13 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     else:
         if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
             ours, theirs = dt.c_name(self._wg_data.dtype), dt.scalar_name(source.dtype.np)
-            raise RuntimeError(f"Expected a Storage of type {ours} or an UntypedStorage, but got type {theirs} for argument 1 'storage'")
+            raise RuntimeError(f"Expected a Storage of type {ours} or an UntypedStorage, but got type {theirs} for "
+                "argument 1 'storage'")
         storage = window(given._wg_data)[0] if given is not None else source.untyped()
         item = self._wg_data.itemsize
         shape = (storage.nbytes() // item,) if size is None else tuple(size)
-        array = look_at(storage, storage_offset, shape, row_major(shape) if stride is None else tuple(stride), self.dtype)
+        array = look_at(storage, storage_offset, shape, row_major(shape) if stride is None else tuple(stride),
+            self.dtype)
     bump(self)
     if recording:
         node = undifferentiable("set_", self)
@@ -272,8 +279,9 @@ def storage(self: Tensor) -> Any:
     from .typed_storage import TypedStorage
 
     warn_once(
-        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only matter to "
-        "you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
+        "class. This should only matter to you if you are using storages directly.  To access UntypedStorage directly, "
+        "use tensor.untyped_storage() instead of tensor.storage()"
     )
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 
@@ -307,7 +315,9 @@ def _refuse_without_memory(t: Tensor) -> None:
 
 
 def _check_other(self: Tensor, other: Tensor, place: str) -> None:
-    """Refuse an operand of another type than the tensor that is written to; ``place`` is the operation and the argument."""
+    """Refuse an operand of another type than the tensor that is written to; ``place`` is the operation and the
+    argument.
+    """
     _refuse_without_memory(self)
     if other._wg_data.dtype != self._wg_data.dtype or other.layout is not strided:
         raise TypeError(f"{place} (got {other.type()})".replace("*", str(self.type())))
@@ -370,8 +380,8 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (
-        to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_, set_, share_memory_, pin_memory,
-        storage, untyped_storage, storage_type, apply_, map_, map2_,
+        to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_, set_,
+        share_memory_, pin_memory, storage, untyped_storage, storage_type, apply_, map_, map2_,
     )
 } | {"type": type_, "_typed_storage": storage}  # fmt: skip
 type_.__name__ = type_.__qualname__ = "type"
@@ -382,4 +392,5 @@ _NAMES = {
 }  # fmt: skip
 METHODS |= {name: _to(name, d) for name, d in _NAMES.items()}
 _LEGACY_TYPES = ("float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
-LEGACY = {f"{dt.SCALAR_NAMES[k]}Tensor": LegacyType(f"{dt.SCALAR_NAMES[k]}Tensor", dt.by_name(k)) for k in _LEGACY_TYPES}
+LEGACY = {f"{dt.SCALAR_NAMES[k]}Tensor": LegacyType(f"{dt.SCALAR_NAMES[k]}Tensor", dt.by_name(k))
+    for k in _LEGACY_TYPES}

@@ -54,14 +54,17 @@ def same_class(t: Tensor, made: Tensor, kind: str, method: str) -> None:
     if type(made) is not type(t):
         name = method.partition("(")[0]
         raise RuntimeError(
-            f"The default implementation of __deepcopy__() for {kind} subclasses only works for subclass types that implement {method} returns "
-            f"another instance of the same subclass. You should either properly implement {name}() for your subclass or override "
-            f"__deepcopy__() if it is intended behavior for {name}() to return an instance of a different type."
+            f"The default implementation of __deepcopy__() for {kind} subclasses only works for subclass types that "
+            f"implement {method} returns another instance of the same subclass. You should either properly implement "
+            f"{name}() for your subclass or override __deepcopy__() if it is intended behavior for {name}() to return "
+            "an instance of a different type."
         )
 
 
 def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
-    """Give the copy ``new`` copies of the gradient of ``t`` and of what the program has set, in slots of its class too."""
+    """Give the copy ``new`` copies of the gradient of ``t`` and of what the program has set, in
+    slots of its class too.
+    """
     import copy
 
     if t._wg_meta is not None and t._wg_meta.grad is not None:
@@ -78,8 +81,10 @@ def own_slots(t: Any) -> dict[str, Any]:
     from ..tensor.parameter import Parameter
     from ..tensor.tensor import Tensor
 
-    kinds = [k for k in type(t).__mro__ if k not in Tensor.__mro__ and k not in (Parameter, Overriding) and "_own_operators" not in vars(k)]
-    names = [n for kind in kinds for slots in (vars(kind).get("__slots__", ()),) for n in ((slots,) if isinstance(slots, str) else slots)]
+    kinds = [k for k in type(t).__mro__
+        if k not in Tensor.__mro__ and k not in (Parameter, Overriding) and "_own_operators" not in vars(k)]
+    names = [n for kind in kinds for slots in (vars(kind).get("__slots__", ()),)
+        for n in ((slots,) if isinstance(slots, str) else slots)]
     return {name: getattr(t, name) for name in names if name not in ("__dict__", "__weakref__") and hasattr(t, name)}
 
 

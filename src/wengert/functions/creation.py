@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 
 def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor:
-    """A tensor around a new array, a leaf that requires a gradient if asked. ``where``: None, or the device that has no numbers."""
+    """A tensor around a new array, a leaf that requires a gradient if asked. ``where``: None, or the device that has no
+    numbers.
+    """
     if where is not None:
         array = without_numbers(array)
     t = Tensor._wg_wrap(array)
@@ -68,7 +70,8 @@ def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
 # -- from data --------------------------------------------------------------------------------------------------------
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+        pin_memory: bool = False) -> Tensor:
     """A new leaf with a copy of ``data``: a number, nested sequences, an array or a tensor.
 
     >>> import wengert as torch
@@ -90,8 +93,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         )
     if type(data) is list and data and type(data[0]) is np.ndarray:
         warn_once(
-            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single numpy.ndarray with "
-            "numpy.array() before converting to a tensor."
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to "
+            "a single numpy.ndarray with numpy.array() before converting to a tensor."
         )
     if where is not None and isinstance(data, Tensor):
         return finish(data._wg_data if dtype is None else data._wg_data.astype(np_dtype(dtype)), requires_grad, where)
@@ -113,12 +116,16 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
-    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does. ``requires_grad=False`` leaves its history behind."""
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
+        requires_grad: bool | None = None) -> Tensor:
+    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does. ``requires_grad=False`` leaves its
+    history behind.
+    """
     if not isinstance(obj, (Tensor, np.ndarray, np.generic, list, tuple)) and _has_memory(obj):
         obj = frombuffer(obj, dtype=dt.of(dt.default_float()) if dtype is None else dtype)
     t = as_tensor(obj, dtype, device)
-    shares = (isinstance(obj, Tensor) and t is obj) or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._wg_data))
+    shares = ((isinstance(obj, Tensor) and t is obj)
+        or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._wg_data)))
     if copy is False and not shares:
         if isinstance(obj, np.generic):
             raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
@@ -128,7 +135,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             obj = from_numpy(obj)
         if obj._wg_data.dtype != t._wg_data.dtype:
             raise ValueError(
-                f"can't alias tensor with dtype '{dt.scalar_name(obj._wg_data.dtype)}' into dtype '{dt.scalar_name(t._wg_data.dtype)}'."
+                f"can't alias tensor with dtype '{dt.scalar_name(obj._wg_data.dtype)}' into dtype "
+                f"'{dt.scalar_name(t._wg_data.dtype)}'."
             )
         raise ValueError(f"can't alias tensor from device '{obj.device}' to '{t.device}'.")
     if copy and shares:
@@ -137,8 +145,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         return t.detach() if is_recorded(t) else t
     if requires_grad is None and isinstance(obj, Tensor) and is_recorded(obj):
         warn_once(
-            "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False explicitly "
-            "to get the old behavior and silence this warning."
+            "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+            "requires_grad=False explicitly to get the old behavior and silence this warning."
         )
     if requires_grad and t._wg_data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -163,19 +171,21 @@ def from_numpy(array: np.ndarray) -> Tensor:
     dt.of(array.dtype)  # refuses types that PyTorch has not
     if not array.dtype.isnative:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
-            "supported."
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
         )
     if any(s < 0 for s in array.strides):
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
-            "(You can probably work around this by making a copy of your array  with array.copy().) "
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
         )
     if not array.flags.writeable:
         warn_once(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result "
-            "in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor. This "
-            "type of warning will be suppressed for the rest of this program."
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+            "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
+            "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
+            "the rest of this program."
         )
     if isinstance(array.base, np.ndarray) and type(array) is np.ndarray and array.flags.writeable:
         array = np.ndarray(array.shape, array.dtype, np.asarray(_Memory(array)), 0, array.strides)
@@ -188,7 +198,8 @@ class _Memory:
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
         span = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize if array.size else 0
-        self.__array_interface__ = {"data": array.__array_interface__["data"], "shape": (span,), "typestr": "|u1", "version": 3}
+        self.__array_interface__ = {"data": array.__array_interface__["data"], "shape": (span,), "typestr": "|u1",
+            "version": 3}
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -205,25 +216,29 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if not total or not count:
         raise ValueError(f"both buffer length ({total}) and count ({count}) must not be 0")
     if not 0 <= offset < total:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({total} bytes) minus 1")
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({total} "
+            "bytes) minus 1")
     if count > 0 and offset + count * item > total:
         raise ValueError(
             f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) "
             f"must not be greater than actual buffer length ({total} bytes)"
         )
     if count < 0 and (total - offset) % item:
-        raise ValueError(f"buffer length ({total - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})")
+        raise ValueError(f"buffer length ({total - offset} bytes) after offset ({offset} bytes) must be a multiple of "
+            f"element size ({item})")
     array = np.frombuffer(buffer, kind, count, offset)
     if not array.flags.writeable:
         warn_once(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the underlying "
-            "(supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it writable before "
-            "converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
+            "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
+            "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
+            "will be suppressed for the rest of this program."
         )
     return finish(array, requires_grad)
 
 
-def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = None, layout: Any = None,
+    device: Any = None,
               pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """A 1-d tensor of ``size`` elements on the memory of a file, as NumPy's ``tofile`` writes it.
 
@@ -247,8 +262,10 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
             elif found < wanted:
                 raise RuntimeError(f"file <{path}> size <{found}> is smaller than the required mapping size <{wanted}>")
     except OSError as e:
-        raise RuntimeError(f"unable to open file <{path}> in {'read-write' if shared else 'read-only'} mode: {e.strerror} ({e.errno})") from e
-    return finish(np.asarray(np.memmap(path, d, "r+" if shared else "c", shape=(size,))) if size else np.empty(0, d), requires_grad)
+        raise RuntimeError(f"unable to open file <{path}> in {'read-write' if shared else 'read-only'} mode: "
+            f"{e.strerror} ({e.errno})") from e
+    return finish(np.asarray(np.memmap(path, d, "r+" if shared else "c", shape=(size,))) if size else np.empty(0, d),
+        requires_grad)
 
 
 def to_dlpack(tensor: Tensor) -> Any:
@@ -287,8 +304,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             array = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
         except ValueError as error:
             raise RuntimeError(
-                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already "
-                "constructed a tensor from it once."
+                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so "
+                "you might have already constructed a tensor from it once."
             ) from error
     return finish(array.copy() if copy else array)
 
@@ -303,10 +320,12 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 # -- from sizes -------------------------------------------------------------------------------------------------------
 
 
-def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
+def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor],
+        Callable[..., Tensor]]:
     """``zeros``, ``zeros_like`` and ``Tensor.new_zeros`` from one array function."""
 
-    def sized(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    def sized(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False,
               requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
         if not sizes and size is None:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
@@ -322,7 +341,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         if out is not None:
             return write_out(out, make(shape, out_type(out, dtype, dt.default_float())), name, requires_grad)
         if where is not None:
-            return finish(unmade(shape, np_dtype(dtype), None if memory_format is None else format_strides(shape, memory_format)), requires_grad)
+            return finish(unmade(shape, np_dtype(dtype),
+                None if memory_format is None else format_strides(shape, memory_format)), requires_grad)
         if memory_format is not None:
             if format_name(memory_format) == "preserve_format":
                 raise RuntimeError("unsupported memory format Preserve")
@@ -348,7 +368,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
             return finish(unmade(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format)), requires_grad)
         return finish(blank(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format), make), requires_grad)
 
-    def new(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    def new(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False,
             requires_grad: bool = False) -> Tensor:  # fmt: skip
         if not sizes and size is None:
             raise TypeError(f'new_{name}() missing 1 required positional arguments: "size"')
@@ -367,7 +388,9 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
 
 
 def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f(tensor, ...)``, which takes shape or type from its tensor: in a mapped function the result is batched as that is."""
+    """``f(tensor, ...)``, which takes shape or type from its tensor: in a mapped function the result is batched as that
+    is.
+    """
 
     @functools.wraps(f)
     def made(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -400,7 +423,8 @@ def _nothing_stored(name: str, shape: tuple[int, ...], layout: Any, dtype: Any, 
 
 
 def _only_strided(name: str) -> RuntimeError:
-    return RuntimeError(f"{name}() makes strided tensors only; a sparse one comes from torch.sparse_coo_tensor or Tensor.to_sparse()")
+    return RuntimeError(f"{name}() makes strided tensors only; a sparse one comes from torch.sparse_coo_tensor or "
+        "Tensor.to_sparse()")
 
 
 def check_sizes(shape: tuple[int, ...], name: str) -> None:
@@ -424,7 +448,8 @@ def out_type(out: Any, dtype: Any, default: np.dtype) -> np.dtype:
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     d = out._wg_data.dtype
     if dtype is not None and np_dtype(dtype) != d:
-        raise RuntimeError(f"dtype {dt.scalar_name(np_dtype(dtype))} does not match dtype of out parameter ({dt.scalar_name(d)})")
+        raise RuntimeError(f"dtype {dt.scalar_name(np_dtype(dtype))} does not match dtype of out parameter "
+            f"({dt.scalar_name(d)})")
     return d
 
 
@@ -435,7 +460,8 @@ def refuse_recorded(out: Tensor, name: str) -> None:
     if modes().grad and is_recorded(out):
         raise RuntimeError(
             "cannot resize variables that require grad" if name in ("empty", "randn") else
-            f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+            f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
         )  # fmt: skip
 
 
@@ -489,7 +515,8 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
 
 
 @_by_example
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False,
               memory_format: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
     d = np_dtype(dtype, input._wg_data.dtype)
@@ -509,10 +536,12 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
     if isinstance(size, int):
         raise TypeError("new_full(): argument 'size' (position 1) must be tuple of ints, not int")
     d = dt.of(np_dtype(dtype, self._wg_data.dtype))
-    return full(size, _filling("new_full", fill_value), dtype=d, device=placed(device, self), requires_grad=requires_grad)
+    return full(size, _filling("new_full", fill_value), dtype=d, device=placed(device, self),
+        requires_grad=requires_grad)
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False,
                pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A copy of ``data`` in the type of this tensor."""
     if isinstance(data, Tensor):
@@ -524,7 +553,9 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, layout: Any = None
 
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """Of old: a tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a tensor."""
+    """Of old: a tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a
+    tensor.
+    """
     from .legacy_constructors import legacy
 
     return finish(legacy(args, self._wg_data.dtype, device, self.device.type), False, placed(device, self))
@@ -550,7 +581,8 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
         )
     for i, d in enumerate(order):
         if not 0 <= d < len(shape):
-            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {i})")
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at "
+                f"index {i})")
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
     if where is not None:
@@ -558,16 +590,19 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     return finish(blank(shape, np_dtype(dtype), strides_for(shape, order)), requires_grad)
 
 
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False,
                   pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Uninitialised memory with the given strides (in elements)."""
     d = np_dtype(dtype)
     for at, (key, row) in enumerate((("size", size), ("stride", stride))):
         if not isinstance(row, (tuple, list)):
-            raise TypeError(f"empty_strided(): argument '{key}' (position {at + 1}) must be tuple of ints, not {type(row).__name__}")
+            raise TypeError(f"empty_strided(): argument '{key}' (position {at + 1}) must be tuple of ints, not "
+                f"{type(row).__name__}")
     shape, steps = shape_of((size,), "empty_strided"), shape_of((stride,), "empty_strided")
     if len(shape) != len(steps):
-        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})")
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(steps)})")
     if builtins.any(s < 0 for s in steps):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
     if placed(device) is not None:
@@ -579,6 +614,6 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 METHODS = {f.__name__: f for f in (new, new_zeros, new_ones, new_empty, new_full, new_tensor)}
 FUNCTIONS = (
-    tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros, zeros_like, ones, ones_like, empty, empty_like,
-    full, full_like, empty_permuted, empty_strided,
+    tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros, zeros_like, ones,
+    ones_like, empty, empty_like, full, full_like, empty_permuted, empty_strided,
 )  # fmt: skip

@@ -1,4 +1,6 @@
-"""What ``tensor(data)`` makes of numbers, sequences of sequences, arrays and tensors among them, and why it does not."""
+"""What ``tensor(data)`` makes of numbers, sequences of sequences, arrays and tensors among them,
+and why it does not.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
         elif isinstance(first, np.ndarray):
             dtype = dt.of(found.dtype).np
         elif found.dtype.kind == "f":
-            if type(first) is int and np.abs(found).max() >= 2**63 and _common(data).kind != "f":  # NumPy's type of 2**63 and -1
+            # NumPy's type of 2**63 and -1
+            if type(first) is int and np.abs(found).max() >= 2**63 and _common(data).kind != "f":
                 raise ValueError("Overflow when unpacking long long")
             dtype = dt.default_float()
         elif found.dtype.kind == "c":
@@ -67,7 +70,9 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
 
 
 def _common(data: Any) -> np.dtype:
-    """The type to which all numbers of nested sequences promote, where NumPy's are among them: those have types of their own."""
+    """The type to which all numbers of nested sequences promote, where NumPy's are among them: those have types of
+    their own.
+    """
     found: Any = None
     stack = [data]
     while stack:
@@ -75,7 +80,8 @@ def _common(data: Any) -> np.dtype:
         if isinstance(x, (list, tuple)):
             stack.extend(x)
             continue
-        d: Any = dt.of(x.dtype).np if isinstance(x, np.ndarray) else x._wg_data.dtype if isinstance(x, Tensor) else dt.of_python(x)
+        d: Any = (dt.of(x.dtype).np if isinstance(x, np.ndarray) else x._wg_data.dtype if isinstance(x, Tensor)
+            else dt.of_python(x))
         if d is None:
             raise RuntimeError(f"Could not infer dtype of {type(x).__name__}")
         found = d if found is None else dt.promote(found, d)
@@ -98,7 +104,8 @@ def _fitting(found: np.ndarray, d: np.dtype) -> np.ndarray:
     """
     kind = d.kind
     if found.dtype.kind == "c" and kind in "fiu":
-        raise TypeError("must be real number, not complex" if kind == "f" else "'complex' object cannot be interpreted as an integer")
+        raise TypeError("must be real number, not complex" if kind == "f"
+            else "'complex' object cannot be interpreted as an integer")
     if kind in "iu" and found.size and found.dtype.kind in "iuf":
         limits = np.iinfo(d)
         low, high = found.min().item(), found.max().item()
@@ -155,7 +162,9 @@ def _plain(data: Any) -> Any:
 
 
 def _scalars(data: Any) -> Any:
-    """Nested sequences with the number of each tensor in its place; refused where a tensor has more elements than one."""
+    """Nested sequences with the number of each tensor in its place; refused where a tensor has more
+    elements than one.
+    """
     if isinstance(data, (list, tuple)):
         return [_scalars(x) for x in data]
     if not isinstance(data, Tensor):

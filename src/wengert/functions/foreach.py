@@ -14,21 +14,24 @@ from .surface import PLACES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What the second argument may be beside a list of tensors: N a number, S a list of numbers, T a 0-d tensor. ``alpha``: may be scaled.
+# What the second argument may be beside a list of tensors: N a number, S a list of numbers, T a 0-d tensor. ``alpha``:
+# may be scaled.
 _BINARY = {
-    "add": "NST alpha", "sub": "NST alpha", "mul": "NST", "div": "NST", "pow": "NS", "maximum": "NS", "minimum": "NS", "clamp_max": "NS",
-    "clamp_min": "NS",
+    "add": "NST alpha", "sub": "NST alpha", "mul": "NST", "div": "NST", "pow": "NS", "maximum": "NS", "minimum": "NS",
+    "clamp_max": "NS", "clamp_min": "NS",
 }  # fmt: skip
 _UNARY = (
-    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2",
-    "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma",
+    "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+    "tan", "tanh", "trunc",
 )  # fmt: skip
 _METHOD = {"maximum": "clamp_min", "minimum": "clamp_max"}  # with a number, and in place
 
 
 def _tensors(name: str, given: Any, at: int = 0, label: str = "self") -> list[Tensor]:
     if not isinstance(given, (list, tuple)):
-        raise TypeError(f"_foreach_{name}(): argument '{label}' (position {at + 1}) must be tuple of Tensors, not {type(given).__name__}")
+        raise TypeError(f"_foreach_{name}(): argument '{label}' (position {at + 1}) must be tuple of Tensors, not "
+            f"{type(given).__name__}")
     for i, t in enumerate(given):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument {at}, but got {type(t).__name__}")
@@ -53,7 +56,8 @@ def _operands(name: str, tensors: Any, other: Any, takes: str, alpha: Any) -> li
     lists = isinstance(other, (list, tuple))
     if isinstance(other, Tensor) and "T" in takes:
         if other.dim() or (alpha is not None and name == "sub"):
-            raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {other.dim()} dimensions and {other.numel()} elements.")
+            raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {other.dim()} dimensions and "
+                f"{other.numel()} elements.")
         return [other] * len(tensors)
     if _is_number(other) and alpha is None:
         return [other] * len(tensors)
@@ -63,8 +67,9 @@ def _operands(name: str, tensors: Any, other: Any, takes: str, alpha: Any) -> li
         return _paired(name, tensors, other, 1, "other")
     more = "" if alpha is None else f", alpha={type(alpha).__name__}"
     raise TypeError(
-        f"_foreach_{name}() received an invalid combination of arguments - got ({type(tensors).__name__}, {type(other).__name__}{more}), but "
-        "expected a tuple of Tensors and a number, a tuple of numbers or a tuple of Tensors"
+        f"_foreach_{name}() received an invalid combination of arguments - got ({type(tensors).__name__}, "
+        f"{type(other).__name__}{more}), but expected a tuple of Tensors and a number, a tuple of numbers or a tuple "
+        "of Tensors"
     )
 
 
@@ -100,7 +105,8 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
 
     def each(self: Any, other: Any, *, alpha: Any = None) -> Any:
         called = name + "_" * in_place
-        if name == "pow" and not in_place and (_is_number(self) and isinstance(other, (list, tuple))):  # a number to the power of each
+        # a number to the power of each
+        if name == "pow" and not in_place and (_is_number(self) and isinstance(other, (list, tuple))):
             return tuple([PLACES["torch"]["pow"](self, t) for t in _tensors(called, other)])
         if not isinstance(self, (list, tuple)):
             _operands(called, self, None, takes, alpha)
@@ -124,7 +130,8 @@ def _ternary(name: str, in_place: bool) -> Callable[..., Any]:
         if isinstance(given, Tensor):
             given = given.tolist()
             if len(given) != len(row):
-                raise RuntimeError(f"Expected length of scalars to match input of length {len(row)} but got {len(given)} instead.")
+                raise RuntimeError(f"Expected length of scalars to match input of length {len(row)} but got "
+                    f"{len(given)} instead.")
         factors = _numbers(row, given) if isinstance(given, (list, tuple)) else [given] * len(row)
         one = _one(name, in_place)
         found = [one(a, b, c, value=v) for a, b, c, v in zip(row, first, second, factors)]
@@ -141,7 +148,8 @@ def _lerp(in_place: bool) -> Callable[..., Any]:
         if not isinstance(weight, (list, tuple)):
             weights = [weight] * len(row)
         else:
-            weights = _numbers(row, weight) if all(map(_is_number, weight)) else _paired(called, row, weight, 2, "weights")
+            weights = (_numbers(row, weight) if all(map(_is_number, weight))
+                else _paired(called, row, weight, 2, "weights"))
         one = _one("lerp", in_place)
         found = [one(a, b, w) for a, b, w in zip(row, ends, weights)]
         return _each(in_place, self, found)

@@ -25,8 +25,8 @@ from ..tensor.outs import OVERLAP, overlapping
 from ..tensor.tensor import Tensor
 
 _NO_MASK = (
-    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask. "
-    "torch.where(mask, x, y) chooses without changing the shape."
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with "
+    "a boolean mask. torch.where(mask, x, y) chooses without changing the shape."
 )
 
 # The operator that takes a subscript is called as PyTorch's last step would be.
@@ -65,7 +65,8 @@ def _owners(self: Tensor, *values: Any) -> list[Any]:
     """Those among a tensor, its keys and what is written to it that override operators."""
     parts = [x for v in values for x in (v if type(v) is tuple else (v,))]
     row = [self, *(x for v in parts for x in (v if type(v) is list and len(v) < 32 else (v,)))]
-    return owners_of(row) if any(hasattr(type(x), "__torch_function__") and type(x) not in classes.PLAIN for x in row) else []
+    return (owners_of(row) if any(hasattr(type(x), "__torch_function__") and type(x) not in classes.PLAIN for x in row)
+        else [])
 
 
 def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:
@@ -117,13 +118,16 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
 
 
 def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
-    """Write a number, or a tensor that fits, where no history is concerned; False, and nothing done, in every other case."""
+    """Write a number, or a tensor that fits, where no history is concerned; False, and nothing done, in every other
+    case.
+    """
     if type(self) not in classes.PLAIN or type(self._wg_vc) is not list or self._wg_edge is not None:
         return False
     m = modes()
     a = self._wg_data
     meta = self._wg_meta
-    if (m is not RECORD and m is not SILENT) or type(a) is not np.ndarray or not a.flags.writeable or (meta is not None and requires_grad(self)):
+    if ((m is not RECORD and m is not SILENT) or type(a) is not np.ndarray or not a.flags.writeable
+            or (meta is not None and requires_grad(self))):
         return False
     found = _plain_key(a.shape, key if type(key) is tuple else (key,))
     if found is None:
@@ -134,7 +138,8 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         refuse_overflow(value, a.dtype)
         a[found[0]] = value
     else:
-        if type(value) not in classes.PLAIN or 0 in a.strides or (value._wg_edge is not None or value._wg_meta is not None):
+        if (type(value) not in classes.PLAIN or 0 in a.strides
+                or (value._wg_edge is not None or value._wg_meta is not None)):
             return False
         given, target = value._wg_data, a[found[0]]
         if type(given) is not np.ndarray or given.dtype is not a.dtype or given.shape != target.shape:
@@ -150,8 +155,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if _write_plainly(self, key, value):
         return
-    if type(key) is classes.Batched_ and key._wg_data.dtype == bool and not (isinstance(value, Tensor) and value._wg_data.ndim):
-        inplace_function("copy")(self, function("where")(key.reshape((*key.shape, *[1] * (self.ndim - key.ndim))), value, self))
+    if (type(key) is classes.Batched_ and key._wg_data.dtype == bool
+            and not (isinstance(value, Tensor) and value._wg_data.ndim)):
+        inplace_function("copy")(self,
+            function("where")(key.reshape((*key.shape, *[1] * (self.ndim - key.ndim))), value, self))
         return
     owners = _owners(self, key, value)
     if owners:
@@ -168,16 +175,19 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             and len(advanced[1]) == 1
             and advanced[1][0]._wg_data.dtype.kind == "b"
         ):
-            value = function("cast")(value, self.dtype)  # PyTorch fills by the mask; what is put at places it does not convert
+            # PyTorch fills by the mask; what is put at places it does not convert
+            value = function("cast")(value, self.dtype)
         if modes().grad and (requires_grad(target) or requires_grad(value)):
             check_history(target)
         shape = _indexed_shape(target._wg_data, advanced[0])
         value = _without_leading_ones(value)
-        if value._wg_vc is target._wg_vc and value.numel() == 1 and not requires_grad(value) and advanced[1][0]._wg_data.dtype.kind == "b":
+        if (value._wg_vc is target._wg_vc and value.numel() == 1 and not requires_grad(value)
+                and advanced[1][0]._wg_data.dtype.kind == "b"):
             value = Tensor._wg_wrap(value._wg_data.copy())  # one number is read first
         if not _broadcasts(value._wg_data.shape, shape):
             raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
+                f"shape {list(shape)}"
             )
         inplace_function("index_put")(target, advanced[0], value)
         return
@@ -225,7 +235,8 @@ def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 
 
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:
-    key = tuple(slice(None) if i is None else np.zeros(i._wg_data.shape, i._wg_data.dtype) if i._wg_opaque else i._wg_data for i in indices)
+    key = tuple(slice(None) if i is None else np.zeros(i._wg_data.shape, i._wg_data.dtype) if i._wg_opaque
+        else i._wg_data for i in indices)
     try:
         return np.broadcast_to(np.zeros((), bool), a.shape)[key].shape
     except IndexError as error:
@@ -280,8 +291,8 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
             for i in range(k._wg_data.ndim if k._wg_data.dtype == bool else 1):
                 if k._wg_data.dtype == bool and k._wg_data.shape[i] != t._wg_data.shape[at + i]:
                     raise IndexError(
-                        f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed tensor "
-                        f"{list(t.shape)} at index {at + i}"
+                        f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed "
+                        f"tensor {list(t.shape)} at index {at + i}"
                     )
                 basic.append(slice(None))
             if k._wg_data.ndim == 0 and k._wg_data.dtype == bool:
@@ -296,12 +307,15 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
 
 
 def _as_tuple(key: Any) -> tuple[Any, ...]:
-    """The components of a key that is no tuple: NumPy's old rule takes a short list for one if anything but a number is in it."""
-    if type(key) is list and len(key) < 32 and any(k is None or k is Ellipsis or isinstance(k, _NO_NUMBERS) for k in key):
+    """The components of a key that is no tuple: NumPy's old rule takes a short list for one if anything but a number is
+    in it.
+    """
+    if (type(key) is list and len(key) < 32
+            and any(k is None or k is Ellipsis or isinstance(k, _NO_NUMBERS) for k in key)):
         warn(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead "
-            "of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
-            "different result"
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
+            "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[torch.tensor(seq)], which will result either in an error or a different result"
         )
         return tuple(key)
     return (key,)
@@ -317,7 +331,8 @@ def _too_many(row: tuple[Any, ...], ndim: int, key: Any) -> str:
         if row[0]:
             return f"index {row[0]} is out of bounds for dimension 0 with size 0"
         return (
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
         )
     return f"too many indices for tensor of dimension {ndim}"
 
@@ -393,7 +408,8 @@ def _tidy(k: Any) -> Any:
         return int(k)
     if isinstance(k, (list, tuple, range, np.ndarray)):
         try:
-            a = np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple)) else np.asarray(k)
+            a = (np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple))
+                else np.asarray(k))
         except ValueError as e:
             raise TypeError("a sequence in a key must hold indices, or sequences of one length of them") from e
         if a.size == 0 and a.dtype.kind == "f":
@@ -403,4 +419,5 @@ def _tidy(k: Any) -> Any:
         return k.__index__()
     if isinstance(k, str):
         raise TypeError("new(): invalid data type 'str'")
-    raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind.__name__})")
+    raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+        f"indices (got {kind.__name__})")

@@ -17,7 +17,8 @@ from .data import array_of
 
 
 def by_keyword(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of a constructor of old where keywords are given: ``size``, ``data``, ``other`` or ``storage``, alone.
+    """The arguments of a constructor of old where keywords are given: ``size``, ``data``, ``other`` or ``storage``,
+    alone.
 
     Raises:
         TypeError: for any other keyword, and for a second argument.
@@ -28,8 +29,10 @@ def by_keyword(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(Size(value) if name == "size" else value for name, value in named.items())
 
 
-def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = "cpu", exact: bool = True) -> np.ndarray:
-    """The array that constructors of old make: of the sizes, the sequence, the array, the storage or the tensor in ``args``.
+def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = "cpu",
+        exact: bool = True) -> np.ndarray:
+    """The array that constructors of old make: of the sizes, the sequence, the array, the storage or the tensor in
+    ``args``.
 
     With ``exact`` a tensor or storage must have the type ``d``.
     """
@@ -40,7 +43,8 @@ def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = 
         for at, n in enumerate(args[1:], 2):
             if not hasattr(n, "__index__"):
                 wrong = f"type must be tuple of ints,but got {type(n).__name__}"
-                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {at} with error \"{wrong}\"")
+                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {at} with error "
+                    f"\"{wrong}\"")
         shape = shape_of(args or (0,), "new")
         check_sizes(shape, "")
         return fresh.empty(shape, d)
@@ -63,8 +67,8 @@ def _full_name(value: Any) -> str:
 def _options(d: np.dtype) -> str:
     """What PyTorch calls a tensor of this type in such complaints."""
     return (
-        f"TensorOptions(dtype={dt.c_name(d)}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
-        "memory_format=(nullopt))"
+        f"TensorOptions(dtype={dt.c_name(d)}, device=cpu, layout=Strided, requires_grad=false (default), "
+        "pinned_memory=false (default), memory_format=(nullopt))"
     )
 
 
@@ -75,7 +79,8 @@ def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:
     if type(storage).__name__ == "TypedStorage" and storage.dtype.np != d:
         name = dt.scalar_name(storage.dtype.np)
         raise RuntimeError(
-            f"Expected a Storage of type {dt.scalar_name(d)} or an UntypedStorage, but got type {name} for argument 1 'storage'"
+            f"Expected a Storage of type {dt.scalar_name(d)} or an UntypedStorage, but got type {name} for argument 1 "
+            "'storage'"
         )
     memory = storage.untyped()
     return look_at(memory, 0, (memory.nbytes() // d.itemsize,), (1,), dt.of(d))

@@ -15,7 +15,8 @@ _physical, _as_complex = function("conj_physical"), function("view_as_complex")
 
 @overload("torch", "Tensor")
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate as a view: ``is_conj()`` holds, and what is written to it is written, conjugated, to ``input``.
+    """The complex conjugate as a view: ``is_conj()`` holds, and what is written to it is written, conjugated, to
+    ``input``.
 
     A real tensor is its own conjugate.
 
@@ -38,7 +39,8 @@ def _conj(input: Tensor) -> Tensor:
 @overload("torch", "Tensor")
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     """The complex conjugate in memory of its own; a real tensor is its own."""
-    return _physical(input) if out is None and input.is_complex() else input if out is None else _physical(input, out=out)
+    return (_physical(input) if out is None and input.is_complex() else input if out is None
+        else _physical(input, out=out))
 
 
 @overload("torch", "Tensor")
@@ -49,7 +51,9 @@ def _conj_physical(input: Tensor) -> Tensor:
 
 @overload("torch", "Tensor")
 def _neg_view(input: Tensor) -> Tensor:
-    """The negative as a view: ``is_neg()`` holds, and what is written to it is written with the other sign to ``input``."""
+    """The negative as a view: ``is_neg()`` holds, and what is written to it is written with the other sign to
+    ``input``.
+    """
     return function("neg_view")(input)
 
 
@@ -74,7 +78,8 @@ def imag(input: Tensor) -> Tensor:
 
 @overload("torch")
 def view_as_complex(input: Tensor) -> Tensor:
-    """A real tensor with a last dimension of two as a complex one, in the same memory; pairs begin at even places of it.
+    """A real tensor with a last dimension of two as a complex one, in the same memory; pairs begin at even places of
+    it.
 
     >>> import wengert as torch
     >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))

@@ -21,35 +21,40 @@ TEXTS = {
     "cholesky": _REMOVED.format("cholesky", "torch.linalg.cholesky")
     + "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\n"
     f"and\nU = torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\n{_EQUAL}",
-    "qr": _REMOVED.format("qr", "torch.linalg.qr") + "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
-    "Q, R = torch.qr(A, some)\nshould be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')",
-    "triangular_solve": "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch "
-    "release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
-    "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B).",
-    "lu": _REMOVED.format("lu", "torch.linalg.lu_factor / torch.linalg.lu_factor_ex") + "LU, pivots = torch.lu(A, compute_pivots)\n"
-    "should be replaced with\nLU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+    "qr": _REMOVED.format("qr", "torch.linalg.qr") + "The boolean parameter 'some' has been replaced with a string "
+    "parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some "
+    "else 'complete')",
+    "triangular_solve": "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be "
+    "removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not "
+    "return a copy of one of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "
+    "torch.linalg.solve_triangular(A, B).",
+    "lu": _REMOVED.format("lu", "torch.linalg.lu_factor / torch.linalg.lu_factor_ex") + "LU, pivots = torch.lu(A, "
+    "compute_pivots)\nshould be replaced with\nLU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
     "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
     "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)",
-    "lu_solve": "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\nNote that "
-    "torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\n"
-    "X = torch.linalg.lu_solve(LU, pivots, B)",
-    "cross": "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
-    "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
-    "chain_matmul": "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
-    "accepts a list of two or more tensors rather than multiple parameters.",
+    "lu_solve": "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch "
+    "release.\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould "
+    "be replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)",
+    "cross": "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
+    "or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a "
+    "future release.",
+    "chain_matmul": "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
+    "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than multiple parameters.",
     "meshgrid": "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-    "stft": "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows such as "
-    "torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning and use a rectangular window, "
-    "explicitly set `window=torch.ones(n_fft, device=<device>)`.",
-    "istft": "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft to make the inversion "
-    "lossless.To suppress this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
+    "stft": "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. "
+    "Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To "
+    "suppress this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
+    "istft": "A window was not provided. A rectangular window will be applied.Please provide the same window used by "
+    "stft to make the inversion lossless.To suppress this warning and use a rectangular window, explicitly set "
+    "`window=torch.ones(n_fft, device=<device>)`.",
 }  # fmt: skip
 
 # Where it depends on the arguments.
 CONCERNED: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], bool]] = {
     "cross": lambda args, kwargs: len(args) < 3 and kwargs.get("dim") is None,
     "meshgrid": lambda args, kwargs: kwargs.get("indexing") is None,
-    **dict.fromkeys(("stft", "istft"), lambda args, kwargs: (args[4] if len(args) > 4 else kwargs.get("window")) is None),
+    **dict.fromkeys(("stft", "istft"),
+        lambda args, kwargs: (args[4] if len(args) > 4 else kwargs.get("window")) is None),
 }
 FUNCTIONS_ONLY = ("chain_matmul", "meshgrid")
 
@@ -76,8 +81,8 @@ for _name in TEXTS:
 def former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call in the old order, where numbers stood before the tensors that they multiply, as one in the new order.
 
-    ``add(x, alpha, y)``, ``addcmul(x, value, a, b)``; ``addmm(beta, x, alpha, a, b)`` or ``addmm(beta, x, a, b)``, where methods
-    have ``x`` in front.
+    ``add(x, alpha, y)``, ``addcmul(x, value, a, b)``; ``addmm(beta, x, alpha, a, b)`` or ``addmm(beta, x, a, b)``,
+    where methods have ``x`` in front.
     """
     name, numbers = op.name + "_" * inplace, op.params[-op.kwonly :]
     row = list(args)
@@ -86,7 +91,8 @@ def former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str,
     count = len(row) - len(op.tensors)
     given, others = row[1 : 1 + count], row[1 + count :]
     right = count <= len(numbers) and isinstance(row[0], Tensor) and not any(isinstance(v, Tensor) for v in given)
-    if not right or not all(isinstance(v, Tensor) or len(op.tensors) == 2 for v in others) or any(kwargs[n] != 1 for n in numbers):
+    if (not right or not all(isinstance(v, Tensor) or len(op.tensors) == 2 for v in others)
+            or any(kwargs[n] != 1 for n in numbers)):
         raise TypeError(f"{name}() takes {len(op.tensors)} positional arguments but {len(args)} were given")
     first, out = (["Tensor input"], ["Tensor out = None"]) if not inplace else ([], [])
     typed = [f"Tensor {p}" for p in op.tensors[1:]]
@@ -95,8 +101,8 @@ def former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str,
     after = [*first, *typed, "*", *(f"Number {n} = 1" for n in numbers), *out]
     old = ", ".join([*before, *typed, *(["*", *out] if out else [])])
     warn_once(
-        f"This overload of {name} is deprecated:\n\t{name}({old})\nConsider using one of the following signatures instead:\n"
-        f"\t{name}({', '.join(after)})",
+        f"This overload of {name} is deprecated:\n\t{name}({old})\nConsider using one of the following signatures "
+        f"instead:\n\t{name}({', '.join(after)})",
     )
     call = inplace_function(op.name) if inplace else function(op.name)
     return call(row[0], *others, **{**kwargs, **dict(zip(numbers, given))})

@@ -1,4 +1,6 @@
-"""``nn.functional`` functions with a flag (``inplace``, ``training``) or an implied argument; those that draw are in ``overloads_random``."""
+"""``nn.functional`` functions with a flag (``inplace``, ``training``) or an implied argument; those that draw are in
+``overloads_random``.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,9 @@ def _refuse_negative(out: Any, name: str, slope: float) -> None:
     if slope >= 0:
         return
     message = (
-        f"In-place {_SLOPED[name]} backward calculation is triggered with a negative slope which is not supported. This is caused by "
-        "calling in-place forward function with a negative slope, please call out-of-place version instead."
+        f"In-place {_SLOPED[name]} backward calculation is triggered with a negative slope which is not supported. "
+        "This is caused by calling in-place forward function with a negative slope, please call out-of-place version "
+        "instead."
     )
 
     def refuse(_: Any) -> None:
@@ -60,7 +63,8 @@ def _refuse_negative(out: Any, name: str, slope: float) -> None:
     out.grad_fn.register_prehook(refuse)
 
 
-for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh min_val max_val", "leaky_relu negative_slope",
+for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh min_val max_val",
+    "leaky_relu negative_slope",
              "elu alpha", "celu alpha", "threshold threshold value"):  # fmt: skip
     _with_inplace(*_row.split())
 FUNCTIONS |= {name: FUNCTIONAL[name] for name in ("selu_", "celu_", "threshold_")}
@@ -102,7 +106,8 @@ def sigmoid(input: Any) -> Any:
 def _elementwise_loss(name: str, op: str, extra: str | None = None, default: float = 1.0) -> Any:
     """A loss of two tensors of one shape, with PyTorch's warning when the shapes differ."""
 
-    def call(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any, **kwargs: Any) -> Any:
+    def call(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any,
+            **kwargs: Any) -> Any:
         from ..ops.loss import checked, legacy
 
         weight = kwargs.pop("weight", None)
@@ -113,11 +118,12 @@ def _elementwise_loss(name: str, op: str, extra: str | None = None, default: flo
         checked(reduction)
         if input._wg_data.shape != target._wg_data.shape:
             warn(
-                f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
-                "incorrect results due to broadcasting. Please ensure they have the same size.")
+                f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This "
+                "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.")
         if weight is not None:
             values = call(input, target, None, None, "none", *([value] if extra else [])) * weight
-            return values if reduction == "none" else values.sum() / weight.expand_as(values).sum() if reduction == "mean" else values.sum()
+            return (values if reduction == "none" else values.sum() / weight.expand_as(values).sum()
+                if reduction == "mean" else values.sum())
         return function(op)(input, target, reduction, *([value] if extra else []))
 
     call.__name__ = call.__qualname__ = name
@@ -129,13 +135,15 @@ FUNCTIONAL["l1_loss"] = _elementwise_loss("l1_loss", "l1_loss")
 
 
 @overload("functional")
-def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0) -> Any:
+def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+        beta: float = 1.0) -> Any:
     """Squared error below ``beta``, absolute error above. Girshick, 2015."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return FUNCTIONAL["l1_loss"](input, target, size_average, reduce, reduction)
-    return _elementwise_loss("smooth_l1_loss", "smooth_l1", "beta")(input, target, size_average, reduce, reduction, beta)
+    return _elementwise_loss("smooth_l1_loss", "smooth_l1", "beta")(input, target, size_average, reduce, reduction,
+        beta)
 
 
 @overload("functional")
@@ -162,11 +170,13 @@ def _class_shapes(input: Any, target: Any) -> None:
             raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.numel()}")
         return
     if (found[0] if found else 1) != shape[0]:
-        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({found[0] if found else 1}).")
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size "
+            f"({found[0] if found else 1}).")
     if len(shape) == 2 and len(found) != 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if len(shape) == 4 and len(found) != 3:
-        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(found)}")
+        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+            f"{len(found)}")
     if found != [shape[0], *shape[2:]]:
         if len(shape) == 4:
             raise RuntimeError(f"size mismatch (got input: {shape} , target: {found}")
@@ -180,14 +190,15 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
         raise unsupported("log_softmax_lastdim_kernel_impl", input._wg_data.dtype)
     if weight is not None and (weight.ndim != 1 or weight.numel() != input.shape[1 if input.ndim > 1 else 0]):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {input.shape[1 if input.ndim > 1 else 0]} classes or no classes but got "
-            f"weight tensor of shape: {list(weight.shape)}"
+            f"weight tensor should be defined either for all {input.shape[1 if input.ndim > 1 else 0]} classes or no "
+            f"classes but got weight tensor of shape: {list(weight.shape)}"
         )
     _class_shapes(input, target)
     _class_target(input, target)
     if weight is not None:
         refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
-    if any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in (target, weight)) or type(input) is classes.Batched_:
+    if (any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in (target, weight))
+            or type(input) is classes.Batched_):
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     w = None if weight is None else weight._wg_data
     labels = target._wg_data
@@ -218,7 +229,8 @@ def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction:
 
 
 @overload("functional")
-def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None,
              reduction: str = "mean") -> Any:  # fmt: skip
     """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
     from ..ops.loss import checked, legacy
@@ -227,9 +239,11 @@ def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = No
 
 
 @overload("functional")
-def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None,
                   reduction: str = "mean", label_smoothing: float = 0.0) -> Any:  # fmt: skip
-    """Cross-entropy between ``softmax(input)`` (classes in dimension 1) and ``target``: class numbers, or probabilities.
+    """Cross-entropy between ``softmax(input)`` (classes in dimension 1) and ``target``: class numbers, or
+    probabilities.
 
     >>> import wengert as torch
     >>> logits = torch.tensor([[0.0, 0.0]], requires_grad=True)
@@ -241,7 +255,8 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     reduction = checked(legacy(size_average, reduce, reduction))
     if weight is None and label_smoothing == 0.0 and type(input) in classes.PLAIN and type(target) in classes.PLAIN:
         x, labels = input._wg_data, target._wg_data
-        if labels.ndim == 1 and x.ndim == 2 and len(x) == len(labels) and labels.dtype.char == "l" and x.dtype.kind == "f":
+        if (labels.ndim == 1 and x.ndim == 2 and len(x) == len(labels) and labels.dtype.char == "l"
+                and x.dtype.kind == "f"):
             return function("cross_entropy_index")(input, labels, None, reduction, ignore_index)
     if label_smoothing < 0.0 or label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
@@ -249,7 +264,8 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
         if target._wg_data.dtype.kind not in "fV":
             from ..arrays.dtypes import scalar_name
 
-            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target._wg_data.dtype)}")
+            raise RuntimeError("Expected floating point type for target with class probabilities, got "
+                f"{scalar_name(target._wg_data.dtype)}")
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return function("cross_entropy_soft")(input, target, weight, reduction, label_smoothing)
@@ -285,9 +301,11 @@ def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 
 
 @overload("functional")
-def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+    training: bool = False,
                momentum: float = 0.1, eps: float = 1e-5) -> Any:  # fmt: skip
-    """Normalise each channel (dimension 1) over all others; while training by the batch, updating the running statistics.
+    """Normalise each channel (dimension 1) over all others; while training by the batch, updating the running
+    statistics.
 
     Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
     """
@@ -316,7 +334,8 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     if any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in given):
         return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
-        mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (running_mean._wg_data, running_var._wg_data))
+        mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x
+            for x in (running_mean._wg_data, running_var._wg_data))
         fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
     moments: list[Any] = []
     out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments)
@@ -328,17 +347,18 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     return out
 
 
-def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
+def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool,
+        momentum: float, eps: float) -> Any:
     """The same in a mapped function, or of tensors that dispatch: out of operators that know what they do."""
     shape = (1, -1, *[1] * (input.ndim - 2))
     if training:
         running = [r for r in (running_mean, running_var) if r is not None]
         if type(input) is classes.Batched_ and any(type(r) is not classes.Batched_ for r in running):
             raise RuntimeError(
-                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, were not "
-                "batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be False.If you are using a "
-                "prebuilt module and do not need eval mode, please see the functorch website for resources on how to patch your module to work "
-                "with vmap"
+                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated "
+                "in place, were not batched.\nIf you are using a module and do not need eval mode, please set "
+                "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, "
+                "please see the functorch website for resources on how to patch your module to work with vmap"
             )
         axes = (0, *range(2, input.ndim))
         count = input.numel() // input.shape[1]
@@ -362,18 +382,21 @@ def _blend(running: Any, batch: np.ndarray, momentum: float) -> None:
 
 @overload("torch", "functional")
 def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:  # fmt: skip
+                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+                  cudnn_enabled: bool = True) -> Any:  # fmt: skip
     """Normalise each channel of each sample by itself. Ulyanov et al., 2016."""
     n, c = input.shape[:2]
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
-    looked_at = [None if r is None or r._wg_opaque or type(r) is classes.Batched_ else r._wg_data for r in (running_mean, running_var)]
+    looked_at = [None if r is None or r._wg_opaque or type(r) is classes.Batched_ else r._wg_data
+        for r in (running_mean, running_var)]
     means = [
         None if r is None else r.repeat(n) if a is None else type(input)._wg_wrap(np.tile(a, n))
         for r, a in zip((running_mean, running_var), looked_at)
     ]
     scales = [None if p is None else p.repeat(n) for p in (weight, bias)]
-    out = batch_norm(input.reshape(1, n * c, *input.shape[2:]), *means, *scales, use_input_stats, momentum, eps).reshape(input.shape)
+    out = batch_norm(input.reshape(1, n * c, *input.shape[2:]), *means, *scales, use_input_stats, momentum,
+        eps).reshape(input.shape)
     for running, repeated, a in zip((running_mean, running_var), means, looked_at):
         if running is not None and repeated is not None and use_input_stats:
             if a is None:
@@ -388,9 +411,11 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 
 
 @overload("functional")
-def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:  # fmt: skip
-    """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient.
+    """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no
+    gradient.
 
     ``sparse``: the gradient of ``weight`` is a sparse tensor, of the rows that were looked up.
     """
@@ -402,7 +427,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     if input._wg_data.dtype.char not in "lqi":
         from ..arrays.dtypes import scalar_name
 
-        found = "CPUBoolType" if input._wg_data.dtype.kind == "b" else f"torch.{scalar_name(input._wg_data.dtype)}Tensor"
+        found = ("CPUBoolType" if input._wg_data.dtype.kind == "b"
+            else f"torch.{scalar_name(input._wg_data.dtype)}Tensor")
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{found} instead (while checking arguments for embedding)"
@@ -451,14 +477,17 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 
 
 @overload("functional")
-def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False,
                                  scale: float | None = None, enable_gqa: bool = False) -> Any:  # fmt: skip
     """``softmax(query key^T / sqrt(d) + mask) value``, ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``."""
-    return function("scaled_dot_product_attention")(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, dropout=dropout)
+    return function("scaled_dot_product_attention")(query, key, value, attn_mask, dropout_p, is_causal, scale,
+        enable_gqa, dropout=dropout)
 
 
 def _fractional(n: int) -> None:
-    def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+    def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False,
                 _random_samples: Any = None) -> Any:  # fmt: skip
         from ..ops.pooling_checks import window
         from .random import by_map, default_generator

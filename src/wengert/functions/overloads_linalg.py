@@ -27,8 +27,10 @@ def _into(name: str, values: Any, out: Any) -> Any:
 
 
 @overload("torch", "Tensor")
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
-    """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular values).
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
+        out: Any = None) -> Any:
+    """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular
+    values).
 
     >>> import wengert as torch
     >>> torch.norm(torch.tensor([3.0, 4.0]))
@@ -75,16 +77,20 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
 
 @overload("torch", "Tensor")
 def geqrf(input: Any, *, out: Any = None) -> Any:
-    """``(a, tau)``: the reflections of a QR decomposition as LAPACK packs them, for ``ormqr`` and ``householder_product``."""
+    """``(a, tau)``: the reflections of a QR decomposition as LAPACK packs them, for ``ormqr`` and
+    ``householder_product``.
+    """
     return _into("geqrf", _pack("geqrf", function("packed_qr")(input)), out)
 
 
 @overload("torch", "Tensor")
-def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> Any:
+def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
+        out: Any = None) -> Any:
     """``(solution, cloned_coefficient)`` of ``A @ X = b`` for triangular ``A`` (``transpose``: for ``A.T``)."""
     if A.dim() < 2 or b.dim() < 2:
         name, x = ("b", b) if b.dim() < 2 else ("A", A)
-        raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.dim()} dimensions instead")
+        raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has "
+            f"{x.dim()} dimensions instead")
 
     matrix = A.mT if transpose else A
     x = function("linalg_solve_triangular")(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
@@ -132,12 +138,13 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
 @overload("torch")
 def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None, iK: Any = None,
            niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None,
-           tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[Any, Any]:  # fmt: skip
+           tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None,
+           ortho_bparams: Any = None) -> tuple[Any, Any]:  # fmt: skip
     """The ``k`` largest (or smallest) eigenvalues of symmetric ``A``, or of ``A x = B x w``, and their vectors.
 
-    Shapes: ``(..., m, m) -> (..., k), (..., m, k)``. ``k``: by default as many as ``X`` has columns, or 1. They come from
-    a whole decomposition and are exact: what steers PyTorch's iteration (``X``, ``iK``, ``niter``, ``tol``, ...) is
-    accepted and changes nothing. Of ``A``, the symmetric part counts. Raises ``ValueError`` for more than ``m / 3``.
+    Shapes: ``(..., m, m) -> (..., k), (..., m, k)``. ``k``: by default as many as ``X`` has columns, or 1. They come
+    from a whole decomposition and are exact: what steers PyTorch's iteration (``X``, ``iK``, ``niter``, ``tol``, ...)
+    is accepted and changes nothing. Of ``A``, the symmetric part counts. Raises ``ValueError`` for more than ``m / 3``.
 
     >>> import wengert as torch
     >>> torch.lobpcg(torch.diag(torch.tensor([1.0, 3.0, 2.0])))[0]
@@ -149,8 +156,8 @@ def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | 
     count = (1 if X is None else X.shape[-1]) if k is None else k
     if m < 3 * count:
         raise ValueError(
-            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested "
-            f"eigenpairs (={count})"
+            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of "
+            f"requested eigenpairs (={count})"
         )
     if count < 1:
         raise ValueError(f"lobpcg: k must be positive, but got {count}")

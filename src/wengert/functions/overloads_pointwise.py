@@ -121,8 +121,8 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
         return tuple(wrap(i) for i in np.atleast_1d(condition._wg_data).nonzero())
     if isinstance(condition, Tensor) and condition._wg_data.dtype.name == "uint8":
         warn_once(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. Use a "
-            "boolean condition instead."
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead."
         )
     return _where(condition, input, other, **more)
 
@@ -136,7 +136,8 @@ def real(input: Any) -> Any:
 @overload("torch", "Tensor")
 def conj_physical(input: Any, *, out: Any = None) -> Any:
     """The complex conjugate, as a new tensor; of a real tensor the tensor itself."""
-    if out is None and isinstance(input, Tensor) and type(input) is not classes.Batched_ and input._wg_data.dtype.kind != "c":
+    if (out is None and isinstance(input, Tensor) and type(input) is not classes.Batched_
+            and input._wg_data.dtype.kind != "c"):
         return input
     return function("conj_physical")(input) if out is None else function("conj_physical")(input, out=out)
 
@@ -151,8 +152,8 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
     """Whether all elements are close (see ``isclose``), as a Python truth value."""
     if classes.Batched_ in (type(input), type(other)):
         raise RuntimeError(
-            "vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
-            "feature."
+            "vmap over torch.allclose isn't supported yet. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
         )
     close = _isclose(input, other, rtol, atol, equal_nan)
     if close.is_meta:
@@ -184,7 +185,9 @@ def equal(input: Any, other: Any) -> bool:
 
 @overload("torch")
 def _is_all_true(input: Any) -> Tensor:
-    """Whether every element is true, as a tensor of one element; in a mapped function: for all examples, so that Python may ask."""
+    """Whether every element is true, as a tensor of one element; in a mapped function: for all examples, so that Python
+    may ask.
+    """
     return _whole(input, "_is_all_true").all()
 
 
@@ -231,7 +234,8 @@ def _float_power_in_place(self: Any, exponent: Any) -> Any:
     wide = function("float_power")(self, exponent)
     if wide.dtype is not self.dtype:
         have, needed = dt.scalar_name(self._wg_data.dtype), dt.scalar_name(wide._wg_data.dtype)
-        raise RuntimeError(f"the base given to float_power_ has dtype {have} but the operation's result requires dtype {needed}")
+        raise RuntimeError(f"the base given to float_power_ has dtype {have} but the operation's result requires dtype "
+            f"{needed}")
     return inplace_function("pow")(self, exponent)
 
 

@@ -38,7 +38,9 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
 
 @overload("torch", "functional")
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``, while training. Srivastava et al., 2014."""
+    """Zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``, while training. Srivastava et
+    al., 2014.
+    """
     _check_p(p)
     if not training or p == 0.0:
         return input
@@ -53,7 +55,8 @@ def _nothing(input: Any, inplace: bool) -> Any:
 @by_map("mask")
 def _dropped(input: Any, p: float, inplace: bool) -> Any:
     m = modes()
-    if m.dispatch and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:  # in the steps that PyTorch takes
+    # in the steps that PyTorch takes
+    if m.dispatch and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:
         from ..dispatch.torch_dispatch import ask, aten
 
         with no_grad():
@@ -64,13 +67,16 @@ def _dropped(input: Any, p: float, inplace: bool) -> Any:
 
 
 def _scaled(input: Any, mask: np.ndarray, scale: float, inplace: bool = False) -> Any:
-    """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see numbers in their place."""
+    """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see
+    numbers in their place.
+    """
     m = modes()
     if m.packing is not None and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:
         with no_grad():
             noise = function("masked_scale")(input.new_ones(mask.shape), mask, scale)
         return inplace_function("mul")(input, noise) if inplace else function("mul")(input, noise)
-    return inplace_function("masked_scale")(input, mask, scale) if inplace else function("masked_scale")(input, mask, scale)
+    return (inplace_function("masked_scale")(input, mask, scale) if inplace
+        else function("masked_scale")(input, mask, scale))
 
 
 def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: int) -> Any:
@@ -79,8 +85,9 @@ def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: 
         return input
     if dims == 3 and input.ndim not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide channel-wise dropout on "
-            "inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to "
+            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
+            "batch dimension (i.e. 2D or 3D inputs)."
         )
     if p == 1.0:
         return _nothing(input, inplace)
@@ -103,17 +110,18 @@ def _feature(name: str, with_batch: int) -> None:
     def call(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
         if name == "dropout2d" and input.ndim == 3:
             warn(
-                "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted as "
-                "shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one without a "
-                "batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
+                "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+                "desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will "
+                "change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, "
+                "W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
             )
         elif name != "dropout1d" and input.ndim not in (4, with_batch or 4):
             n = name[-2]
             warn(
-                f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To retain "
-                f"the behavior and silence this warning, please use dropout instead. Note that {name} exists to provide channel-wise dropout on "
-                f"inputs with {n} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {int(n) + 1}D or {int(n) + 2}D "
-                "inputs)."
+                f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will result in an error "
+                "in a future release. To retain the behavior and silence this warning, please use dropout instead. "
+                f"Note that {name} exists to provide channel-wise dropout on inputs with {n} spatial dimensions, a "
+                f"channel dimension, and an optional batch dimension (i.e. {int(n) + 1}D or {int(n) + 2}D inputs)."
             )
         if input.ndim == with_batch - 1 or (name == "dropout3d" and input.ndim != with_batch):  # no batch dimension
             return _feature_dropout(input.unsqueeze(0), p, training, inplace, with_batch).squeeze(0)
@@ -145,7 +153,8 @@ def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
     if input.is_meta:
         return function("masked_scale")(input, keep, a)
-    shift = type(input)._wg_wrap((np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._wg_data.dtype))
+    shift = type(input)._wg_wrap(
+        (np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._wg_data.dtype))
     return _scaled(input, keep, a, True).add_(shift) if inplace else _scaled(input, keep, a) + shift
 
 
@@ -187,7 +196,8 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 
 @overload("torch", "functional")
 @by_map("never")
-def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+        inplace: bool = False) -> Any:
     """Leaky ReLU with random slopes in [lower, upper] while training, their mean otherwise."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")

@@ -24,7 +24,8 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if input.numel() == 0 and not dims:
         raise RuntimeError(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+            "with the 'dim' argument."
         )
     for d in dims:
         if input.ndim and input.shape[d] == 0:
@@ -42,7 +43,8 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
 def reinforce(self: Any, reward: Any) -> NoReturn:
     """Removed: raises ``RuntimeError``."""
     raise RuntimeError(
-        "reinforce() was removed.\nUse torch.distributions instead: sample from a distribution and differentiate -log_prob(sample) * reward."
+        "reinforce() was removed.\nUse torch.distributions instead: sample from a distribution and differentiate "
+        "-log_prob(sample) * reward."
     )
 
 
@@ -53,7 +55,9 @@ def record_stream(self: Any, stream: Any) -> None:
 
 @overload("Tensor")
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """What a module stores for this parameter when ``other`` is loaded into it: a detached ``other``, or self with its values."""
+    """What a module stores for this parameter when ``other`` is loaded into it: a detached ``other``, or self with its
+    values.
+    """
     return other.detach() if assign else self.copy_(other).detach()
 
 
@@ -66,10 +70,13 @@ METHODS["__nonzero__"] = lambda self: bool(self)
 METHODS["__long__"] = lambda self: int(self)
 
 _GONE = {
-    "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex tensors.",
+    "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors "
+    "mimicking complex tensors.",
     "lstsq": "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.",
-    "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed.",
-    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle unless told otherwise.",
+    "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments "
+    "reversed.",
+    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle unless told "
+    "otherwise.",
 }
 
 

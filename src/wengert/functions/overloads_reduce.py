@@ -48,7 +48,8 @@ def _extreme(name: str, pair: str) -> Any:
         if other is not None:
             return between(input, other, **more)
         if dim is not None and isinstance(more.get("out"), Tensor):
-            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, int, out=Tensor), but out must be two Tensors")
+            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, int, out=Tensor), "
+                "but out must be two Tensors")
         return everything(input, **more) if dim is None and "axis" not in more else along(input, dim, keepdim, **more)
 
     choose.__name__ = name
@@ -66,24 +67,28 @@ indices=tensor([1, 0]))
 """
 
 min = overload("torch", "Tensor")(_extreme("min", "minimum"))
-min.__doc__ = """The smallest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``minimum``."""
+min.__doc__ = (
+    """The smallest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``minimum``.""")
 
 
 def _spread(name: str) -> Any:
     primitive = function(name)
 
-    def choose(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, **more: Any) -> Any:
+    def choose(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+            **more: Any) -> Any:
         if isinstance(dim, bool):  # var(input, unbiased)
             dim, unbiased = None, dim
         if correction is not None and unbiased is not None:
-            raise TypeError(f"{name}() received an invalid combination of arguments - got unbiased and correction, of which one is enough")
+            raise TypeError(f"{name}() received an invalid combination of arguments - got unbiased and correction, of "
+                "which one is enough")
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         answer = primitive(input, dim, correction=correction, keepdim=keepdim, **more)
         return tuple(answer) if isinstance(answer, tuple) else answer
 
     choose.__name__ = name
-    choose.__doc__ = f"{_SPREADS[name]} of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."
+    choose.__doc__ = (f"{_SPREADS[name]} of all elements, or over ``dim``; ``correction`` is taken off the count (1: "
+        "unbiased).")
     return choose
 
 

@@ -57,7 +57,8 @@ _KINDS = {"add": "sum", "multiply": "prod"}
 
 
 def _scatter(find: Any) -> Any:
-    def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Any:
+    def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None,
+            **more: Any) -> Any:
         """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``.
 
         For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins. ``reduce``
@@ -77,21 +78,23 @@ def _scatter(find: Any) -> Any:
             src = input.new_full(index.shape, src)
         else:
             warn_once(
-                "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
-                "torch.scatter_reduce instead for more reduction options."
+                "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+                "PyTorch release. Use torch.scatter_reduce instead for more reduction options."
             )
         return _reduce(find, "scatter", input, dim, index, src, _KINDS[reduce], True, more)
 
     return scatter
 
 
-def _reduce(find: Any, kind: str, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, more: Any) -> Any:
+def _reduce(find: Any, kind: str, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool,
+        more: Any) -> Any:
     part = "total" if reduce in ("sum", "mean") else "pick"
     return find(f"{kind}_{part}")(input, dim, index, src, reduce, include_self, **more)
 
 
 def _scatter_reduce(find: Any) -> Any:
-    def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
+    def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True,
+            **more: Any) -> Any:
         """``input`` with ``src`` joined in at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or "amin".
 
         Without ``include_self`` the places that are written to forget what ``input`` had there.
@@ -109,17 +112,20 @@ def _scatter_reduce(find: Any) -> Any:
 
 
 def _index_reduce(find: Any) -> Any:
-    def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
+    def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True,
+            **more: Any) -> Any:
         """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
         warn_once("index_reduce() is in beta and the API may change at any time.")
         if reduce not in ("prod", "mean", "amax", "amin"):
-            raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+            raise RuntimeError("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+                f"{reduce}.")
         n = input.shape[dim] if input.ndim else 1
         if index.numel() and not (0 <= int(index.min()) and int(index.max()) < n):
             raise IndexError("index out of range in self")
         if index.numel() != (source.shape[dim] if source.ndim else 1):
             raise RuntimeError(
-                f"index_reduce(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[dim]}), for dim: {dim}"
+                f"index_reduce(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
+                f"({source.shape[dim]}), for dim: {dim}"
             )
         shape = [1] * source.ndim
         if shape:
@@ -184,7 +190,8 @@ def block_diag(*tensors: Any) -> Any:
 
 
 @overload("torch", "Tensor")
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *,
+        output_size: int | None = None) -> Any:
     """Each element (or slice along ``dim``) repeated in place, ``repeats`` times or as often as a tensor says for each.
 
     With one tensor alone: each place as often as the tensor says.
@@ -227,7 +234,9 @@ def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | No
 
 @overload("torch")
 def detach_copy(input: Any) -> Any:
-    """A copy without history; as PyTorch's has no gradient rule, what would be recorded raises when a gradient reaches it."""
+    """A copy without history; as PyTorch's has no gradient rule, what would be recorded raises when a gradient reaches
+    it.
+    """
     found = input.detach().clone(memory_format=contiguous_format)
     if modes().grad and requires_grad(input):
         node = undifferentiable("aten::detach_copy", found)

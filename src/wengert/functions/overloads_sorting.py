@@ -38,7 +38,8 @@ def _asked(found: Any, inverse: bool, counts: bool) -> Any:
 
 
 @overload("torch", "Tensor")
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+        dim: int | None = None) -> Any:
     """The distinct elements (or slices along ``dim``) in order; on request where each went, and how often it occurs.
 
     >>> import wengert as torch
@@ -49,13 +50,15 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
 
 
 @overload("torch", "Tensor")
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False,
+        dim: int | None = None) -> Any:
     """The elements (or slices along ``dim``) without repetitions of the one before; on request, inverse and counts."""
     return _asked(function("unique_consecutive")(input, dim), return_inverse, return_counts)
 
 
 @overload("torch", "Tensor")
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, **more: Any) -> Any:
+def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False,
+        **more: Any) -> Any:
     """``(hist, bin_edges)``: the elements counted in ``bins`` equal intervals, or in those between the given edges.
 
     >>> import wengert as torch
@@ -73,7 +76,8 @@ def histogramdd(input: Any, bins: Any, *, range: Any = None, weight: Any = None,
     Shapes: ``input`` is ``(..., n)``; ``hist`` has ``n`` dimensions; ``range`` holds the 2n limits.
     """
     given = isinstance(bins, (list, tuple)) and any(isinstance(b, Tensor) for b in bins)
-    hist, *edges = function("histogramdd")(input, list(bins) if given else [], None if given else bins, range=range, weight=weight, density=density)
+    hist, *edges = function("histogramdd")(input, list(bins) if given else [], None if given else bins, range=range,
+        weight=weight, density=density)
     kind: Any = SimpleNamespace(name="histogramdd", outputs=("hist", "bin_edges"))
     return named(kind, [hist, tuple(edges)])
 

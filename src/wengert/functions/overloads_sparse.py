@@ -12,10 +12,12 @@ from .overloads import METHODS, overload
 
 
 @overload("torch")
-def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
+    device: Any = None,
                       pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
                       is_coalesced: bool | None = None) -> Any:  # fmt: skip
-    """A sparse tensor of ``size`` with ``values`` ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``, zero elsewhere.
+    """A sparse tensor of ``size`` with ``values`` ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``, zero
+    elsewhere.
 
     Values of a place that occurs more than once count together. Without ``size`` the smallest that holds all places;
     ``sparse_coo_tensor(size)`` stores nothing. Places outside of ``size`` raise ``RuntimeError``, unless
@@ -43,7 +45,8 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
 
 
 def _compressed(name: str, starts: str, others: str) -> Any:
-    def make(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    def make(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: bool = False,
+        requires_grad: bool = False,
              check_invariants: bool | None = None, **parts: Any) -> Any:  # fmt: skip
         from ..layouts import compressed
 
@@ -52,14 +55,15 @@ def _compressed(name: str, starts: str, others: str) -> Any:
         if parts or not 3 <= len(row) <= 4 or (size is not None and len(row) == 4):
             raise TypeError(f"{name}_tensor() received an invalid combination of arguments")
         s, o, v = row[:3]
-        return compressed.made(name, s, o, v, row[3] if len(row) == 4 else size, dtype, requires_grad, checked(check_invariants))
+        return compressed.made(name, s, o, v, row[3] if len(row) == 4 else size, dtype, requires_grad,
+            checked(check_invariants))
 
     by = "row" if starts.startswith("crow") else "column"
     make.__name__ = make.__qualname__ = f"{name}_tensor"
     make.__doc__ = (
-        f"A sparse tensor in the layout ``torch.{name}``: ``{starts}`` says where the entries of each {by} begin, ``{others}`` where in it "
-        "they lie, then come their values. Gradients flow back to the values. ``check_invariants``: whether parts that do not fit together "
-        "raise ``RuntimeError``."
+        f"A sparse tensor in the layout ``torch.{name}``: ``{starts}`` says where the entries of each {by} begin, "
+        f"``{others}`` where in it they lie, then come their values. Gradients flow back to the values. "
+        "``check_invariants``: whether parts that do not fit together raise ``RuntimeError``."
     )
     return overload("torch")(make)
 
@@ -78,9 +82,10 @@ for _name, _parts in (("sparse_csr", _ROWS), ("sparse_csc", _COLUMNS), ("sparse_
 
 
 @overload("torch")
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-                             layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                             check_invariants: bool | None = None) -> Any:  # fmt: skip
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
+    dtype: Any = None,
+                             layout: Any = None, device: Any = None, pin_memory: bool = False,
+                             requires_grad: bool = False, check_invariants: bool | None = None) -> Any:  # fmt: skip
     """A sparse tensor in one of the compressed layouts (see ``torch.sparse_csr_tensor``).
 
     >>> import wengert as torch
@@ -92,11 +97,13 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     on_cpu(device)
     if layout is None or layout.name not in compressed._SPELLED:
         raise RuntimeError(f"expected sparse compressed tensor layout but got {layout}")
-    return compressed.made(layout.name, compressed_indices, plain_indices, values, size, dtype, requires_grad, checked(check_invariants))
+    return compressed.made(layout.name, compressed_indices, plain_indices, values, size, dtype, requires_grad,
+        checked(check_invariants))
 
 
 @overload("Tensor")
-def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Any:
+def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
+        dense_dim: int | None = None) -> Any:
     """The non-zero elements as a sparse tensor; with ``sparse_dim``, the non-zero parts along the first dimensions.
 
     ``layout``: another one than ``torch.sparse_coo``; ``blocksize``: of those that store blocks.
@@ -114,7 +121,8 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, b
     if layout is not None and layout.name == "strided":
         return self
     if blocksize is not None:
-        raise RuntimeError("to_sparse: conversion from Strided to Sparse with blocksize argument given is not supported")
+        raise RuntimeError("to_sparse: conversion from Strided to Sparse with blocksize argument given is not "
+            "supported")
     from ..layouts.sparse import found
 
     if sparse_dim is None and dense_dim is not None:
@@ -145,7 +153,9 @@ def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
 
 @overload("Tensor")
 def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
-    """The blocks that are not zero, row by row, in the layout ``torch.sparse_bsr``; the sizes must be multiples of ``blocksize``."""
+    """The blocks that are not zero, row by row, in the layout ``torch.sparse_bsr``; the sizes must be multiples of
+    ``blocksize``.
+    """
     from ..layouts.compressed import converted
 
     return converted(self, "sparse_bsr", blocksize, dense_dim)
@@ -193,7 +203,8 @@ def sparse_mask(self: Any, mask: Any) -> Any:
     if not isinstance(mask, SparseTensor):
         raise RuntimeError("sparse_mask: expected mask to be a sparse tensor")
     if self.shape != mask.shape:
-        raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}")
+        raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but "
+            f"mask has size {list(mask.shape)}")
     mask = mask.coalesce()
     return like(mask, sparse_taken(self, wrap(mask._wg_data.indices)))
 
@@ -201,7 +212,8 @@ def sparse_mask(self: Any, mask: Any) -> Any:
 def _refused(name: str, what: str) -> Any:
     def method(self: Any) -> NoReturn:
         if name.startswith("_"):
-            raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
+            raise NotImplementedError(
+                f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
         kind = "".join(part.title() for part in self.layout.name.split("_"))
         raise RuntimeError(f"{name} expected sparse {what}tensor layout but got {kind}")
 
@@ -210,7 +222,8 @@ def _refused(name: str, what: str) -> Any:
     return method
 
 
-METHODS |= {n: _refused(n, "coordinate ") for n in ("indices", "coalesce", "is_coalesced", "_indices", "_values", "_nnz")}
+METHODS |= {n: _refused(n, "coordinate ")
+    for n in ("indices", "coalesce", "is_coalesced", "_indices", "_values", "_nnz")}
 METHODS["values"] = _refused("values", "")
 METHODS |= {n: _refused(n, "row compressed ") for n in ("crow_indices", "col_indices")}
 METHODS |= {n: _refused(n, "column compressed ") for n in ("ccol_indices", "row_indices")}

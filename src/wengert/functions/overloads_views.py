@@ -1,4 +1,6 @@
-"""In-place forms of views: the tensor becomes another view of its memory. And what is written through one: the diagonal."""
+"""In-place forms of views: the tensor becomes another view of its memory. And what is written through one: the
+diagonal.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from .overloads_shape import as_strided
 
 _narrow = function("narrow")
 def _in_place(name: str) -> Any:
-    """``x.name_()`` for the view operator ``name``: the tensor looks at its memory in another way, and counts that as a write."""
+    """``x.name_()`` for the view operator ``name``: the tensor looks at its memory in another way, and counts that as a
+    write.
+    """
     op = as_strided if name == "as_strided" else function(name)
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -48,9 +52,11 @@ def _in_place(name: str) -> Any:
             bump(self)
             if view is not None:
                 new = seen._wg_meta.view
-                new.version = self._wg_vc[0] if recording else view.version  # a history that was not recorded is made when it is asked for
+                # a history that was not recorded is made when it is asked for
+                new.version = self._wg_vc[0] if recording else view.version
                 new.creation = view.creation  # the mode that counts is that in which the tensor was made
-                if view.place(seen._wg_data) is None:  # such a view is found again by its steps, and PyTorch's do not learn this one
+                # such a view is found again by its steps, and PyTorch's do not learn this one
+                if view.place(seen._wg_data) is None:
                     new.last = view.last
                 meta.view = new
             self._wg_data, self._wg_edge = seen._wg_data, seen._wg_edge if recording else self._wg_edge
@@ -133,7 +139,8 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
     if format_name(memory_format) != "preserve_format":
         return resize_(self, the_template.shape, memory_format=memory_format)
     seen = seems(the_template._wg_data)
-    return resize_(self, the_template.shape, memory_format=None if seen == "contiguous_format" else getattr(types, seen))
+    return resize_(self, the_template.shape,
+        memory_format=None if seen == "contiguous_format" else getattr(types, seen))
 
 
 @overload("Tensor")
@@ -160,9 +167,9 @@ def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
     warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
     if prod(shape) != self._wg_data.size:
         raise RuntimeError(
-            f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but the given tensor has a size of "
-            f"{'x'.join(map(str, self._wg_data.shape))} ({self._wg_data.size} elements). autograd's resize can only change the shape of a given "
-            "tensor, while preserving the number of elements. "
+            f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but the given tensor "
+            f"has a size of {'x'.join(map(str, self._wg_data.shape))} ({self._wg_data.size} elements). autograd's "
+            "resize can only change the shape of a given tensor, while preserving the number of elements. "
         )
     return self.contiguous().view(shape)
 
@@ -182,7 +189,8 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         fill_value = fill_value.item()
     if not isinstance(fill_value, (int, float, complex)):
-        raise TypeError(f"fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not {type(fill_value).__name__}")
+        raise TypeError("fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not "
+            f"{type(fill_value).__name__}")
     shape, strides = self.shape, self.stride()
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -227,16 +235,18 @@ def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **op
 def dim_order(self: Any, *, ambiguity_check: bool | list[Any] = False) -> tuple[int, ...]:
     """The dimensions from the largest to the smallest step in memory.
 
-    ``ambiguity_check=True`` refuses a tensor whose dimensions could be told in another order too (a size of one, steps that are
-    equal); a list of memory formats does so only if it is in none or in several of these.
+    ``ambiguity_check=True`` refuses a tensor whose dimensions could be told in another order too (a size of one, steps
+    that are equal); a list of memory formats does so only if it is in none or in several of these.
     """
     formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
-    if not isinstance(ambiguity_check, (bool, list, tuple)) or not all(isinstance(f, types.memory_format) for f in formats):
+    if (not isinstance(ambiguity_check, (bool, list, tuple))
+            or not all(isinstance(f, types.memory_format) for f in formats)):
         raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     steps = self.stride()
     several = ambiguity_check is not False and (1 in self.shape or any(a == b for a, b in pairwise(steps)))
     if several and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
-        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory "
+            "formats.")
     return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))
 
 
@@ -245,7 +255,8 @@ _as_strided_scatter = function("as_strided_scatter")
 
 @overload("torch", "Tensor")
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not contiguous.
+    """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not
+    contiguous.
 
     >>> import wengert as torch
     >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
@@ -253,7 +264,7 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
     """
     if isinstance(input, Tensor) and requires_grad(input) and not input.is_contiguous():
         raise RuntimeError(
-            "!self.requires_grad() || self.is_contiguous(): as_strided_scatter is currently only supported for contiguous inputs; "
-            "take input.contiguous() first"
+            "!self.requires_grad() || self.is_contiguous(): as_strided_scatter is currently only supported for "
+            "contiguous inputs; take input.contiguous() first"
         )
     return _as_strided_scatter(input, src, size, stride, storage_offset)

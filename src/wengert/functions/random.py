@@ -157,7 +157,8 @@ def _filling(f: Any) -> Any:
 # -- new tensors ------------------------------------------------------------------------------------------------------
 
 
-def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, device: Any,
+        requires_grad: bool) -> Tensor:
     if not sizes and size is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     where = placed(device)
@@ -176,25 +177,30 @@ def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, dev
     return finish(draw(shape, np_dtype(dtype)), requires_grad)
 
 
-def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1)."""
     return _made("rand", lambda s, d: _stream(generator).uniform(s, d), sizes, size, out, dtype, device, requires_grad)
 
 
-def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and variance 1."""
     return _made("randn", lambda s, d: _stream(generator).normal(s, d), sizes, size, out, dtype, device, requires_grad)
 
 
-def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
-            layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None,
+    dtype: Any = None,
+            layout: Any = None, device: Any = None, requires_grad: bool = False,
+            pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
     row = list(args)
     if len(row) + (size is not None) + (high is not None) < 2:
         kinds = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(f"randint() received an invalid combination of arguments - got ({kinds}), but a size and an upper limit are needed")
+        raise TypeError(f"randint() received an invalid combination of arguments - got ({kinds}), but a size and an "
+            "upper limit are needed")
     if size is None:
         size = row.pop()
     if high is None:
@@ -205,10 +211,12 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     d = np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
-    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (), size, out, dt.of(d), device, requires_grad)
+    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (), size, out, dt.of(d), device,
+        requires_grad)
 
 
-def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None,
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """The integers below ``n`` in a random order."""
     check_countable(int(n))
@@ -258,11 +266,13 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers in the shape and type of ``input``."""
-    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, device, requires_grad, memory_format)
+    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, device,
+        requires_grad, memory_format)
 
 
 @by_map("shape")
-def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None,
                  requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Integers in [low, high) in the shape and type of ``input``."""
     row = list(args)
@@ -270,20 +280,24 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
         high = row.pop()
     if low is None:
         low = row.pop() if row else 0
-    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, device, requires_grad, memory_format)
+    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, device,
+        requires_grad, memory_format)
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+    dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers; ``mean`` and ``std`` are numbers (then ``size`` is needed) or tensors."""
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
         if size is None:
             kinds = f"({type(mean).__name__}, {type(std).__name__})"
-            raise TypeError(f"normal() received an invalid combination of arguments - got {kinds}, but two numbers need a size")
+            raise TypeError(f"normal() received an invalid combination of arguments - got {kinds}, but two numbers "
+                "need a size")
         if std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (), size, out, dtype, device, requires_grad)
+        return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (), size, out, dtype, device,
+            requires_grad)
     return _normal_of(mean, std, generator, out=out)
 
 
@@ -306,7 +320,9 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
     shape = np.broadcast_shapes(*shapes)
     d = dt.result([t._wg_data for t in tensors]) if out is None else out._wg_data.dtype
     noise = _stream(generator).normal(shape, d)
-    found = noise * (std._wg_data if isinstance(std, Tensor) else std) + (mean._wg_data if isinstance(mean, Tensor) else mean)
+    found = (
+        noise * (std._wg_data if isinstance(std, Tensor) else std) + (
+            mean._wg_data if isinstance(mean, Tensor) else mean))
     found = np.asarray(found).astype(d)
     if out is not None:
         return write_out(out, found, "normal")
@@ -338,7 +354,8 @@ def _without_gradient(t: Tensor, source: Tensor) -> Tensor:
 
 
 @by_map("rows")
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None,
+        out: Any = None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
     if out is not None and out._wg_data.dtype != np.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._wg_data.dtype)}")
@@ -410,7 +427,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     a = self._wg_data
     whole = a.flags.c_contiguous
-    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a))
+    return _filled(self,
+        lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a))
 
 
 @_filling
@@ -428,7 +446,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     s = _stream(generator)
     if isinstance(p, Tensor) and not self.is_meta:
         if self._wg_data.dtype.kind == "c" and self._wg_data.size:
-            raise NotImplementedError(f'"bernoulli_tensor_cpu_self_" not implemented for \'{dt.scalar_name(self._wg_data.dtype)}\'')
+            raise NotImplementedError(
+                f'"bernoulli_tensor_cpu_self_" not implemented for \'{dt.scalar_name(self._wg_data.dtype)}\'')
         probabilities = np.broadcast_to(p._wg_data, self._wg_data.shape)
         found = s.bernoulli_array(probabilities, strides=self._wg_data.strides).astype(self._wg_data.dtype)
         return inplace_function("assign")(self, found)
@@ -476,11 +495,12 @@ class fork_rng:
 FUNCTIONS = {
     f.__name__: f
     for f in (
-        manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, rand_like, randn_like, randint_like,
-        normal, bernoulli, multinomial, poisson, binomial, _standard_gamma, _sample_dirichlet,
+        manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, rand_like,
+        randn_like, randint_like, normal, bernoulli, multinomial, poisson, binomial, _standard_gamma, _sample_dirichlet,
     )
 }  # fmt: skip
 METHODS = {
     f.__name__: f
-    for f in (uniform_, normal_, random_, bernoulli_, exponential_, cauchy_, log_normal_, geometric_, bernoulli, multinomial)
+    for f in (uniform_, normal_, random_, bernoulli_, exponential_, cauchy_, log_normal_, geometric_, bernoulli,
+        multinomial)
 }

@@ -37,7 +37,8 @@ def _counted(name: str, d: np.dtype) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
 
 
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None,
            requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
 
@@ -80,8 +81,8 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     import warnings
 
     warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
-        "Instead, use torch.arange, which produces values in [start, end).",
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
         stacklevel=2,
     )
@@ -93,18 +94,21 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     out = options.get("out")
-    start, step = (float(x) if isinstance(x, int) and x >= 2**63 else x for x in (start, step))  # more than NumPy's integers hold
+    # more than NumPy's integers hold
+    start, step = (float(x) if isinstance(x, int) and x >= 2**63 else x for x in (start, step))
     count = int(np.floor((end - start) / step)) + 1
     check_countable(count)
     a = (start + step * np.arange(count)).astype(out_type(out, options.get("dtype"), dt.default_float()))
-    return finish(a, options.get("requires_grad", False), placed(options.get("device"))) if out is None else write_out(out, a, "range")
+    return (finish(a, options.get("requires_grad", False), placed(options.get("device"))) if out is None
+        else write_out(out, a, "range"))
 
 
 range_.__name__ = range_.__qualname__ = "range"
 
 
 @by_example
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
     where = placed(device)
@@ -112,7 +116,8 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
 
 
 @by_example
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
+    layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``base`` to the powers ``linspace(start, end, steps)``."""
     where = placed(device)
@@ -125,8 +130,10 @@ def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
     """The ends as numbers."""
     if type(steps) is not int and not isinstance(steps, (np.integer, Tensor)):
         kinds = ", ".join("Tensor" if isinstance(x, Tensor) else type(x).__name__ for x in (start, end, steps))
-        raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but 'steps' must be int")
-    wide = [f"{which} with {x.ndim} dimension(s)" for which, x in (("start", start), ("end", end)) if isinstance(x, Tensor) and x.ndim]
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but 'steps' must be "
+            "int")
+    wide = [f"{which} with {x.ndim} dimension(s)" for which, x in (("start", start), ("end", end))
+        if isinstance(x, Tensor) and x.ndim]
     if wide:
         kinds = " and ".join(which for which, x in (("start", start), ("end", end)) if isinstance(x, Tensor))
         raise RuntimeError(f"{name} only supports 0-dimensional {kinds} tensors, but got {' and '.join(wide)}.")
@@ -144,7 +151,8 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
     natural = dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.default_float()
     d = out_type(out, dtype, natural)
     if natural.kind == "c" and d.kind != "c":
-        raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype {dt.scalar_name(d)}")
+        raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype "
+            f"{dt.scalar_name(d)}")
     if d.kind == "b" or d in dt.RARE_IN_USE:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
     wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iu" else np.float32
@@ -158,13 +166,15 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
             if dt.is_half(d) and base is None:  # in half precision the step is rounded too
                 step = step.astype(d).astype(wide)
             i = np.arange(steps)
-            a = np.where(i < steps // 2, wide(start) + step * i.astype(wide), wide(end) - step * (steps - 1 - i).astype(wide))
+            a = np.where(i < steps // 2, wide(start) + step * i.astype(wide),
+                wide(end) - step * (steps - 1 - i).astype(wide))
     else:
         a = np.full(steps, start, wide)
     if base is not None:
         a = np.power(wide(base), a)
     a = a.astype(d)
-    return finish(a, requires_grad, where) if out is None else write_out(out, a, "linspace" if base is None else "logspace")
+    return (finish(a, requires_grad, where) if out is None
+        else write_out(out, a, "linspace" if base is None else "logspace"))
 
 
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -184,7 +194,8 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.
     """The type of indices; sizes below zero and types that do not count are refused."""
     for at, (name, size) in enumerate((("row", row), ("col", col), ("offset", offset))):
         if not isinstance(size, (int, np.integer)):
-            raise TypeError(f"{function}(): argument '{name}' (position {at + 1}) must be int, not {type(size).__name__}")
+            raise TypeError(f"{function}(): argument '{name}' (position {at + 1}) must be int, not "
+                f"{type(size).__name__}")
     for name, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{name} must be non-negative, got{size}")

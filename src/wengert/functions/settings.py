@@ -142,8 +142,8 @@ def numel(input: Tensor) -> int:
 def set_default_tensor_type(t: Any) -> None:
     """Make the type of ``t`` (``torch.DoubleTensor``, say) the default floating type."""
     errors.warn_once(
-        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and torch.set_default_device() as "
-        "alternatives."
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives."
     )
     set_default_dtype(_LEGACY[t.removeprefix("torch.")].dtype if isinstance(t, str) else t.dtype)
 
@@ -152,7 +152,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that both types convert to, by PyTorch's rules."""
     for at, (name, kind) in enumerate((("type1", type1), ("type2", type2)), 1):
         if not isinstance(kind, dtype):
-            raise TypeError(f"promote_types(): argument '{name}' (position {at}) must be torch.dtype, not {type(kind).__name__}")
+            raise TypeError(f"promote_types(): argument '{name}' (position {at}) must be torch.dtype, not "
+                f"{type(kind).__name__}")
     return _dtypes.of(_dtypes.promote(type1.np, type2.np))
 
 
@@ -165,7 +166,8 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
     """
     if not all(isinstance(x, Tensor) or _dtypes.of_python(x) is not None for x in (tensor1, tensor2)):
         kinds = f"({type(tensor1).__name__}, {type(tensor2).__name__})"
-        raise TypeError(f"result_type() received an invalid combination of arguments - got {kinds}, but expected one of: Tensor, Number")
+        raise TypeError(f"result_type() received an invalid combination of arguments - got {kinds}, but expected one "
+            "of: Tensor, Number")
     found = _dtypes.result([x._wg_data if isinstance(x, Tensor) else x for x in (tensor1, tensor2)])
     assert found is not None
     return _dtypes.of(found)
@@ -175,7 +177,8 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether an in-place result of the first type may be written to the second."""
     for at, (name, value) in enumerate((("from_", from_), ("to", to))):
         if not isinstance(value, dtype):
-            raise TypeError(f"can_cast(): argument '{name}' (position {at + 1}) must be torch.dtype, not {type(value).__name__}")
+            raise TypeError(f"can_cast(): argument '{name}' (position {at + 1}) must be torch.dtype, not "
+                f"{type(value).__name__}")
     return bool(_dtypes.can_cast(from_.np, to.np))
 
 
@@ -216,7 +219,8 @@ def get_num_interop_threads() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow products of float32 to be less precise: ``"high"`` and ``"medium"`` are kept, and computed as ``"highest"``.
+    """Allow products of float32 to be less precise: ``"high"`` and ``"medium"`` are kept, and computed as
+    ``"highest"``.
 
     As in PyTorch, another word changes nothing and is warned of.
     """
@@ -224,7 +228,8 @@ def set_float32_matmul_precision(precision: str) -> None:
     if not isinstance(precision, str):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
     if precision not in ("highest", "high", "medium"):
-        errors.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; this call of set_float32_matmul_precision has no effect.")
+        errors.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; this call of "
+            "set_float32_matmul_precision has no effect.")
         return
     _precision = precision
 
@@ -235,12 +240,14 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Refuse (or warn of) what PyTorch has no deterministic kernel for on a CPU, though every operation here is deterministic.
+    """Refuse (or warn of) what PyTorch has no deterministic kernel for on a CPU, though every operation here is
+    deterministic.
 
     Fresh memory is filled, see ``utils.deterministic``.
     """
     if not isinstance(mode, bool):
-        raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
+        raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
+            f"{type(mode).__name__}")
 
     global _deterministic, _warn_only
     _deterministic, _warn_only = bool(mode), bool(warn_only)

@@ -1,8 +1,8 @@
 """Tensors in memory that several processes see: how it is made, and how such tensors pass between processes.
 
 The memory is a file that has no name any more, mapped by each process (``multiprocessing.heap.Arena``). Processes that
-are forked inherit the mapping; to others the file is handed when the tensor is pickled for them. Other tensors travel by
-value.
+are forked inherit the mapping; to others the file is handed when the tensor is pickled for them. Other tensors travel
+by value.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def share(tensors: Iterable[Tensor]) -> None:
     for t in tensors:
         if not t.is_shared():  # which an earlier one has not done with
             _move(
-                window(t._wg_data)[0], [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._wg_data))), ()) if o is not t)]
+                window(t._wg_data)[0],
+                [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._wg_data))), ()) if o is not t)]
             )
 
 
@@ -53,7 +54,8 @@ def share_storage(storage: UntypedStorage) -> None:
     if not storage.is_shared():
         owner = owner_of(storage.array)
         found = [
-            t for t in gc.get_objects() if issubclass(type(t), Tensor) and type(getattr(t, "_wg_data", None)) is np.ndarray
+            t for t in gc.get_objects()
+            if issubclass(type(t), Tensor) and type(getattr(t, "_wg_data", None)) is np.ndarray
         ]
         _move(storage, [t for t in found if owner_of(t._wg_data) is owner])
 

@@ -86,7 +86,8 @@ class UntypedStorage:
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
         """Write the bytes of another storage of the same size."""
         if source.nbytes() != self.nbytes():
-            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes")
+            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} "
+                "bytes")
         self.bytes()[...] = source.bytes()
         return self
 
@@ -107,10 +108,12 @@ class UntypedStorage:
         parts.byteswap(inplace=True)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str, count: int = -1, offset: int = 0, *, dtype: dt.dtype = dt.uint8) -> UntypedStorage:
+    def from_buffer(cls, buffer: Any, byte_order: str, count: int = -1, offset: int = 0, *,
+            dtype: dt.dtype = dt.uint8) -> UntypedStorage:
         """A copy of the bytes of ``buffer`` from ``offset`` on: ``count`` elements of ``dtype``.
 
-        ``byte_order`` says how they lie there: ``"little"``, ``"big"`` or ``"native"``. Raises ``ValueError`` where the sizes do not fit.
+        ``byte_order`` says how they lie there: ``"little"``, ``"big"`` or ``"native"``. Raises ``ValueError`` where the
+        sizes do not fit.
         """
         memory = np.frombuffer(buffer, np.uint8)
         item = dtype.itemsize
@@ -119,7 +122,8 @@ class UntypedStorage:
         if count < 0:
             count = (memory.size - offset) // item
         if offset + count * item > memory.size:
-            raise ValueError(f"buffer has only {memory.size - offset} elements after offset {offset}, but specified a size of {count}")
+            raise ValueError(f"buffer has only {memory.size - offset} elements after offset {offset}, but specified a "
+                f"size of {count}")
         found = cls(memory[offset : offset + count * item].copy())
         if byte_order not in ("little", "native"):
             found.byteswap(dtype)
@@ -212,7 +216,8 @@ class UntypedStorage:
 def _bytes(given: Any) -> np.ndarray:
     """The integers of a sequence, each modulo 256."""
     if not hasattr(given, "__len__"):
-        raise TypeError(f"torch.UntypedStorage(): argument 'sequence' must be int or a sequence of ints, not {type(given).__name__}")
+        raise TypeError("torch.UntypedStorage(): argument 'sequence' must be int or a sequence of ints, not "
+            f"{type(given).__name__}")
     for item in given:
         if not isinstance(item, (int, np.integer)):
             raise RuntimeError(
@@ -276,14 +281,17 @@ def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
 
 
 class SharedBlock:
-    """Memory that other processes map as well (a ``multiprocessing.heap.Arena``), as NumPy takes it; the base of arrays of it."""
+    """Memory that other processes map as well (a ``multiprocessing.heap.Arena``), as NumPy takes it; the base of arrays
+    of it.
+    """
 
     __slots__ = ("__array_interface__", "address", "arena")
 
     def __init__(self, arena: Any) -> None:
         self.arena = arena
         self.address = address(np.frombuffer(arena.buffer, np.uint8))
-        self.__array_interface__ = {"shape": (arena.size,), "typestr": "|u1", "data": (self.address, False), "version": 3}
+        self.__array_interface__ = {"shape": (arena.size,), "typestr": "|u1", "data": (self.address, False),
+            "version": 3}
 
 
 def block_of(array: Any) -> SharedBlock | None:

@@ -12,7 +12,16 @@ from ..ops import load
 from ..ops.operator import TABLE, Operator
 from ..tensor import backward as _backward  # noqa: F401  gives Tensor.backward its engine
 from ..tensor.argument_errors import reporting
-from ..tensor.functions import FUNCTIONS, dunder, function, inplace_function, inplace_method, method, own_function, own_method
+from ..tensor.functions import (
+    FUNCTIONS,
+    dunder,
+    function,
+    inplace_function,
+    inplace_method,
+    method,
+    own_function,
+    own_method,
+)
 from ..tensor.tensor import Tensor
 from . import conversion, creation, indexing, overloads, random, ranges
 
@@ -20,9 +29,9 @@ from . import conversion, creation, indexing, overloads, random, ranges
 PLACES: dict[str, dict[str, Any]] = {p: {} for p in ("torch", "functional", "linalg", "fft", "special", "sparse")}
 
 _BINARY = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
-    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }  # fmt: skip
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
@@ -30,15 +39,16 @@ _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
 
 # functions of ``nn.functional`` that are not those of the same name in the top namespace
 _APART = frozenset((
-    "alpha_dropout", "dropout", "feature_alpha_dropout", "group_norm", "instance_norm", "layer_norm", "max_pool1d", "max_pool2d", "max_pool3d",
-    "rms_norm", "rrelu",
+    "alpha_dropout", "dropout", "feature_alpha_dropout", "group_norm", "instance_norm", "layer_norm", "max_pool1d",
+    "max_pool2d", "max_pool3d", "rms_norm", "rrelu",
 ))  # fmt: skip
 # Methods that programs call at every step, and whose arguments the operators below them look at.
 _EVERYDAY = frozenset((
-    "bool", "clamp", "contiguous", "cpu", "div", "div_", "double", "fill_", "float", "half", "int", "long", "max", "mean", "min", "new_zeros", "prod",
-    "split", "std", "sum", "to", "type", "var", "zero_",
+    "bool", "clamp", "contiguous", "cpu", "div", "div_", "double", "fill_", "float", "half", "int", "long", "max",
+    "mean", "min", "new_zeros", "prod", "split", "std", "sum", "to", "type", "var", "zero_",
 ))  # fmt: skip
-_WITHOUT_TENSORS = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm"))
+_WITHOUT_TENSORS = frozenset(
+    ("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm"))
 
 
 def assemble() -> None:
@@ -69,7 +79,8 @@ def assemble() -> None:
     from ..dispatch.torch_function import overridable
     from . import overloads_complex
 
-    asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}  # one for each function, wherever it is offered; operators ask by themselves
+    # one for each function, wherever it is offered; operators ask by themselves
+    asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
         PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
     for n, f in overloads.FUNCTIONAL.items():
@@ -87,7 +98,8 @@ def assemble() -> None:
         if name in TABLE:
             setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
             swapped = special not in ("sub", "add", "mul")  # as PyTorch's: x + 2 for 2 + x
-            setattr(Tensor, f"__r{special}__", special_method(f"__r{special}__", "rsub" if special == "sub" else name, reflected=swapped))
+            setattr(Tensor, f"__r{special}__",
+                special_method(f"__r{special}__", "rsub" if special == "sub" else name, reflected=swapped))
             if TABLE[name].inplace:  # type: ignore[union-attr]
                 setattr(Tensor, f"__i{special}__", special_method(f"__i{special}__", name, inplace=True))
     cls.__rdiv__ = cls.__rtruediv__ = overridable(_number_over(cls.__rtruediv__))
@@ -96,7 +108,8 @@ def assemble() -> None:
             setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
     for special, name in _UNARY.items():
         if name in TABLE:
-            setattr(Tensor, f"__{special}__", method(name) if special != "invert" else _inverted(own_method(name, "__invert__")))
+            setattr(Tensor, f"__{special}__",
+                method(name) if special != "invert" else _inverted(own_method(name, "__invert__")))
     cls.__pos__ = cls.positive
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
@@ -143,13 +156,16 @@ def special_method(special: str, name: str, **how: bool) -> Any:
 
 
 def _number_over(divided: Any) -> Any:
-    """Division the other way round: as in PyTorch times the reciprocal, in two steps; ``divided`` is for operands of other kinds."""
+    """Division the other way round: as in PyTorch times the reciprocal, in two steps; ``divided`` is for operands of
+    other kinds.
+    """
     reciprocal, times = function("reciprocal"), function("mul")
 
     def quotient(self: Any, other: Any) -> Any:
         if isinstance(other, np.ndarray):  # NumPy multiplies, as by any other tensor
             return reciprocal(self) * other
-        return times(reciprocal(self), other) if isinstance(other, (int, float, complex, Tensor)) else divided(self, other)
+        return (times(reciprocal(self), other) if isinstance(other, (int, float, complex, Tensor))
+            else divided(self, other))
 
     quotient.__name__ = "__rdiv__"
     return quotient
@@ -159,12 +175,13 @@ def _reverse(self: Any) -> Any:
     """The tensor with its dimensions reversed."""
     if self._wg_data.ndim not in (0, 2):
         warn_once(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a future "
-            "release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions "
-            "of a tensor."
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
         )
     _zero_dimensional(self, "T", "This function is the identity in these cases.")
-    return function("numpy_T")(self) if self._wg_data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._wg_data.ndim))))
+    return (function("numpy_T")(self) if self._wg_data.ndim <= 2
+        else function("permute")(self, tuple(reversed(range(self._wg_data.ndim)))))
 
 
 def _zero_dimensional(self: Any, name: str, advice: str) -> None:
@@ -177,14 +194,16 @@ def _matrix(self: Any, name: str = "mT") -> Any:
     if not self._wg_data.ndim:
         return self
     if self._wg_data.ndim < 2:
-        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._wg_data.ndim}-D tensor.")
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got "
+            f"{self._wg_data.ndim}-D tensor.")
     return function("transpose")(self, -2, -1)
 
 
 def _adjoint(self: Any) -> Any:
     if self._wg_data.ndim not in (0, 2):
         batches = " For batches of matrices, consider using tensor.mH" if self._wg_data.ndim > 2 else ""
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._wg_data.ndim}-D tensor.{batches}")
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._wg_data.ndim}-D "
+            f"tensor.{batches}")
     _zero_dimensional(self, "H", "Consider using x.conj().")
     return _adjoint_batch(self) if self._wg_data.ndim else self.conj()
 

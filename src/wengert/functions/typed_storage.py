@@ -1,4 +1,5 @@
-"""Storages whose elements have a type, from before tensors' memory was bytes: ``TypedStorage``, ``FloatStorage`` and their kin.
+"""Storages whose elements have a type, from before tensors' memory was bytes: ``TypedStorage``, ``FloatStorage`` and
+their kin.
 
 ``tensor.storage()`` gives one, files hold them, and libraries of that time compare ``storage().data_ptr()``.
 """
@@ -14,7 +15,8 @@ from .storage import UntypedStorage
 
 
 class TypedStorage:
-    """A storage whose elements have a type: of ``size`` elements, of those of a sequence, or the bytes of ``wrap_storage``.
+    """A storage whose elements have a type: of ``size`` elements, of those of a sequence, or the bytes of
+    ``wrap_storage``.
 
     >>> import wengert as torch
     >>> torch.tensor([1.0, 2.0]).storage().tolist()
@@ -24,11 +26,13 @@ class TypedStorage:
     __slots__ = ("_dtype", "_untyped_storage")
     is_cuda = is_hpu = is_sparse = False
 
-    def __init__(self, data: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: dt.dtype | None = None, device: Any = None) -> None:
+    def __init__(self, data: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: dt.dtype | None = None,
+            device: Any = None) -> None:
         self._dtype = dtype or dt.of(dt.default_float())
         if wrap_storage is None:
             kind = self._dtype.np
-            array = np.empty(int(data), kind) if isinstance(data, (int, np.integer)) else np.array(data, kind).reshape(-1)
+            array = (np.empty(int(data), kind) if isinstance(data, (int, np.integer))
+                else np.array(data, kind).reshape(-1))
             wrap_storage = UntypedStorage(array, device=device)
         elif not isinstance(wrap_storage, UntypedStorage):
             raise TypeError(f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")
@@ -153,7 +157,9 @@ def restored(storage: UntypedStorage, dtype: str) -> TypedStorage:
 
 
 class _Legacy(type):
-    """What ``torch.FloatStorage`` is: typed storages of one type, which it makes and recognizes, but which are not of its class."""
+    """What ``torch.FloatStorage`` is: typed storages of one type, which it makes and recognizes, but which are not of
+    its class.
+    """
 
     dtype: dt.dtype
 
@@ -174,7 +180,8 @@ LEGACY_STORAGES: dict[str, Any] = {
         _class, (TypedStorage,), {"__slots__": (), "dtype": dt.by_name(_name), "__module__": "torch"}
     )
     for _name in (
-        "float32", "float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8", "uint8", "bool",
+        "float32", "float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
+        "uint8", "bool",
     )
 }  # fmt: skip
 globals().update(LEGACY_STORAGES)

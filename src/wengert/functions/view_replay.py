@@ -1,4 +1,6 @@
-"""A view once more, of another base, and a base from a view: ``Tensor._view_func`` and ``Tensor._rev_view_func_unsafe``."""
+"""A view once more, of another base, and a base from a view: ``Tensor._view_func`` and
+``Tensor._rev_view_func_unsafe``.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Like(tuple[Any, ...]):
 
 
 def replayed(view: View, base: Any, number: Any = None, tensor: Any = None) -> Any:
-    """The view of ``base``, with each size and place given through ``number``, and each tensor kept through ``tensor``."""
+    """The view of ``base``, with each size and place given through ``number``, and each tensor kept
+    through ``tensor``.
+    """
     for op, args in view.steps:
         if tensor is not None and type(args) is Like:
             like = tensor(args.tensor)
@@ -59,20 +63,22 @@ def _key(number: Any, key: Any) -> tuple[Any, ...]:
 
 # what of a step's arguments are sizes and places, by operator; those that are not here have none that change
 _VISITED: dict[str, Any] = {
-    "as_strided": _strided, "expand": _each, "view": _each, "reshape": _each, "narrow": _narrow, "basic_index": _key, "select_index": _key,
-    "unsqueeze_index": _key, "select": lambda number, dim, index: (dim, number(index)),
+    "as_strided": _strided, "expand": _each, "view": _each, "reshape": _each, "narrow": _narrow, "basic_index": _key,
+    "select_index": _key, "unsqueeze_index": _key, "select": lambda number, dim, index: (dim, number(index)),
     "split": lambda number, at, size, dim: (at, number(size), dim),
     "split_with_sizes": lambda number, at, sizes, dim: (at, [number(n) for n in sizes], dim),
 }  # fmt: skip
 
-# what leads back from a view to a view of the shape of its source; where there is nothing here, the source is taken from memory
+# what leads back from a view to a view of the shape of its source; where there is nothing here, the source is taken
+# from memory
 INVERSES: dict[str, Any] = {
     "transpose": lambda v, source, a, b: v.transpose(a, b), "t": lambda v, source: v.t(),
     "permute": lambda v, source, dims: v.permute(np.argsort([d % v.dim() for d in dims]).tolist()),
     "unsqueeze": lambda v, source, dim: v.squeeze(dim), "squeeze": lambda v, source, dim: _shaped(v, source),
     "view": lambda v, source, shape: _shaped(v, source), "reshape": lambda v, source, shape: _shaped(v, source),
-    "view_as_real": lambda v, source: function("view_as_complex")(v), "view_as_complex": lambda v, source: function("view_as_real")(v),
-    "conj": lambda v, source: function("conj")(v), "neg_view": lambda v, source: function("neg_view")(v), "alias": lambda v, source: v.view_as(v),
+    "view_as_real": lambda v, source: function("view_as_complex")(v),
+    "view_as_complex": lambda v, source: function("view_as_real")(v), "conj": lambda v, source: function("conj")(v),
+    "neg_view": lambda v, source: function("neg_view")(v), "alias": lambda v, source: v.view_as(v),
 }  # fmt: skip
 
 
@@ -92,7 +98,8 @@ def reversed_view(view: View, new: Any) -> Any:
         set_modes(m)
     for (op, args), source in zip(reversed(view.steps), reversed(sources)):
         back = INVERSES.get(op.name)
-        new = new.as_strided(source.shape, source.stride(), source.storage_offset()) if back is None else back(new, source, *args)
+        new = (new.as_strided(source.shape, source.stride(), source.storage_offset()) if back is None
+            else back(new, source, *args))
     return new
 
 
@@ -102,4 +109,5 @@ def same_geometry(a: Any, b: Any) -> bool:
         return a.is_nested and b.is_nested and bool(a._wg_data.shape == b._wg_data.shape)
     (one, offset, strides), (other, where, steps) = window(a._wg_data), window(b._wg_data)
     sizes = one.nbytes() // a.element_size(), other.nbytes() // b.element_size()
-    return (a.shape, offset, tuple(strides), sizes[0], a.is_conj(), a.is_neg()) == (b.shape, where, tuple(steps), sizes[1], b.is_conj(), b.is_neg())
+    return ((a.shape, offset, tuple(strides), sizes[0], a.is_conj(), a.is_neg()) == (b.shape, where, tuple(steps),
+        sizes[1], b.is_conj(), b.is_neg()))

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 def _window(name: str, formula: Any, length: Any, periodic: bool, options: dict[str, Any]) -> Tensor:
     """``formula`` at ``length`` places from -1 to 1."""
-    dtype, device, requires_grad = options.pop("dtype", None), options.pop("device", None), options.pop("requires_grad", False)
+    dtype, device, requires_grad = (options.pop("dtype", None), options.pop("device", None),
+        options.pop("requires_grad", False))
     unknown = options.keys() - {"layout", "pin_memory"}
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument '{min(unknown)}'")
@@ -53,7 +54,8 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Te
 
 
 @overload("torch")
-def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any) -> Tensor:
+def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46,
+        **options: Any) -> Tensor:
     """A raised cosine that stays above 0: ``alpha + beta cos(pi x)`` for ``x`` from -1 to 1."""
     return _window("hamming_window", lambda x: alpha + beta * np.cos(np.pi * x), window_length, periodic, options)
 
@@ -62,7 +64,8 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """Two cosines, for side lobes lower than ``hann_window``'s: ``0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)``."""
     return _window(
-        "blackman_window", lambda x: np.abs(0.42 + 0.5 * np.cos(np.pi * x) + 0.08 * np.cos(2 * np.pi * x)), window_length, periodic, options
+        "blackman_window", lambda x: np.abs(0.42 + 0.5 * np.cos(np.pi * x) + 0.08 * np.cos(2 * np.pi * x)),
+        window_length, periodic, options
     )
 
 
@@ -75,4 +78,5 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
 @overload("torch")
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
     """``I0(beta sqrt(1 - x^2)) / I0(beta)``: the larger ``beta``, the wider the peak and the lower the side lobes."""
-    return _window("kaiser_window", lambda x: np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta), window_length, periodic, options)
+    return _window("kaiser_window", lambda x: np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta),
+        window_length, periodic, options)

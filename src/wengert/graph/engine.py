@@ -46,7 +46,8 @@ class Walk:
     node: Node | None  # whose rule, or hook, is running
     retain: bool  # whether the nodes keep what they remember
 
-    def __init__(self, roots: list[tuple[Edge, Any]], retain: bool, needed: set[Node] | None, captures: Any = None, depth: int = 0) -> None:
+    def __init__(self, roots: list[tuple[Edge, Any]], retain: bool, needed: set[Node] | None, captures: Any = None,
+            depth: int = 0) -> None:
         self.roots, self.retain, self.needed, self.captures, self.depth = roots, retain, needed, captures, depth
         self.node = None
 
@@ -55,7 +56,8 @@ class Walk:
         if self._seen is None:
             ends = self.captures or ()
             edges = [e for e, _ in self.roots]
-            self._seen = below(edges, ends) if self.needed is None else self.needed.union(below(edges).intersection(ends))
+            self._seen = (below(edges, ends) if self.needed is None
+                else self.needed.union(below(edges).intersection(ends)))
         return node in self._seen
 
     @property
@@ -68,7 +70,8 @@ class Walk:
 
 _numbers = itertools.count()
 _turns = itertools.count()
-listener: Callable[[Any], Callable[[], None]] | None = None  # told the roots of every run; gives what ends its attention
+# told the roots of every run; gives what ends its attention
+listener: Callable[[Any], Callable[[], None]] | None = None
 
 
 class _Current(threading.local):
@@ -94,7 +97,9 @@ def keeps_graph() -> bool:
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Call ``callback`` when the present run is over, after every gradient has arrived; callbacks may queue further ones."""
+    """Call ``callback`` when the present run is over, after every gradient has arrived; callbacks may queue further
+    ones.
+    """
     walk = _current.walk
     if walk is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
@@ -114,7 +119,8 @@ def run(
 
     ``space`` is the vocabulary that gradients are computed in: raw arrays, or recorded tensors. ``needed`` limits the
     walk to those nodes. ``captures`` maps a node to ``{output number: None}``; the gradient that arrives there is put
-    in, and the walk stops there unless the node is also in ``needed``. Without ``needed`` everything leads to a captured node.
+    in, and the walk stops there unless the node is also in ``needed``. Without ``needed`` everything leads to a
+    captured node.
 
     A rule or a hook may call ``run`` again. What it raises ends the run, when the leaves whose gradients
     are complete have them; the graph can be used afterwards.
@@ -290,7 +296,9 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
 
 
 def _settle(failed: Node, pending: dict[Node, Any], space: Any, needed: Any, captures: Any) -> None:
-    """Hand over the gradients of leaves that were complete when ``failed`` raised: in PyTorch they have arrived by then."""
+    """Hand over the gradients of leaves that were complete when ``failed`` raised: in PyTorch they have arrived by
+    then.
+    """
     edges = [(node, 0) for node in (failed, *pending)]
     left = below(edges) if needed is None else below(edges) & needed
     waiting = {e[0] for node in left for e in node.edges if e is not None}
@@ -305,7 +313,8 @@ class _Inside(dict["Node", dict[int, Any]]):
     """Captures of a walk inside of a node: what arrives there belongs to the walk around it, and so do the hooks."""
 
 
-def walk_inside(roots: list[tuple[Edge, Any]], space: Any, parts: set[Node] | None, captures: dict[Node, dict[int, Any]]) -> None:
+def walk_inside(roots: list[tuple[Edge, Any]], space: Any, parts: set[Node] | None,
+        captures: dict[Node, dict[int, Any]]) -> None:
     """Walk the ``parts`` of one node, as a part of the walk that has come to it; they keep their memory. See ``run``.
 
     Without ``parts``: all that lies above what is captured.
@@ -314,7 +323,9 @@ def walk_inside(roots: list[tuple[Edge, Any]], space: Any, parts: set[Node] | No
 
 
 def _capture(captures: dict[Node, dict[int, Any]], node: Node, g: Any, passing: bool, space: Any) -> Any:
-    """Put down what arrives at ``node``: as it comes if it is ``passing`` on to others, else as the node's hooks leave it."""
+    """Put down what arrives at ``node``: as it comes if it is ``passing`` on to others, else as the node's hooks leave
+    it.
+    """
     arrived = g if node.hooks is None or type(captures) is _Inside else node.hooks.arrive(node, g, space)
     wanted = captures[node]
     for nr in wanted:
@@ -323,7 +334,8 @@ def _capture(captures: dict[Node, dict[int, Any]], node: Node, g: Any, passing: 
 
 
 def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node, i: int) -> Any:
-    """The gradient in the shape and dtype of its tensor: broadcasting and promotion are undone here, for every operator.
+    """The gradient in the shape and dtype of its tensor: broadcasting and promotion are undone here, for every
+    operator.
 
     Without a ``dtype`` (a leaf that takes gradients of any) it stays what it is.
     """
@@ -418,7 +430,9 @@ def leads_to(root: Node, targets: Any) -> bool:
 
 
 def reachable(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
-    """The nodes below ``roots`` from which some node of ``targets`` can be reached (targets only if they lead on to others)."""
+    """The nodes below ``roots`` from which some node of ``targets`` can be reached (targets only if they lead on to
+    others).
+    """
     needed: set[Node] = set()
     for node in sorted(below(roots), key=_age, reverse=True):  # oldest first: inputs before their users
         for edge in node.edges:

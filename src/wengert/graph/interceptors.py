@@ -1,9 +1,10 @@
 """Interceptors: who is asked about a call of an operator before it is done.
 
-A call of an operator on plain tensors, with nothing in force, meets nobody. Everything that changes or watches calls is an
-interceptor in one ordered tuple (``Modes.interceptors``), asked from the outside in: each may answer the call, change it,
-or pass it on. Some are there while a mode is in force: profilers, autocast, function and dispatch modes, forward
-differentiation. Some are there from the first tensor of their kind on: subclasses, batched tensors, the device ``meta``.
+A call of an operator on plain tensors, with nothing in force, meets nobody. Everything that changes or watches calls is
+an interceptor in one ordered tuple (``Modes.interceptors``), asked from the outside in: each may answer the call,
+change it, or pass it on. Some are there while a mode is in force: profilers, autocast, function and dispatch modes,
+forward differentiation. Some are there from the first tensor of their kind on: subclasses, batched tensors, the device
+``meta``.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
 class Call:
     """A call that interceptors are asked about.
 
-    ``kind``: ``"operator"``, its ``"inplace"`` form, a ``"composite"`` (an operator that is made of others), a ``"function"``
-    that is no operator (creation, conversion), or the ``"apply"`` of a custom Function. ``op``: the operator's declaration, or
-    the function. ``out``: where the results go, or None. ``public``: what the user called, where that is not the function of
-    the operator's name. ``run(call)`` does it; an interceptor may put something else in its place, as it may change ``args``,
-    or put its own ``forward(op, values)`` in the place of the operator's.
+    ``kind``: ``"operator"``, its ``"inplace"`` form, a ``"composite"`` (an operator that is made of others), a
+    ``"function"`` that is no operator (creation, conversion), or the ``"apply"`` of a custom Function. ``op``: the
+    operator's declaration, or the function. ``out``: where the results go, or None. ``public``: what the user called,
+    where that is not the function of the operator's name. ``run(call)`` does it; an interceptor may put something else
+    in its place, as it may change ``args``, or put its own ``forward(op, values)`` in the place of the operator's.
     """
 
     __slots__ = ("args", "forward", "kind", "kwargs", "op", "out", "public", "run")
 
     def __init__(
-        self, kind: str, op: Any, args: tuple[Any, ...], run: Callable[[Call], Any], out: Any = None, public: Any = None,
-        kwargs: dict[str, Any] | None = None,
+        self, kind: str, op: Any, args: tuple[Any, ...], run: Callable[[Call], Any], out: Any = None,
+        public: Any = None, kwargs: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.kind, self.op, self.args, self.run, self.out, self.public = kind, op, args, run, out, public
         self.kwargs: dict[str, Any] = {} if kwargs is None else kwargs

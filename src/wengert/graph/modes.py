@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 FUNCTION_MODES, SCOPES, SUBCLASSES, PROFILERS, CASTS, KERNELS, MAPS, LEVELS, DEVICES, DISPATCH = range(0, 100, 10)
 
 INSTALLED: list[Interceptor] = []  # those that are asked in every thread, from the first tensor of their kind on
-STACKS: dict[str, Interceptor] = {}  # the fields of Modes that an interceptor stands for: it is asked while they are not empty
+# the fields of Modes that an interceptor stands for: it is asked while they are not empty
+STACKS: dict[str, Interceptor] = {}
 
 
 def install(interceptor: Interceptor) -> None:
@@ -40,23 +41,24 @@ def ordered(watchers: tuple[Any, ...], stacks: list[Interceptor]) -> tuple[Inter
 class Modes:
     """One state of the recording machinery. Never changed: ``with_(name=value)`` gives the state beside it.
 
-    ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded; ``willing``:
-    but for that (or for ``below``), operations would be. ``packing``: the innermost
-    saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
-    ``watchers``: the interceptors that were entered as contexts (see ``interceptors``).
-    ``original_views``: views whose base was written to are recorded by the steps
+    ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded;
+    ``willing``: but for that (or for ``below``), operations would be. ``packing``: the innermost saved-tensor hooks, a
+    ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None. ``watchers``: the
+    interceptors that were entered as contexts (see ``interceptors``). ``original_views``: views whose base was written
+    to are recorded by the steps
     that made them, not by where they lie in memory.
-    ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``). ``below``: this is code below
-    the tape, a handler that runs an operator: nothing is recorded, whatever grad mode it asks for.
-    ``inside``: None, or the innermost derivative of ``torch.func`` whose function is running: tensors made meanwhile carry it with
-    their version, for only they may be written to. ``quick``: nothing but this distinguishes the state from an everyday one.
+    ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``). ``below``:
+    this is code below the tape, a handler that runs an operator: nothing is recorded, whatever grad mode it asks for.
+    ``inside``: None, or the innermost derivative of ``torch.func`` whose function is running: tensors made meanwhile
+    carry it with their version, for only they may be written to. ``quick``: nothing but this distinguishes the state
+    from an everyday one.
 
     Packages that extend the engine add fields of their own: see ``add_field``.
     """
 
     __slots__ = (
-        "__dict__", "_asked", "below", "beside", "grad", "inference", "inside", "more", "mutation", "no_packing", "original_views", "packing",
-        "quick", "watchers", "willing",
+        "__dict__", "_asked", "below", "beside", "grad", "inference", "inside", "more", "mutation", "no_packing",
+        "original_views", "packing", "quick", "watchers", "willing",
     )  # fmt: skip
 
     if TYPE_CHECKING:
@@ -95,7 +97,8 @@ class Modes:
         """Who is asked about calls, from the outside in."""
         known, found = self._asked
         if known != len(INSTALLED):
-            found = ordered(self.watchers, [STACKS[name] for name, value in self.more.items() if value and name in STACKS])
+            found = ordered(self.watchers,
+                [STACKS[name] for name, value in self.more.items() if value and name in STACKS])
             self._asked = (len(INSTALLED), found)
         return found
 
@@ -139,7 +142,9 @@ _DEFAULTS: dict[str, Any] = {}  # of the fields that ``add_field`` adds
 
 
 def add_field(name: str, interceptor: Interceptor | None = None, default: Any = ()) -> None:
-    """Have modes keep ``name`` too, for a package that extends the engine; while it is not empty, ``interceptor`` is asked about calls."""
+    """Have modes keep ``name`` too, for a package that extends the engine; while it is not empty, ``interceptor`` is
+    asked about calls.
+    """
     setattr(Modes, name, default)
     _DEFAULTS[name] = default
     if interceptor is not None:
@@ -157,28 +162,31 @@ modes: Callable[[], Modes] = _modes.get
 set_modes = _modes.set
 
 # The maps (``vmap``) that are running, outermost first. Not a mode: what a map does hangs on its batched tensors, and
-# the work on the tensors below them stays on the fast path. Only what has no such argument asks (random numbers, ``vmap``).
+# the work on the tensors below them stays on the fast path. Only what has no such argument asks (random numbers,
+# ``vmap``).
 map_levels: ContextVar[tuple[Any, ...]] = ContextVar("wengert_map_levels", default=())
 
-# The transformations of ``torch.func`` whose functions are running: their number, and that of those (gradients) inside of
-# which saved tensors cannot be hooked. What the user may not do inside of them asks here.
+# The transformations of ``torch.func`` whose functions are running: their number, and that of those (gradients) inside
+# of which saved tensors cannot be hooked. What the user may not do inside of them asks here.
 transforms: ContextVar[tuple[int, int]] = ContextVar("wengert_transforms", default=(0, 0))
 
 
-NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+NO_HOOKS = ("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with "
+    "your use case.")
 _INSTEAD = (
-    "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms "
-    "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call"
+    "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
+    "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call"
 )
 NO_REQUIRES_GRAD = (
-    f"You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) {_INSTEAD} requires_grad_() "
-    "outside of a function being transformed instead."
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
+    f"{_INSTEAD} requires_grad_() outside of a function being transformed instead."
 )
-NO_RETAIN_GRAD = f"You are attempting to call Tensor.retain_grad() {_INSTEAD} retain_grad() outside of a function being transformed instead."
+NO_RETAIN_GRAD = (f"You are attempting to call Tensor.retain_grad() {_INSTEAD} retain_grad() outside of a function "
+    "being transformed instead.")
 
 NO_BACKWARD = (
-    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call "
-    "backward() outside of functorch transforms."
+    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+    "instead or call backward() outside of functorch transforms."
 )
 
 
@@ -357,7 +365,8 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         if type(mode) is not bool:
-            raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}")
+            raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}")
         self.prev = modes()
         self.mode = mode
         set_modes(_with_grad(self.prev, mode))
@@ -381,7 +390,9 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Like ``no_grad``, and the tensors made inside can never be part of a graph: no version counter, no view tracking."""
+    """Like ``no_grad``, and the tensors made inside can never be part of a graph: no version
+    counter, no view tracking.
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # Counts down, so that a min-heap pops the newest node first. The counter is shared by all threads: what matters is
 # that a node's number lies below those of its inputs.
 next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
-leaf_row: list[int] = [1, 1]  # the number drawn last for a leaf, and that of the first leaf of its row; native/tape.c draws from it too
+# the number drawn last for a leaf, and that of the first leaf of its row; native/tape.c draws from it too
+leaf_row: list[int] = [1, 1]
 
 
 def leaf_sequence() -> float:
@@ -36,8 +37,10 @@ def leaf_sequence() -> float:
     return number if number == first else first + (first - number) * 2.0**-20
 
 
-registering = threading.RLock()  # held where the first hook of its kind is put on something: another thread may be at it too
-_QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})  # PyTorch did not generate these
+# held where the first hook of its kind is put on something: another thread may be at it too
+registering = threading.RLock()
+# PyTorch did not generate these
+_QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})
 
 
 class _PlainFields:
@@ -63,7 +66,8 @@ class Node(_Fields):
     """One recorded operation. ``grad_fn`` of the tensor that it made.
 
     ``edges``: for each differentiable input the ``(node, output number)`` that made it, or None. ``seq``: smaller is
-    newer. ``wanted``: which of the edges are not None. ``shape``, ``dtype`` (NumPy's): of the output; tuples of them where ``outputs`` is above one.
+    newer. ``wanted``: which of the edges are not None. ``shape``, ``dtype`` (NumPy's): of the output; tuples of them
+    where ``outputs`` is above one.
     """
 
     __slots__ = ("__dict__", "__weakref__")
@@ -220,7 +224,9 @@ def _register(hooks: HookDict, fn: Callable[..., Any]) -> RemovableHandle:
 
 
 class NodeHooks:
-    """What runs around a node, in this order: hooks on its output tensors, retained gradients, pre-hooks, the node, post-hooks."""
+    """What runs around a node, in this order: hooks on its output tensors, retained gradients, pre-hooks, the node,
+    post-hooks.
+    """
 
     __slots__ = ("late", "post", "pre", "retain", "tensor")
 
@@ -257,7 +263,9 @@ class NodeHooks:
         return g
 
     def after(self, node: Node, grads: Any, g: Any, space: Any) -> Any:
-        """Post-hooks of the node. Those put on it while it was running are not shown what came in: PyTorch has given that away."""
+        """Post-hooks of the node. Those put on it while it was running are not shown what came in: PyTorch has given
+        that away.
+        """
         outputs = () if self.late else _wrapped((g,) if node.outputs == 1 else g, space)
         places = node.places_shown()
         for hook in tuple(self.post.values()):
@@ -282,7 +290,8 @@ def _replacements(hook: Any, given: tuple[Any, ...], answer: Any, space: Any) ->
     if not isinstance(answer, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(answer).__name__}'")
     if len(answer) != len(given):
-        raise RuntimeError(f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(answer)}, but expected {len(given)})")
+        raise RuntimeError(f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(answer)}, but "
+            f"expected {len(given)})")
     for new, old in zip(answer, given):
         check_answer(hook, new, old)
     return tuple(None if x is None else space.unwrap(x) for x in answer)
@@ -299,11 +308,14 @@ def check_answer(hook: Any, new: Any, old: Any) -> None:
     if new.dtype != old.dtype:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {_type(old)} got {_type(new)})")
     if tuple(new.shape) != tuple(old.shape):
-        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value (got {list(new.shape)}, expected {list(old.shape)})")
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value (got {list(new.shape)}, expected "
+            f"{list(old.shape)})")
 
 
 def _replaced(hook: Callable[[Any], Any], g: Any, space: Any) -> Any:
-    """What a tensor hook makes of ``g``. Without a gradient (another output of the node had one) it is called with None."""
+    """What a tensor hook makes of ``g``. Without a gradient (another output of the node had one) it is called with
+    None.
+    """
     given = None if g is None else space.wrap(g)
     answer = hook(given)
     if answer is None:

@@ -1,7 +1,7 @@
 """Sparse tensors by rows or columns (CSR, CSC, BSR, BSC): tensors around ``arrays.compressed.Compressed``.
 
-Operators reach them as they reach sparse tensors. Those that work on the stored values keep the layout; all others are done on the
-coordinates (``tensor.sparse``), from where gradients come back in the layout of the tensor.
+Operators reach them as they reach sparse tensors. Those that work on the stored values keep the layout; all others are
+done on the coordinates (``tensor.sparse``), from where gradients come back in the layout of the tensor.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _made, compressed_opened = S._recorded(declared.compressed_made), S._recorded(declared.compressed_opened)
 _SPELLED = {"sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
-_TURNED = {"sparse_csr": "sparse_csc", "sparse_csc": "sparse_csr", "sparse_bsr": "sparse_bsc", "sparse_bsc": "sparse_bsr"}
+_TURNED = {"sparse_csr": "sparse_csc", "sparse_csc": "sparse_csr", "sparse_bsr": "sparse_bsc",
+    "sparse_bsc": "sparse_bsr"}
 
 
 def compressed_made(values: Tensor, pattern: Compressed) -> Any:
@@ -40,7 +41,8 @@ FUNCTIONS["compressed_made"] = compressed_made
 
 
 class CompressedTensor(Tensor):
-    """A tensor in a compressed layout. Made by ``torch.sparse_csr_tensor`` and its kin, and by ``Tensor.to_sparse_csr``.
+    """A tensor in a compressed layout. Made by ``torch.sparse_csr_tensor`` and its kin, and by
+    ``Tensor.to_sparse_csr``.
 
     >>> import wengert as torch
     >>> torch.eye(2).to_sparse_csr()
@@ -68,7 +70,8 @@ class CompressedTensor(Tensor):
         if run is None:
             found = next(x for x in args if isinstance(x, CompressedTensor))
             kind = _SPELLED[found._wg_data.layout]
-            raise RuntimeError(f"unsupported tensor layout: {kind}\nThere is no {name} of such tensors. Use Tensor.to_dense() first.")
+            raise RuntimeError(f"unsupported tensor layout: {kind}\nThere is no {name} of such tensors. Use "
+                "Tensor.to_dense() first.")
         return run(*args, **(kwargs or {}))
 
     @property
@@ -85,7 +88,8 @@ class CompressedTensor(Tensor):
     def _part(self, name: str, by_row: bool, array: Any) -> Tensor:
         if (self._wg_data.layout in BY_ROW) is not by_row:
             kind = "row" if by_row else "column"
-            raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got {_SPELLED[self._wg_data.layout]}")
+            raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got "
+                f"{_SPELLED[self._wg_data.layout]}")
         return wrap(array)
 
     def crow_indices(self) -> Tensor:
@@ -126,7 +130,9 @@ class CompressedTensor(Tensor):
     # -- other layouts ------------------------------------------------------------------------------------------------
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The tensor with its zeros, strided; gradients flow back to the stored places, with ``masked_grad=False`` to all."""
+        """The tensor with its zeros, strided; gradients flow back to the stored places, with ``masked_grad=False`` to
+        all.
+        """
         return compressed_opened(self, self._wg_data, masked_grad is not False).to_dense(dtype, masked_grad=masked_grad)
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, **_: Any) -> Any:
@@ -144,7 +150,8 @@ class CompressedTensor(Tensor):
 
     def _set_data(self, new: Any) -> None:
         if not isinstance(new, CompressedTensor):
-            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                "incompatible tensor type.")
         self._wg_data = new._wg_data
 
     data = property(_get_data, _set_data)
@@ -168,7 +175,8 @@ class CompressedTensor(Tensor):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def numpy(self, *, force: bool = False) -> NoReturn:
-        raise TypeError(f"can't convert {_SPELLED[self._wg_data.layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
+        raise TypeError(f"can't convert {_SPELLED[self._wg_data.layout]} layout tensor to numpy. Use Tensor.to_dense() "
+            "first.")
 
     def item(self) -> Any:
         return opened(self).item()
@@ -203,8 +211,8 @@ class CompressedTensor(Tensor):
         a, node = self._wg_data, self.grad_fn
         names = ("crow_indices", "col_indices") if a.layout in BY_ROW else ("ccol_indices", "row_indices")
         return format_sparse(
-            [(names[0], a.starts), (names[1], a.others), ("values", a.values)], a.shape, a.others.shape[-1], layout=a.layout,
-            default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
+            [(names[0], a.starts), (names[1], a.others), ("values", a.values)], a.shape, a.others.shape[-1],
+            layout=a.layout, default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
             requires_grad=node is None and self.requires_grad,
         )  # fmt: skip
 
@@ -224,10 +232,11 @@ CompressedTensor.__module__ = "torch"
 
 
 def _rebuilt(name: str, starts: Tensor, others: Tensor, values: Tensor, size: tuple[int, ...], wants: bool) -> Any:
-    return CompressedTensor._wg_wrap(Compressed(name, starts._wg_data, others._wg_data, values._wg_data, size))._wg_require(wants)
+    return CompressedTensor._wg_wrap(
+        Compressed(name, starts._wg_data, others._wg_data, values._wg_data, size))._wg_require(wants)
 
 
-# -- between the layouts ------------------------------------------------------------------------------------------------
+# -- between the layouts -----------------------------------------------------------------------------------------------
 
 
 def opened(x: Any) -> Any:
@@ -244,7 +253,8 @@ def _block(name: str, given: Any) -> tuple[int, ...]:
     """The two sizes of a block, of which one may stand for both."""
     sizes = given if isinstance(given, (tuple, list)) else (given, given)
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in sizes):
-        raise TypeError(f"to_{name}(): argument 'blocksize' (position 1) must be tuple of ints, not {type(given).__name__}")
+        raise TypeError(f"to_{name}(): argument 'blocksize' (position 1) must be tuple of ints, not "
+            f"{type(given).__name__}")
     if len(sizes) != 2:
         raise RuntimeError(f"dense_to_{name}: blocksize needs to be a tuple of size 2, but got {len(sizes)}")
     return tuple(sizes)
@@ -258,21 +268,26 @@ def converted(x: Any, name: str, blocksize: Any = None, dense_dim: int | None = 
         if x._wg_data.layout == name and (blocksize is None or tuple(blocksize) == x._wg_data.block):
             return x
         if x._wg_data.layout in BLOCKED and name not in BLOCKED:
-            raise RuntimeError(f"sparse_compressed_to_{name}: expected SparseCsr or SparseCsc layout but got {_SPELLED[x._wg_data.layout]}")
+            raise RuntimeError(f"sparse_compressed_to_{name}: expected SparseCsr or SparseCsc layout but got "
+                f"{_SPELLED[x._wg_data.layout]}")
     source = "Strided" if not isinstance(x, (CompressedTensor, S.SparseTensor)) else "Sparse"
     if name in BLOCKED and blocksize is None:
-        raise RuntimeError(f"dense_to_sparse: conversion from {source} to {_SPELLED[name]} without blocksize argument given is not supported")
+        raise RuntimeError(f"dense_to_sparse: conversion from {source} to {_SPELLED[name]} without blocksize argument "
+            "given is not supported")
     if name not in BLOCKED and blocksize is not None:
-        raise RuntimeError(f"to_sparse: conversion from {source} to {_SPELLED[name]} with blocksize argument given is not supported")
+        raise RuntimeError(f"to_sparse: conversion from {source} to {_SPELLED[name]} with blocksize argument given is "
+            "not supported")
     if x.ndim < 2:
-        raise RuntimeError(f"Only tensors with two or more dimensions can be converted to the {_SPELLED[name]} layout but got size {list(x.shape)}")
+        raise RuntimeError(f"Only tensors with two or more dimensions can be converted to the {_SPELLED[name]} layout "
+            f"but got size {list(x.shape)}")
     block = tuple(blocksize) if blocksize is not None else ()
     coo = opened(x) if isinstance(x, (CompressedTensor, S.SparseTensor)) else S.found(x, x.ndim - (dense_dim or 0))
     coo = coo.coalesce()
     size = coo._wg_data.shape[len(coo._wg_data.indices) - 2 : len(coo._wg_data.indices)]
     if block and (size[0] % block[0] or size[1] % block[1]):
         raise RuntimeError(
-            f"dense_to_{name}: tensor sparse size ({','.join(map(str, size))}) must be divisible by given blocksize ({','.join(map(str, block))})"
+            f"dense_to_{name}: tensor sparse size ({','.join(map(str, size))}) must be divisible by given blocksize "
+            f"({','.join(map(str, block))})"
         )
     pattern = pressed(coo._wg_data, name, block)
     take = S.sparse_taken if source == "Strided" else S.sparse_rearranged
@@ -303,14 +318,17 @@ def made(name: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any
 def _check(name: str, s: np.ndarray, o: np.ndarray, v: Tensor, size: tuple[int, ...], block: Any) -> None:
     """``RuntimeError`` for parts that do not fit together, in PyTorch's order and words."""
     by_row, k = name in BY_ROW, s.ndim - 1
-    starts, others, along, across = ("crow_indices", "col_indices", "row", "col") if by_row else ("ccol_indices", "row_indices", "column", "row")
+    starts, others, along, across = (
+        ("crow_indices", "col_indices", "row", "col") if by_row else ("ccol_indices", "row_indices", "column", "row"))
     n_rows, n_cols = size[k] // block[0], size[k + 1] // block[1]
     n, most = (n_rows, n_cols) if by_row else (n_cols, n_rows)
     nnz = v.shape[k]
     if s.shape[-1] != n + 1:
-        raise RuntimeError(f"{starts}.shape[-1] must be equal to the number of {along}s + 1 (={n + 1}), but got {s.shape[-1]}")
+        raise RuntimeError(f"{starts}.shape[-1] must be equal to the number of {along}s + 1 (={n + 1}), but got "
+            f"{s.shape[-1]}")
     if o.shape[-1] != nnz:
-        raise RuntimeError(f"{others}.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{k}], but got {o.shape[-1]}")
+        raise RuntimeError(f"{others}.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{k}], but got "
+            f"{o.shape[-1]}")
     if (s[..., 0] != 0).any():
         raise RuntimeError(f"`{starts}[..., 0] == 0` is not satisfied.")
     if (s[..., -1] != nnz).any():
@@ -320,15 +338,16 @@ def _check(name: str, s: np.ndarray, o: np.ndarray, v: Tensor, size: tuple[int, 
         raise RuntimeError(f"`0 <= {starts}[..., 1:] - {starts}[..., :-1] <= n{across}s` is not satisfied.")
     if o.size and (o.min() < 0 or o.max() >= most):
         raise RuntimeError(f"`0 <= {others} < n{across}s` is not satisfied.")
-    a = Compressed(name if name not in BLOCKED else name.replace("bs", "cs"), s, o, np.zeros(o.shape), (*size[:k], n_rows, n_cols))
+    a = Compressed(name if name not in BLOCKED else name.replace("bs", "cs"), s, o, np.zeros(o.shape),
+        (*size[:k], n_rows, n_cols))
     if (np.diff(a.indices[-2 if by_row else -1]) == 0)[np.diff(o.reshape(-1)) <= 0].any():
         raise RuntimeError(
-            f"`{others}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i = 1, ..., n{along}s are sorted and distinct along the last "
-            "dimension values` is not satisfied."
+            f"`{others}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i = 1, ..., n{along}s are sorted and "
+            "distinct along the last dimension values` is not satisfied."
         )
 
 
-# -- operators ----------------------------------------------------------------------------------------------------------
+# -- operators ---------------------------------------------------------------------------------------------------------
 
 
 def _keeping(name: str, c: Any, *args: Any, **kwargs: Any) -> Any:
@@ -351,7 +370,8 @@ def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
     if isinstance(a, CompressedTensor) and isinstance(b, CompressedTensor):
         if a._wg_data.like(b._wg_data):
             return compressed_made(elements(a) + elements(b) * alpha, a._wg_data)
-        return converted(S.OPERATORS["add"](opened(a).coalesce(), opened(b).coalesce(), alpha), a._wg_data.layout, a._wg_data.block or None)
+        return converted(S.OPERATORS["add"](opened(a).coalesce(), opened(b).coalesce(), alpha), a._wg_data.layout,
+            a._wg_data.block or None)
     dense, c = (b, a) if isinstance(a, CompressedTensor) else (a, b)
     return S.OPERATORS["add"](dense, opened(c), alpha)
 
@@ -389,7 +409,8 @@ def _sum(c: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
     if dim is None:
         return S.OPERATORS["sum"](opened(c), dtype=dtype)
     if not keepdim:
-        raise RuntimeError(f"reduction operations on {c._wg_data.layout[-3:].upper()} tensors with keepdim=False is unsupported")
+        raise RuntimeError(f"reduction operations on {c._wg_data.layout[-3:].upper()} tensors with keepdim=False is "
+            "unsupported")
     total = opened(c).to_dense().sum(dim, keepdim=True, dtype=dtype)
     return converted(total, c._wg_data.layout)
 
@@ -403,7 +424,8 @@ def _copy(a: Any, b: Any, *_: Any) -> Any:
 def zeros_like(c: Any) -> Any:
     """A tensor of the same shape and layout that stores nothing."""
     a = c._wg_data
-    empty = Coo(np.zeros((a.starts.ndim + 1, 0), np.int64), np.zeros((0, *a.shape[a.starts.ndim + 1 :]), a.dtype), a.shape, True)
+    empty = Coo(np.zeros((a.starts.ndim + 1, 0), np.int64), np.zeros((0, *a.shape[a.starts.ndim + 1 :]), a.dtype),
+        a.shape, True)
     return CompressedTensor._wg_wrap(pressed(empty, a.layout, a.block))
 
 
@@ -421,7 +443,7 @@ def ones_like(c: Any) -> Any:
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": _add, "mul": _mul, "matmul": _mm, "mm": _mm, "mv": _mm, "t": _transpose, "transpose": _transpose, "sum": _sum, "sum_dim": _sum,
-    "copy_": _copy, "select": _select, "addmm": _addmm, "sub": lambda a, b, alpha=1: _add(a, b * -alpha),
-    "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
+    "add": _add, "mul": _mul, "matmul": _mm, "mm": _mm, "mv": _mm, "t": _transpose, "transpose": _transpose,
+    "sum": _sum, "sum_dim": _sum, "copy_": _copy, "select": _select, "addmm": _addmm,
+    "sub": lambda a, b, alpha=1: _add(a, b * -alpha), "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
 }  # fmt: skip

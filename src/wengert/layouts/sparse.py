@@ -135,7 +135,8 @@ class SparseTensor(Tensor):
             return converted(self, layout.name, blocksize)
         if sparse_dim is not None and sparse_dim != len(self._wg_data.indices):
             raise RuntimeError(
-                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
+                "supported"
             )
         return self
 
@@ -143,7 +144,8 @@ class SparseTensor(Tensor):
         """The sum of all elements, dense, or over ``dim``, sparse while coordinates remain."""
         return _sum(self, dim, keepdim, dtype, **more)
 
-    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
+            out: Any = None) -> Any:
         """The norm of all elements."""
         if dim is not None or out is not None:
             raise unsupported("norm.dim" if out is None else "norm.out")
@@ -162,7 +164,8 @@ class SparseTensor(Tensor):
     def _set_data(self, new: Tensor) -> None:
         if not isinstance(new, SparseTensor):
             raise RuntimeError(
-                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+                "type."
             )
         self._wg_data = new._wg_data
 
@@ -198,8 +201,9 @@ class SparseTensor(Tensor):
     @property
     def nbytes(self) -> NoReturn:
         raise RuntimeError(
-            "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices and "
-            "values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()"
+            "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
+            "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply numel() "
+            "by element_size()"
         )
 
     def item(self) -> Any:
@@ -220,8 +224,9 @@ class SparseTensor(Tensor):
 
         a, node = self._wg_data, self.grad_fn
         return format_sparse(
-            [("indices", a.indices), ("values", a.values)], a.shape, a.indices.shape[1], default_dtype=dt.default_float(),
-            grad_fn_name=None if node is None else node.name(), requires_grad=node is None and self.requires_grad,
+            [("indices", a.indices), ("values", a.values)], a.shape, a.indices.shape[1],
+            default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
+            requires_grad=node is None and self.requires_grad,
         )  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -243,12 +248,13 @@ def _rebuilt(indices: Tensor, values: Tensor, size: tuple[int, ...], coalesced: 
     return SparseTensor._wg_wrap(Coo(indices._wg_data, values._wg_data, size, coalesced))._wg_require(wants)
 
 
-# -- the declared operators, recorded -----------------------------------------------------------------------------------
+# -- the declared operators, recorded ----------------------------------------------------------------------------------
 
 
 _PYTORCHS = {
-    "sparse_made": "_sparse_coo_tensor_with_dims_and_tensors", "sparse_taken": "sparse_mask", "sparse_rearranged": "sparse_mask",
-    "sparse_found": "_to_sparse", "sparse_product": "_sparse_addmm", "sparse_look_up": "embedding", "sparse_scattered": "_to_dense",
+    "sparse_made": "_sparse_coo_tensor_with_dims_and_tensors", "sparse_taken": "sparse_mask",
+    "sparse_rearranged": "sparse_mask", "sparse_found": "_to_sparse", "sparse_product": "_sparse_addmm",
+    "sparse_look_up": "embedding", "sparse_scattered": "_to_dense",
 }  # fmt: skip
 
 
@@ -257,7 +263,8 @@ def no_tangents(name: str, args: Any) -> None:
     m = modes()
     if m.levels and any(level.concerns(args) for level in m.levels):
         name = _PYTORCHS.get(name, name)
-        raise NotImplementedError(f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
 
 
 def _recorded(op: Any) -> Callable[..., Any]:
@@ -316,11 +323,13 @@ def look_up(weight: Tensor, input: Tensor, padding_idx: int, by_frequency: bool)
     return sparse_look_up(weight, input, wrap(at), kept, by_frequency)
 
 
-# -- making them --------------------------------------------------------------------------------------------------------
+# -- making them -------------------------------------------------------------------------------------------------------
 
 
 def sizes_of(size: Any) -> tuple[int, ...]:
-    """The sizes of a sparse tensor, of which there may be far more elements than memory holds, but no more than 64 bits count."""
+    """The sizes of a sparse tensor, of which there may be far more elements than memory holds, but no more than 64 bits
+    count.
+    """
     row = shape_of((size,))
     if min(row, default=0) < 0 or math.prod(row) >= 2**63:
         raise RuntimeError(f"numel: integer multiplication overflow with sizes {list(row)}")
@@ -334,14 +343,16 @@ def sparse_coo_tensor(
     v = values if isinstance(values, Tensor) else as_tensor(values)
     if dtype is not None:
         v = v.to(dtype)
-    at = indices._wg_data if isinstance(indices, Tensor) else np.asarray(indices, np.int64 if len(indices) == 0 else None)
+    at = (indices._wg_data if isinstance(indices, Tensor)
+        else np.asarray(indices, np.int64 if len(indices) == 0 else None))
     if at.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}")
     at = at.astype(np.int64, copy=False)
     depth, n = at.shape
     if v.ndim == 0 or v.shape[0] != n:
         raise RuntimeError(
-            f"indices and values must have same nnz, but got nnz from indices: {n}, nnz from values: {v.shape[0] if v.ndim else 1}"
+            f"indices and values must have same nnz, but got nnz from indices: {n}, nnz from values: "
+            f"{v.shape[0] if v.ndim else 1}"
         )
     if check and n and at.min(initial=0) < 0:
         d = int(np.flatnonzero((at < 0).any(1))[0])
@@ -353,13 +364,15 @@ def sparse_coo_tensor(
     size = sizes_of(size)
     if len(size) != depth + v.ndim - 1:
         raise RuntimeError(
-            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {depth}, dense_dim = {v.ndim - 1}"
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {depth}, "
+            f"dense_dim = {v.ndim - 1}"
         )
     if size[depth:] != tuple(v.shape[1:]):
         raise RuntimeError(f"values has incorrect size, expected {[n, *size[depth:]]}, got {list(v.shape)}")
     for d in range(depth if check and n else 0):
         if at[d].max() >= size[d]:
-            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {int(at[d].max())}")
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index "
+                f"{int(at[d].max())}")
     t = made(v, at, size, bool(coalesced))
     return t._wg_require(True) if requires_grad else t
 
@@ -388,7 +401,7 @@ def found(x: Tensor, sparse_dim: int | None) -> Any:
     return sparse_found(x, depth)
 
 
-# -- arithmetic ---------------------------------------------------------------------------------------------------------
+# -- arithmetic --------------------------------------------------------------------------------------------------------
 
 
 def _is_sparse(x: Any) -> bool:
@@ -421,8 +434,8 @@ def _sub(a: Any, b: Any, alpha: Any = 1) -> Any:
 def _same_size(dense: Tensor, sparse: Any) -> None:
     if dense.shape != sparse.shape:
         raise RuntimeError(
-            f"add: expected 'self' and 'other' to have same size, but self has size {list(dense.shape)} while other has size "
-            f"{list(sparse.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
+            f"add: expected 'self' and 'other' to have same size, but self has size {list(dense.shape)} while other "
+            f"has size {list(sparse.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
         )
 
 
@@ -436,7 +449,8 @@ def _mul(a: Any, b: Any) -> Any:
         if message is not None:
             raise RuntimeError(message)
         if np.broadcast_shapes(a._wg_data.shape, b._wg_data.shape) != a._wg_data.shape:
-            raise RuntimeError(f"mul(sparse, dense): the dense tensor must broadcast to {list(a.shape)}, but has size {list(b.shape)}")
+            raise RuntimeError(f"mul(sparse, dense): the dense tensor must broadcast to {list(a.shape)}, but has size "
+                f"{list(b.shape)}")
         return like(a, entries(a) * sparse_taken(b.expand(a.shape), wrap(a._wg_data.indices)))
     if a._wg_data.shape != b._wg_data.shape or a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(f"mul operands have incompatible sizes: {list(a.shape)} and {list(b.shape)}")
@@ -445,7 +459,8 @@ def _mul(a: Any, b: Any) -> Any:
 
 def _div(a: Any, b: Any) -> Any:
     if isinstance(b, Tensor) and (b.ndim or _is_sparse(b)):
-        raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(b.shape)} for divisor)")
+        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"{list(b.shape)} for divisor)")
     return like(a, entries(a) / b)
 
 
@@ -456,7 +471,8 @@ def _mm(a: Any, b: Any, masked: bool = False) -> Any:
     if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError(f"matrices expected, got {a.ndim}D, {b.ndim}D tensors")
     if a.shape[1] != b.shape[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
+            f"{b.shape[0]}x{b.shape[1]})")
     if not _is_sparse(a):
         if masked or not (modes().grad and requires_grad(b)):
             return _mm(_permute(b, (1, 0)), a.t(), masked).t()
@@ -503,7 +519,8 @@ def _permute(s: Any, dims: Sequence[int]) -> Any:
 def _transpose(s: Any, a: int, b: int) -> Any:
     for d in (a, b):
         if not -s.ndim <= d < s.ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-s.ndim}, {s.ndim - 1}], but got {d})")
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-s.ndim}, {s.ndim - 1}], but got "
+                f"{d})")
     order = list(range(s.ndim))
     order[a], order[b] = order[b], order[a]
     return _permute(s, order)
@@ -512,7 +529,8 @@ def _transpose(s: Any, a: int, b: int) -> Any:
 def _t(s: Any) -> Any:
     if s.sparse_dim() > 2 or s.dense_dim():
         raise RuntimeError(
-            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {s.sparse_dim()} sparse and {s.dense_dim()} dense dimensions"
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {s.sparse_dim()} sparse and "
+            f"{s.dense_dim()} dense dimensions"
         )
     return _transpose(s, 0, 1) if s.ndim == 2 else s
 
@@ -553,7 +571,7 @@ def _sum(s: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
     return total(s, dim, keepdim, dtype)
 
 
-# -- the table ----------------------------------------------------------------------------------------------------------
+# -- the table ---------------------------------------------------------------------------------------------------------
 
 
 def _on_values(name: str, linear: bool = False) -> Callable[..., Any]:
@@ -577,14 +595,14 @@ def _pow(s: Any, exponent: Any) -> Any:
 
 _LINEAR = ("neg", "cast", "conj")
 KEEPS_ZERO = (
-    "abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sign", "sgn", "floor", "ceil",
-    "round", "trunc", "relu", "erf", "isnan", "isinf", "square", "nan_to_num", "signbit", "isneginf", "isposinf", "deg2rad", "rad2deg", "frac",
-    "erfinv",
+    "abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sign", "sgn",
+    "floor", "ceil", "round", "trunc", "relu", "erf", "isnan", "isinf", "square", "nan_to_num", "signbit", "isneginf",
+    "isposinf", "deg2rad", "rad2deg", "frac", "erfinv",
 )  # fmt: skip
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm, "mv": _mm, "sum": _sum,
-    "sum_dim": _sum,
+    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm,
+    "mv": _mm, "sum": _sum, "sum_dim": _sum,
 }  # fmt: skip
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)

@@ -1,4 +1,6 @@
-"""Sparse tensors rearranged: joined, selected from, given dimensions or other sizes. What lies where it is stays stored, zeros stay away."""
+"""Sparse tensors rearranged: joined, selected from, given dimensions or other sizes. What lies where it is stays
+stored, zeros stay away.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ def _cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     for at, t in enumerate(tensors):
         if t.sparse_dim() != depth or t.dense_dim() != first.dense_dim():
             raise RuntimeError(
-                f"All tensors must have the same: sparse_dim, dense_dim. Found {depth}, {first.dense_dim()} at position 0 and "
-                f"{t.sparse_dim()}, {t.dense_dim()} at position {at}"
+                f"All tensors must have the same: sparse_dim, dense_dim. Found {depth}, {first.dense_dim()} at "
+                f"position 0 and {t.sparse_dim()}, {t.dense_dim()} at position {at}"
             )
         if [n for i, n in enumerate(t.shape) if i != d] != rest:
             raise RuntimeError(
@@ -150,7 +152,8 @@ def _matmul(a: Any, b: Any, *more: Any) -> Any:
 def _bmm(a: Any, b: Any) -> Tensor:
     """A batch of products of sparse matrices and dense ones, one by one."""
     if a.ndim != 3 or b.ndim != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(f"bmm: expected batches of matrices that multiply, but got sizes {list(a.shape)} and {list(b.shape)}")
+        raise RuntimeError(f"bmm: expected batches of matrices that multiply, but got sizes {list(a.shape)} and "
+            f"{list(b.shape)}")
     return function("stack")([_mm(_select(a, 0, i), b.select(0, i)) for i in range(a.shape[0])])
 
 
@@ -169,7 +172,8 @@ def _resized(s: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) ->
     size = tuple(size)
     if len(size) != sparse_dim + dense_dim:
         raise RuntimeError(
-            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}"
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
+            f"{sparse_dim}, dense_dim = {dense_dim}"
         )
     a = s._wg_data
     if clear or not a.indices.shape[1]:
@@ -178,14 +182,15 @@ def _resized(s: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) ->
     for kind, have, wanted in (("sparse", s.sparse_dim(), sparse_dim), ("dense", s.dense_dim(), dense_dim)):
         if have != wanted:
             raise RuntimeError(
-                f"changing the number of {kind} dimensions (from {have} to {wanted}) on a non-empty sparse tensor is not supported."
+                f"changing the number of {kind} dimensions (from {have} to {wanted}) on a non-empty sparse tensor is "
+                "not supported."
             )
     depth = sparse_dim
     for kind, part in (("sparse", slice(None, depth)), ("dense", slice(depth, None))):
         if any(new < old for new, old in zip(size[part], a.shape[part])):
             raise RuntimeError(
-                f"shrinking the size of {kind} dimensions (from {list(a.shape[part])} to {list(size[part])}) on a non-empty sparse tensor "
-                "is not supported."
+                f"shrinking the size of {kind} dimensions (from {list(a.shape[part])} to {list(size[part])}) on a "
+                "non-empty sparse tensor is not supported."
             )
     values = np.zeros((a.indices.shape[1], *size[depth:]), a.dtype)
     values[tuple(slice(n) for n in a.values.shape)] = a.values
@@ -210,11 +215,13 @@ def _refusal(message: str) -> Any:
 
 
 OPERATORS |= {
-    "cat": _cat, "concat": _cat, "stack": _stack, "select": _select, "unsqueeze": _unsqueeze, "index_select": _index_select,
-    "unbind": lambda s, dim=0: tuple(_select(s, dim, i) for i in range(s.shape[_axis(dim, s.ndim)])), "narrow_copy": _narrow_copy,
-    "numpy_T": _reversed, "any": _any, "floor_divide": _floor_divide, "__floordiv__": _floor_divide, "__pow__": _pow, "matmul": _matmul,
-    "bmm": _bmm,
-    "reshape": _refusal("reshape is not implemented for sparse tensors"), "expand": _refusal("expand is unsupported for Sparse tensors"),
+    "cat": _cat, "concat": _cat, "stack": _stack, "select": _select, "unsqueeze": _unsqueeze,
+    "index_select": _index_select,
+    "unbind": lambda s, dim=0: tuple(_select(s, dim, i) for i in range(s.shape[_axis(dim, s.ndim)])),
+    "narrow_copy": _narrow_copy, "numpy_T": _reversed, "any": _any, "floor_divide": _floor_divide,
+    "__floordiv__": _floor_divide, "__pow__": _pow, "matmul": _matmul, "bmm": _bmm,
+    "reshape": _refusal("reshape is not implemented for sparse tensors"),
+    "expand": _refusal("expand is unsupported for Sparse tensors"),
 }  # fmt: skip
 SparseTensor.__getitem__ = _item  # type: ignore[assignment]
 SparseTensor.__setitem__ = _no_item  # type: ignore[assignment]

@@ -1,4 +1,6 @@
-"""Sparse tensors written to or turned in place: the tensor is given other places and values, and the history of those."""
+"""Sparse tensors written to or turned in place: the tensor is given other places and values, and
+the history of those.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,21 @@ from ..graph.modes import modes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import inplace_function
 from ..tensor.inplace import check_writable
-from .sparse import KEEPS_ZERO, OPERATORS, SparseTensor, _add, _div, _is_sparse, _mul, _permute, _same_size, _t, _transpose, entries, like
+from .sparse import (
+    KEEPS_ZERO,
+    OPERATORS,
+    SparseTensor,
+    _add,
+    _div,
+    _is_sparse,
+    _mul,
+    _permute,
+    _same_size,
+    _t,
+    _transpose,
+    entries,
+    like,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +68,8 @@ def _add_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
     check_writable(a, False, m)
     if not dt.can_cast(b._wg_data.dtype, a._wg_data.dtype):
         raise RuntimeError(
-            f"result type {dt.scalar_name(b._wg_data.dtype)} can't be cast to the desired output type {dt.scalar_name(a._wg_data.dtype)}"
+            f"result type {dt.scalar_name(b._wg_data.dtype)} can't be cast to the desired output type "
+            f"{dt.scalar_name(a._wg_data.dtype)}"
         )
     b._wg_data.astype(a._wg_data.dtype).add_to(a._wg_data, None if alpha == 1 else alpha)
     a._wg_vc[0] += 1
@@ -77,7 +94,8 @@ def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
         return becomes(a, like(b, entries(b).clone()))
     names = [f"torch.{'sparse.' if _is_sparse(x) else ''}{dt.scalar_name(x._wg_data.dtype)}Tensor" for x in (a, b)]
     raise RuntimeError(
-        f"copy_() between dense and sparse Tensors is not implemented! Found self type = {names[0]} and src type = {names[1]}"
+        f"copy_() between dense and sparse Tensors is not implemented! Found self type = {names[0]} and src type = "
+        f"{names[1]}"
     )
 
 
@@ -100,18 +118,21 @@ def _refusing(name: str) -> Callable[..., Any]:
 # The methods that are no operators here; those that want strides are refused in PyTorch's words.
 for _name, _method in {
     "t_": _turning(_t), **dict.fromkeys(("transpose_", "swapaxes_", "swapdims_"), _turning(_transpose)),
-    **dict.fromkeys(("squeeze_", "unsqueeze_", "as_strided_"), _refusing("as_strided_")), "resize_": _refusing("resize_"),
+    **dict.fromkeys(("squeeze_", "unsqueeze_", "as_strided_"), _refusing("as_strided_")),
+    "resize_": _refusing("resize_"),
     **dict.fromkeys(("squeeze", "narrow", "diagonal", "split", "chunk", "as_strided"), _refusing("as_strided")),
-    "set_": _refusing("set_.source_Tensor"), "is_set_to": _refusing("is_set_to"), "fill_": _refusing("fill_.Scalar"), "view_as": _refusing("view"),
+    "set_": _refusing("set_.source_Tensor"), "is_set_to": _refusing("is_set_to"), "fill_": _refusing("fill_.Scalar"),
+    "view_as": _refusing("view"),
 }.items():  # fmt: skip
     _method.__name__ = _name
     setattr(SparseTensor, _name, _method)
 
 OPERATORS |= {"t": _t, "transpose": _transpose, "permute": _permute}
 OPERATORS |= {
-    "add_": _add_in_place, "sub_": _sub_in_place, "mul_": _mul_in_place, "div_": _in_place(_div), "zero_": _zero_in_place,
-    "copy_": _copy_in_place,
+    "add_": _add_in_place, "sub_": _sub_in_place, "mul_": _mul_in_place, "div_": _in_place(_div),
+    "zero_": _zero_in_place, "copy_": _copy_in_place,
 }  # fmt: skip
 OPERATORS |= {f"{name}_": _in_place(OPERATORS[name]) for name in ("neg", "square")}
-OPERATORS |= {f"{n}_": _in_place(OPERATORS[n], f"{n}_") for n in KEEPS_ZERO if not n.startswith("is") and n not in ("square", "signbit")}
+OPERATORS |= {f"{n}_": _in_place(OPERATORS[n], f"{n}_") for n in KEEPS_ZERO
+    if not n.startswith("is") and n not in ("square", "signbit")}
 

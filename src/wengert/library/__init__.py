@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl", "infer_schema",
-    "opcheck", "register_autocast", "register_autograd", "register_fake",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
+    "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake",
     "register_kernel", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
 
@@ -73,7 +73,9 @@ class CustomOpDef:
         return fn
 
     def register_vmap(self, func: Callable[..., Any] | None = None, /) -> Any:
-        """Register what maps do: ``func(info, in_dims, *args)`` gives the result and where its batch is; also a decorator."""
+        """Register what maps do: ``func(info, in_dims, *args)`` gives the result and where its batch is; also a
+        decorator.
+        """
 
         def register(func: Callable[..., Any]) -> Callable[..., Any]:
             self._operator.mapped = type(self._name, (Function,), {"vmap": staticmethod(func)})
@@ -85,7 +87,9 @@ class CustomOpDef:
         return None
 
     def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Any:
-        """Register what a dispatch mode, ``fn(mode, func, types, args, kwargs)``, or a class that dispatches, does; also a decorator."""
+        """Register what a dispatch mode, ``fn(mode, func, types, args, kwargs)``, or a class that dispatches, does;
+        also a decorator.
+        """
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
             self._operator.rules[torch_dispatch_class] = fn
@@ -113,12 +117,16 @@ class CustomOpDef:
             disabled.clear()
             disabled.update(before)
 
-    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
-        """Register the gradient: ``backward(ctx, *grads)``, and ``setup_context(ctx, inputs, output)`` that keeps what it needs."""
+    def register_autograd(self, backward: Callable[..., Any], /, *,
+            setup_context: Callable[..., Any] | None = None) -> None:
+        """Register the gradient: ``backward(ctx, *grads)``, and ``setup_context(ctx, inputs, output)`` that keeps what
+        it needs.
+        """
         if any(p.mutated for p in self._operator.schema.parameters):
             raise RuntimeError(
-                f"Cannot register autograd formula for non-functional operator {self!r} with schema {self._operator.schema}. Please "
-                "create a functional operator and register an autograd formula for that."
+                f"Cannot register autograd formula for non-functional operator {self!r} with schema "
+                f"{self._operator.schema}. Please create a functional operator and register an autograd formula for "
+                "that."
             )
         self._operator.backward, self._operator.setup, self._operator.closed = backward, setup_context, True
 
@@ -143,14 +151,17 @@ def custom_op(
         _, _ = name.split("::")
         if schema is None and device_types is not None:
             _check_placed(fn)
-        made = CustomOpDef(CustomOperator(name, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
+        made = CustomOpDef(CustomOperator(name,
+            infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
         written = {p.name for p in made._operator.schema.parameters if p.mutated}
         if mutates_args != "unknown" and written != set(mutates_args):
             raise ValueError(
-                f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema suggests that the op mutates "
-                f"{written}which is different from what was provided to us in `mutates_args`. Please make these consistent."
+                f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema "
+                f"suggests that the op mutates {written}which is different from what was provided to us in "
+                "`mutates_args`. Please make these consistent."
             )
-        _refuse_named_tensors(made._operator, "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only.")
+        _refuse_named_tensors(made._operator,
+            "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only.")
         made._operator.shown, made._operator.home = fn.__name__, sys.modules.get(fn.__module__)
         made.register_kernel("default" if device_types is None else device_types, fn)
         return made
@@ -188,11 +199,13 @@ def _find(op: Any, asking: str = "impl") -> CustomOperator:
     name = op if isinstance(op, str) else op._qualname if isinstance(op, CustomOpDef) else op.name()
     found = OPERATORS.get(name)
     if found is None:
-        raise RuntimeError(f"operator {name} does not exist: define it first, with torch.library.custom_op or torch.library.define")
+        raise RuntimeError(f"operator {name} does not exist: define it first, with torch.library.custom_op or "
+            "torch.library.define")
     return found
 
 
-def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
+def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None,
+        lib: Any = None) -> None:
     """Register the gradient of an operator: see ``CustomOpDef.register_autograd``."""
     operator = _find(op, "register_autograd")
     _refuse_named_tensors(operator, f"register_autograd with kwarg-only Tensor args. {_IN_DEFINITION}")
@@ -206,9 +219,11 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     return CustomOpDef(operator, operator).register_vmap(func)
 
 
-def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *,
+        lib: Any = None) -> Any:
     """Register what a dispatch mode or a class that dispatches does: see ``CustomOpDef.register_torch_dispatch``."""
-    return CustomOpDef(_find(op, "register_torch_dispatch"), _find(op)).register_torch_dispatch(torch_dispatch_class, func)
+    return CustomOpDef(_find(op, "register_torch_dispatch"), _find(op)).register_torch_dispatch(torch_dispatch_class,
+        func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
@@ -243,14 +258,16 @@ def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None 
 def _check_name(qualname: str) -> None:
     if qualname.count("::") != 1:
         raise ValueError(
-            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the torch.library APIs must '
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the '
+            'torch.library APIs must '
             "consist of a namespace and a name, e.g. aten::sin"
         )
 
 
 NO_META = (
-    "We should not register a meta kernel directly to the operator '{}', because it has a CompositeImplicitAutograd kernel in core. Instead we "
-    "should let the operator decompose, and ensure that we have meta kernels for the base ops that it decomposes into."
+    "We should not register a meta kernel directly to the operator '{}', because it has a CompositeImplicitAutograd "
+    "kernel in core. Instead we should let the operator decompose, and ensure that we have meta kernels for the base "
+    "ops that it decomposes into."
 )
 
 
@@ -264,11 +281,12 @@ def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> No
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     _check_name(qualname)
     if re.fullmatch(r"\(.*\) -> .*", schema, re.DOTALL) is None:
-        raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
+        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but '
+            f'got "{schema}"')
     if qualname in OPERATORS:
         raise RuntimeError(
-            f"Tried to register an operator ({qualname}{schema}) with the same name and overload name multiple times. Each overload's schema "
-            "should only be registered with a single call to def()."
+            f"Tried to register an operator ({qualname}{schema}) with the same name and overload name multiple times. "
+            "Each overload's schema should only be registered with a single call to def()."
         )
     CustomOperator(qualname, schema)
 
@@ -306,9 +324,10 @@ class Library:
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
         if kind == "DEF" and (ns == "aten" or ns in _DEFINING):
             raise RuntimeError(
-                f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions in a single "
-                f"TORCH_LIBRARY block.  If you were trying to specify implementations, consider using TORCH_LIBRARY_IMPL: Library('{ns}', 'IMPL'); "
-                f"for further definitions, Library('{ns}', 'FRAGMENT')."
+                f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your "
+                "definitions in a single TORCH_LIBRARY block.  If you were trying to specify implementations, consider "
+                f"using TORCH_LIBRARY_IMPL: Library('{ns}', 'IMPL'); for further definitions, Library('{ns}', "
+                "'FRAGMENT')."
             )
         if kind == "DEF":
             _DEFINING[ns] = self
@@ -326,14 +345,15 @@ class Library:
         place, separator, own = name.strip().rpartition("::")
         if separator and place != self.ns:
             raise RuntimeError(
-                f"Explicitly provided namespace ({place}) in schema string does not match namespace of enclosing TORCH_LIBRARY block ({self.ns}).  "
-                "Move this definition to the (unique) TORCH_LIBRARY block corresponding to this namespace (and consider deleting the namespace "
-                "from your schema string.)"
+                f"Explicitly provided namespace ({place}) in schema string does not match namespace of enclosing "
+                f"TORCH_LIBRARY block ({self.ns}).  Move this definition to the (unique) TORCH_LIBRARY block "
+                "corresponding to this namespace (and consider deleting the namespace from your schema string.)"
             )
         name = own
         if self.kind == "IMPL":
             raise RuntimeError(
-                f'def("{name.strip()}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s should be placed in the '
+                f'def("{name.strip()}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s '
+                'should be placed in the '
                 "(unique) TORCH_LIBRARY block for their namespace."
             )
         define(f"{self.ns}::{name.strip()}", bracket + rest)
@@ -344,21 +364,24 @@ class Library:
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         if not isinstance(op_name, str) and not hasattr(op_name, "_opname"):
-            raise RuntimeError(f"impl should be passed either a name or an OpOverload object as the first argument, got {type(op_name)}")
+            raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument, "
+                f"got {type(op_name)}")
         self._check_there()
         name = op_name if isinstance(op_name, str) else op_name.name()
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         if self.dispatch_key and key != self.dispatch_key:
             raise RuntimeError(
-                f'impl("{name}", ...): Explicitly provided dispatch key ({key}) is inconsistent with the dispatch key of the enclosing '
-                f"TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block for this dispatch key and move "
-                "your impl() there."
+                f'impl("{name}", ...): Explicitly provided dispatch key ({key}) is inconsistent with the dispatch key '
+                'of the enclosing '
+                f"TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block "
+                "for this dispatch key and move your impl() there."
             )
         if "::" in name and name.partition("::")[0] != self.ns:
             raise RuntimeError(
-                f'impl("{name}", ...): Explicitly provided namespace ({name.partition("::")[0]}) in operator name does not match namespace of '
-                f"enclosing TORCH_LIBRARY_IMPL block ({self.ns}).  Move this definition to the TORCH_LIBRARY_IMPL block corresponding to this "
-                "namespace"
+                f'impl("{name}", ...): Explicitly provided namespace ({name.partition("::")[0]}) in operator name does '
+                'not match namespace of '
+                f"enclosing TORCH_LIBRARY_IMPL block ({self.ns}).  Move this definition to the TORCH_LIBRARY_IMPL "
+                "block corresponding to this namespace"
             )
         if key not in DispatchKey.__members__ and key.lower() not in ("cpu", "cuda", "meta", "default"):
             raise RuntimeError(f"could not parse dispatch key: {key}")
@@ -377,7 +400,9 @@ class Library:
             raise AssertionError("Library object has been destroyed")
 
     def _destroy(self) -> None:
-        """Forget the operators of the namespace that were defined since the library was made, and its kernels for those of PyTorch."""
+        """Forget the operators of the namespace that were defined since the library was made, and its kernels for those
+        of PyTorch.
+        """
         self._gone = True
         if _DEFINING.get(self.ns) is self:
             del _DEFINING[self.ns]
@@ -391,7 +416,8 @@ class Library:
             NAMESPACES[self.ns].__dict__.pop(name.partition("::")[2].partition(".")[0], None)
 
 
-_DEFINING: WeakValueDictionary[str, Library] = WeakValueDictionary()  # by namespace, the library of kind "DEF" that there is
+# by namespace, the library of kind "DEF" that there is
+_DEFINING: WeakValueDictionary[str, Library] = WeakValueDictionary()
 
 
 @contextlib.contextmanager
@@ -403,19 +429,24 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
         library._destroy()
 
 
-def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: Any = None, raise_exception: bool = True,
+def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: Any = None,
+    raise_exception: bool = True,
             atol: float | None = None, rtol: float | None = None) -> dict[str, str]:  # fmt: skip
-    """Check that an operator keeps to its schema, that its gradient is registered, and that its fake kernel tells the truth.
+    """Check that an operator keeps to its schema, that its gradient is registered, and that its fake kernel tells the
+    truth.
 
     Gives the verdict of each test, ``"SUCCESS"`` or the error; ``raise_exception`` raises the first error instead.
     """
     if not isinstance(op, CustomOpDef) and not hasattr(op, "_opname"):
-        raise ValueError(f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got {type(op)}")
+        raise ValueError("opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. "
+            f"torch.ops.aten.sin.default, got {type(op)}")
     operator = _find(op)
-    wanted = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic") if test_utils is None else test_utils
+    wanted = (("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+        if test_utils is None else test_utils)
     wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     if not set(wanted) <= _CHECKS.keys():
-        raise ValueError(f"opcheck(op, ..., test_utils={wanted}), expected test_utils to be subset of {tuple(_CHECKS)} but it was not")
+        raise ValueError(f"opcheck(op, ..., test_utils={wanted}), expected test_utils to be subset of {tuple(_CHECKS)} "
+            "but it was not")
     verdicts: dict[str, Any] = {}
     for name in wanted:
         try:
@@ -456,11 +487,12 @@ def _check_autograd(operator: CustomOperator, args: Any, kwargs: Any) -> None:
 def _check_fake(operator: CustomOperator, args: Any, kwargs: Any) -> None:
     real, fake = _tensors(operator(*args, **kwargs)), _tensors(_faked(operator, args, kwargs))
     for a, b in zip(real, fake, strict=True):
-        for what, x, y in (("Shapes", a.shape, b.shape), ("Dtypes", a.dtype, b.dtype), ("Strides", a.stride(), b.stride())):
+        for what, x, y in (("Shapes", a.shape, b.shape), ("Dtypes", a.dtype, b.dtype),
+                ("Strides", a.stride(), b.stride())):
             if x != y:
                 raise RuntimeError(
-                    f"When comparing the output of {operator.overload} on FakeTensor and concrete Tensors, found mismatched tensor metadata: {what} "
-                    f"{x} and {y} are not equal!"
+                    f"When comparing the output of {operator.overload} on FakeTensor and concrete Tensors, found "
+                    f"mismatched tensor metadata: {what} {x} and {y} are not equal!"
                 )
 
 
@@ -495,7 +527,7 @@ _CHECKS: dict[str, Callable[..., None]] = {
 }  # fmt: skip
 
 
-# -- kernels as objects -------------------------------------------------------------------------------------------------
+# -- kernels as objects ------------------------------------------------------------------------------------------------
 
 
 class _SafeKernelFunction:
@@ -525,7 +557,8 @@ def get_kernel(op: Any, dispatch_key: Any) -> _SafeKernelFunction:
         raise ValueError(f"Invalid dispatch key: {key}")
     own = OPERATORS.get(name)
     if own is not None:
-        kernel = own.kernels.get(key.lower()) or own.kernels.get("default") or own.kernels.get("compositeimplicitautograd")
+        kernel = (own.kernels.get(key.lower()) or own.kernels.get("default")
+            or own.kernels.get("compositeimplicitautograd"))
         if kernel is None:
             raise RuntimeError(f"no kernel for {name} for dispatch key {key}")
         return _SafeKernelFunction(kernel)
@@ -549,11 +582,13 @@ def get_ctx() -> Any:
     return current_context()
 
 
-def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
+def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any,
+        schema: str | None = None) -> Any:
     """``custom_op``, for a function that calls kernels by ``wrap_triton``; also a decorator."""
 
     def make(fn: Callable[..., Any]) -> CustomOpDef:
-        made = CustomOpDef(CustomOperator(name, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
+        made = CustomOpDef(CustomOperator(name,
+            infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
         made.register_kernel("default", fn)
         made.register_fake(fn)
         return made

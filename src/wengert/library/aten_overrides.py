@@ -1,8 +1,9 @@
 """Kernels of the user's for operators that there are: ``Library("aten", "IMPL").impl("mul.Tensor", f, "CPU")``.
 
-For the keys of the tape (``Autograd``, ``AutogradCPU``) a function stands in the place of an operator and its node; for ``CPU`` it stands
-below the tape, where dispatch modes are. So both are watchers in the modes, from the first kernel to the last, and a program without
-them pays for none of it. Other threads have modes of their own: in them the operators that have a kernel put the watcher there themselves.
+For the keys of the tape (``Autograd``, ``AutogradCPU``) a function stands in the place of an operator and its node; for
+``CPU`` it stands below the tape, where dispatch modes are. So both are watchers in the modes, from the first kernel to
+the last, and a program without them pays for none of it. Other threads have modes of their own: in them the operators
+that have a kernel put the watcher there themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from .custom_ops import fallthrough_kernel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_ABOVE, _BELOW = ("AutogradCPU", "Autograd"), ("CPU",)  # the keys that concern plain tensors on the CPU; others are only kept
+# the keys that concern plain tensors on the CPU; others are only kept
+_ABOVE, _BELOW = ("AutogradCPU", "Autograd"), ("CPU",)
 _KERNELS: dict[str, dict[str, list[Callable[..., Any]]]] = {}
 
 
@@ -130,4 +132,5 @@ def remove(name: str, key: str, kernel: Callable[..., Any]) -> None:
             put_around(ours, None)
     if not _KERNELS:
         m = modes()
-        set_modes(m.with_(watchers=tuple(w for w in m.watchers if w is not _WATCHER), dispatch=tuple(d for d in m.dispatch if d is not _WATCHER)))
+        set_modes(m.with_(watchers=tuple(w for w in m.watchers if w is not _WATCHER),
+            dispatch=tuple(d for d in m.dispatch if d is not _WATCHER)))

@@ -65,7 +65,8 @@ class Packet(dispatch.OpOverloadPacket):
                 complaints.append(str(e))
             else:
                 return overload(*args, **kwargs)
-        raise RuntimeError("\n\n".join(("Overloaded torch operator invoked from Python failed to match any schema:", *complaints)))
+        raise RuntimeError(
+            "\n\n".join(("Overloaded torch operator invoked from Python failed to match any schema:", *complaints)))
 
     def overloads(self) -> list[str]:
         """Their names."""
@@ -122,7 +123,8 @@ class CustomOperator:
         known = place.__dict__.get(name)
         self.packet = known if overload and known is not None else Packet(namespace, name)
         self.overload = self.packet.add(self, overload or "default")
-        self.function: Any = type(f"GeneratedBackwardFor_{namespace}_{name}_{overload or 'default'}", (_Recorded,), {"operator": self})
+        self.function: Any = type(f"GeneratedBackwardFor_{namespace}_{name}_{overload or 'default'}", (_Recorded,),
+            {"operator": self})
         OPERATORS[qualname] = self
         place.__dict__[name] = self.packet
 
@@ -171,27 +173,31 @@ class CustomOperator:
             fake = self.kernels.get("meta") or self.fake
             if fake is None and self.closed:
                 raise RuntimeError(
-                    f"There was no fake impl registered for <CustomOpDef({self.qualname})>. This is necessary for torch.compile/export/fx tracing to "
-                    f"work. Please use `{self.shown}.register_fake` to add an fake impl."
+                    f"There was no fake impl registered for <CustomOpDef({self.qualname})>. This is necessary for "
+                    f"torch.compile/export/fx tracing to work. Please use `{self.shown}.register_fake` to add an fake "
+                    "impl."
                 )
             if fake is None:
                 raise NotImplementedError(
-                    f"{self.qualname}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered for "
-                    "this operator. register one with torch.library.register_fake."
+                    f"{self.qualname}: attempted to run this operator with Meta tensors, but there was no fake impl or "
+                    "Meta kernel registered for this operator. register one with torch.library.register_fake."
                 )
             return lambda *args, **kwargs: in_context(self._no_context, fake, args, kwargs)
         own = None if "cpu" in self.disabled else self.kernels.get("cpu")
         run = own or self.kernels.get("default") or self.kernels.get("compositeimplicitautograd")
-        if own is run is not None and not self.closed and not any(isinstance(t, Tensor) for t in _flatten(args)[0]) and self._wants_tensors():
+        if (own is run is not None and not self.closed and not any(isinstance(t, Tensor) for t in _flatten(args)[0])
+                and self._wants_tensors()):
             raise NotImplementedError(
-                "There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no fallback function is registered "
-                f"for schema {self.qualname}.  This usually means that this function requires a non-empty list of Tensors, or that you (the operator "
-                "writer) forgot to register a fallback function."
+                "There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no "
+                f"fallback function is registered for schema {self.qualname}.  This usually means that this function "
+                "requires a non-empty list of Tensors, or that you (the operator writer) forgot to register a fallback "
+                "function."
             )
         if run is None:
             raise NotImplementedError(
-                f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for "
-                f"this backend. '{self.qualname}' is only available for these backends: {sorted(self.kernels)}."
+                f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be because the "
+                f"operator doesn't exist for this backend. '{self.qualname}' is only available for these backends: "
+                f"{sorted(self.kernels)}."
             )
         return run
 
@@ -200,10 +206,11 @@ class CustomOperator:
 
     def _no_context(self) -> Any:
         raise RuntimeError(
-            f"{self.qualname}: You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but this operator may return an "
-            "output Tensor with data-dependent shape. Meta Tensors don't support operators with outputs that have data-dependent shapes but "
-            "FakeTensors do. If your operator does not return an output with data-dependent shape, make sure the FakeTensor and/or meta kernel "
-            "does not call torch.library.get_ctx(). Otherwise, please use FakeTensors."
+            f"{self.qualname}: You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but "
+            "this operator may return an output Tensor with data-dependent shape. Meta Tensors don't support operators "
+            "with outputs that have data-dependent shapes but FakeTensors do. If your operator does not return an "
+            "output with data-dependent shape, make sure the FakeTensor and/or meta kernel does not call "
+            "torch.library.get_ctx(). Otherwise, please use FakeTensors."
         )
 
     def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
@@ -266,11 +273,12 @@ class CustomOperator:
                 continue
             if id(memory_of(t)) in seen:
                 raise RuntimeError(
-                    f"{self.qualname.split('::')[1]} (with implementation in {self.home}): The output of this custom operator (1) must not "
-                    "also be an input to this custom operator and "
-                    "(2) may not alias any inputs to this custom operator or other returns. The most common way to trigger this error is "
-                    "if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output "
-                    "tensor(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
+                    f"{self.qualname.split('::')[1]} (with implementation in {self.home}): The output of this custom "
+                    "operator (1) must not also be an input to this custom operator and "
+                    "(2) may not alias any inputs to this custom operator or other returns. The most common way to "
+                    "trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. Please instead "
+                    "return a clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom "
+                    "operator to not return y."
                 )
             seen.add(id(memory_of(t)))
 
@@ -308,7 +316,8 @@ class _Recorded(Function):
         ctx._plan = plan
         plan.tensors = tuple(isinstance(v, Tensor) for v in flat)
         if operator.setup is not None:
-            more = {"keyword_only_inputs": plan.keyword_only} if any(p.kwonly for p in operator.schema.parameters) else {}
+            more = ({"keyword_only_inputs": plan.keyword_only} if any(p.kwonly for p in operator.schema.parameters)
+                else {})
             operator.setup(ctx=ctx, inputs=args, output=answer, **more)
         return plan.taken(answer)
 
@@ -317,7 +326,8 @@ class _Recorded(Function):
         operator, plan = ctx._forward_cls.operator, ctx._plan
         if operator.backward is None:
             raise RuntimeError(
-                f"Trying to backward through {operator.overload} but no autograd formula was registered. Please use register_autograd to add one."
+                f"Trying to backward through {operator.overload} but no autograd formula was registered. Please use "
+                "register_autograd to add one."
             )
         whole = ctx.needs_input_grad
         ctx.needs_input_grad = tuple(_unflatten(whole[1:], plan.shape))
@@ -333,31 +343,36 @@ class _Recorded(Function):
             surplus = [i for i, g in enumerate(row) if i >= len(plan.shape) and g is not None]
             if surplus:
                 raise RuntimeError(
-                    f"{name} returned a gradient different than None at position {surplus[0] + 1}, but the corresponding forward input was not a "
-                    "Variable"
+                    f"{name} returned a gradient different than None at position {surplus[0] + 1}, but the "
+                    "corresponding forward input was not a Variable"
                 )
-            raise RuntimeError(f"{name} returned an incorrect number of gradients (expected {len(plan.shape) + 1}, got {len(row) + 1})")
+            raise RuntimeError(f"{name} returned an incorrect number of gradients (expected {len(plan.shape) + 1}, got "
+                f"{len(row) + 1})")
         flat: list[Any] = []
         for g, n in zip(row, plan.shape):
             flat.extend([g] if n is None else [None] * n if g is None else g)
         for i, g in enumerate(flat):
             if g is not None and not plan.tensors[i]:
                 raise RuntimeError(
-                    f"{name} returned a gradient different than None at position {i + 1}, but the corresponding forward input was not a Variable"
+                    f"{name} returned a gradient different than None at position {i + 1}, but the corresponding "
+                    "forward input was not a Variable"
                 )
         return (None, *flat)
 
 
 def _check_structure(row: tuple[Any, ...], shape: tuple[int | None, ...]) -> None:
     """Refuse gradients that are not in the places of the arguments, lists for lists."""
-    if len(row) == len(shape) and all(n is None or g is None or (isinstance(g, (list, tuple)) and len(g) == n) for g, n in zip(row, shape)):
+    if (len(row) == len(shape)
+            and all(n is None or g is None or (isinstance(g, (list, tuple)) and len(g) == n)
+                for g, n in zip(row, shape))):
         return
     from ..utils._pytree import tree_structure
 
     given = tree_structure((*row, None))
     wanted = tree_structure((*(None if n is None else [None] * n for n in shape), None))
     raise RuntimeError(
-        f"Expected the return from backward to be of the same structure as the inputs. Got: {given} (return from backward), {wanted} (inputs)"
+        f"Expected the return from backward to be of the same structure as the inputs. Got: {given} (return from "
+        f"backward), {wanted} (inputs)"
     )
 
 

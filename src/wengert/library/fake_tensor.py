@@ -1,7 +1,7 @@
 """Tensors that have a shape, a type and a device, and no numbers: what a program would make, without memory or work.
 
-A ``FakeTensor`` wraps a tensor of the device ``meta`` and says that it is on another. In a ``FakeTensorMode`` all that is made is
-fake; operators give fake results. What asks for a number raises.
+A ``FakeTensor`` wraps a tensor of the device ``meta`` and says that it is on another. In a ``FakeTensorMode`` all that
+is made is fake; operators give fake results. What asks for a number raises.
 
 >>> import wengert as torch
 >>> from wengert._subclasses import FakeTensorMode
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeCopyMode", "FakeTensor", "FakeTensorConverter",
-    "FakeTensorDeviceMismatchError", "FakeTensorMode", "UnsupportedFakeTensorException", "UnsupportedMutationAliasingException",
-    "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode", "unset_fake_temporarily",
+    "FakeTensorDeviceMismatchError", "FakeTensorMode", "UnsupportedFakeTensorException",
+    "UnsupportedMutationAliasingException", "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode",
+    "unset_fake_temporarily",
 ]  # fmt: skip
 
 
@@ -93,7 +94,9 @@ def _on(place: Any) -> Any:
 
 
 class FakeTensor(Tensor):
-    """``elem``, a tensor of the device ``meta``, seen as one on ``device``. ``constant``: its numbers, where the program wrote them down."""
+    """``elem``, a tensor of the device ``meta``, seen as one on ``device``. ``constant``: its numbers, where the
+    program wrote them down.
+    """
 
     elem: Tensor
     fake_mode: FakeTensorMode
@@ -102,14 +105,15 @@ class FakeTensor(Tensor):
 
     @staticmethod
     def __new__(
-        cls: Any, fake_mode: Any, elem: Tensor, device: Any = None, constant: Tensor | None = None, *, requires_grad: bool = False
+        cls: Any, fake_mode: Any, elem: Tensor, device: Any = None, constant: Tensor | None = None, *,
+        requires_grad: bool = False
     ) -> FakeTensor:
         if elem.device.type != "meta":
             raise AssertionError(f"elem.device.type must be 'meta', got {elem.device.type}")
         place = _on(device)
         made: FakeTensor = Tensor._make_wrapper_subclass(
-            cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, layout=elem.layout, device=place,
-            requires_grad=requires_grad or elem.requires_grad,
+            cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype,
+            layout=elem.layout, device=place, requires_grad=requires_grad or elem.requires_grad,
         )  # fmt: skip
         made._wg_data.fake = True  # type: ignore[attr-defined]
         made.elem, made.fake_mode, made.fake_device, made.constant = elem.detach(), fake_mode, place, constant
@@ -145,7 +149,8 @@ class FakeTensor(Tensor):
         return self.to("cpu", memory_format=memory_format)
 
     def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Any:
-        return self.to("cuda" if device is None else device_type("cuda", device) if isinstance(device, int) else device, memory_format=memory_format)
+        return self.to("cuda" if device is None else device_type("cuda", device) if isinstance(device, int) else device,
+            memory_format=memory_format)
 
     def tolist(self) -> Any:
         if self.constant is not None:
@@ -228,8 +233,8 @@ def _meta_of(t: Tensor) -> Tensor:
 class FakeTensorMode(TorchDispatchMode):
     """Inside, tensors are fake: what is made there, and what operators give.
 
-    ``allow_non_fake_inputs``: real tensors may meet fake ones, and are taken for fakes of themselves; otherwise that raises an
-    ``AssertionError``. The other settings are accepted: shapes are always numbers here.
+    ``allow_non_fake_inputs``: real tensors may meet fake ones, and are taken for fakes of themselves; otherwise that
+    raises an ``AssertionError``. The other settings are accepted: shapes are always numbers here.
 
     Raises:
         DataDependentOutputException: a number of a fake tensor was asked for, as by ``item()``.
@@ -256,7 +261,8 @@ class FakeTensorMode(TorchDispatchMode):
         if self._entered.pop():
             super().__exit__(*exc)
 
-    def from_tensor(self, tensor: Tensor, *, static_shapes: Any = None, source: Any = None, symbolic_context: Any = None, trace: bool = True) -> Any:
+    def from_tensor(self, tensor: Tensor, *, static_shapes: Any = None, source: Any = None,
+            symbolic_context: Any = None, trace: bool = True) -> Any:
         """The fake of a real tensor; of a fake one, itself."""
         if isinstance(tensor, FakeTensor):
             if tensor.fake_mode is not self:
@@ -293,7 +299,8 @@ class FakeTensorMode(TorchDispatchMode):
             kwargs = {**kwargs, "device": "meta"}
         answer = self._without(func, args, kwargs)
         inside = {id(t.elem): t for t in fakes}
-        constant = self._constant(func, fakes, args, kwargs) if fakes and all(t.constant is not None for t in fakes) else None
+        constant = (self._constant(func, fakes, args, kwargs) if fakes and all(t.constant is not None for t in fakes)
+            else None)
         if func._schema.is_mutable and not (fakes and all(t.constant is not None for t in fakes)):
             for t in fakes:
                 t.constant = None
@@ -336,8 +343,8 @@ class FakeTensorMode(TorchDispatchMode):
                 return v
             if not self.allow_non_fake_inputs and not (inner or walking):
                 raise AssertionError(
-                    "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in "
-                    f"{func}({', '.join(map(_shown, args))})"
+                    "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with "
+                    f"'allow_non_fake_inputs'. Found in {func}({', '.join(map(_shown, args))})"
                 )
             return self.from_tensor(v)
 
@@ -382,7 +389,8 @@ class FakeTensorMode(TorchDispatchMode):
                 place, single = t.fake_device, False
             elif not number:
                 raise FakeTensorDeviceMismatchError(
-                    f"Expected all tensors to be on the same device, but found at least two devices, {place} and {t.fake_device}!"
+                    f"Expected all tensors to be on the same device, but found at least two devices, {place} and "
+                    f"{t.fake_device}!"
                 )
         return place
 
@@ -410,7 +418,7 @@ def _shown(v: Any) -> str:
     return f"tensor([...], size={tuple(v.shape)})" if v.dim() else f"{str(v.detach())[:-1]}, size=())"
 
 
-# -- questions and contexts -----------------------------------------------------------------------------------------------
+# -- questions and contexts --------------------------------------------------------------------------------------------
 
 
 def is_fake(x: Any) -> bool:

@@ -1,7 +1,7 @@
 """Operators that were given a kernel and nothing for the tape (PyTorch's autograd fallback).
 
-Their kernel runs as it is: what it does with recorded operators is recorded. In the mode ``"warn"`` a backward that comes
-to a result says that nobody has registered a gradient; in ``"nothing"`` it does not.
+Their kernel runs as it is: what it does with recorded operators is recorded. In the mode ``"warn"`` a backward that
+comes to a result says that nobody has registered a gradient; in ``"nothing"`` it does not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ below: ContextVar[bool] = ContextVar("wengert_below_autograd", default=False)
 
 
 class BelowAutograd(_Mode):
-    """A context in which nothing is recorded, and operators run their kernels rather than what was registered for the tape."""
+    """A context in which nothing is recorded, and operators run their kernels rather than what was registered for the
+    tape.
+    """
 
     def __enter__(self) -> None:
         self.before = modes()
@@ -80,18 +82,21 @@ class WarnNotImplemented(Node):
 
 def _warn(qualname: str) -> None:
     warnings.warn(
-        f"{qualname}: an autograd kernel was not registered to the Autograd key(s) but we are trying to backprop through it. This may lead to "
-        "silently incorrect behavior. This behavior is deprecated and will be removed in a future version of PyTorch. If your operator is "
-        "differentiable, please ensure you have registered an autograd kernel to the correct Autograd key (e.g. DispatchKey::Autograd, "
-        "DispatchKey::CompositeImplicitAutograd). If your operator is not differentiable, or to squash this warning and use the previous "
-        "behavior, please register torch::CppFunction::makeFallthrough() to DispatchKey::Autograd. With wengert: "
-        "torch.library.register_autograd.",
+        f"{qualname}: an autograd kernel was not registered to the Autograd key(s) but we are trying to backprop "
+        "through it. This may lead to silently incorrect behavior. This behavior is deprecated and will be removed in "
+        "a future version of PyTorch. If your operator is differentiable, please ensure you have registered an "
+        "autograd kernel to the correct Autograd key (e.g. DispatchKey::Autograd, "
+        "DispatchKey::CompositeImplicitAutograd). If your operator is not differentiable, or to squash this warning "
+        "and use the previous behavior, please register torch::CppFunction::makeFallthrough() to "
+        "DispatchKey::Autograd. With wengert: torch.library.register_autograd.",
         stacklevel=2,
     )
 
 
 def fallen_back(run: Callable[[], Any], qualname: str, inputs: list[Any], mutable: frozenset[int]) -> Any:
-    """The answer of ``run()``, whose results warn in a backward. ``mutable``: the places of those that are written arguments."""
+    """The answer of ``run()``, whose results warn in a backward. ``mutable``: the places of those that are written
+    arguments.
+    """
     given = [t for t in inputs if isinstance(t, Tensor)]
     if _mode == "nothing" or not modes().grad or not any(requires_grad(t) for t in given):
         return run()

@@ -13,7 +13,8 @@ from ..arrays.dtypes import NAMES
 from ..dispatch.schemas import AliasInfo, Argument
 from ..tensor import Tensor, device, dtype
 
-_SCALARS = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device"}
+_SCALARS = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType",
+    device: "Device"}
 
 
 class Parameter:
@@ -26,18 +27,21 @@ class Parameter:
         self.type = re.sub(r"\([^)]*\)", "", kind)
         if self.type.rstrip("?[]0123456789") not in _WORDS and "." not in self.type:
             raise RuntimeError(
-                "\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please see "
-                f"https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func :\n{declared.strip()}\n"
-                f"{'~' * len(self.type)} <--- HERE\n"
+                "\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; "
+                "for a full list, please see "
+                "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
+                f":\n{declared.strip()}\n{'~' * len(self.type)} <--- HERE\n"
             )
         self.kwonly, self.required = kwonly, not default
         self.default = _value(default.strip()) if default else None
-        self.is_tensor, self.is_list = self.type in ("Tensor", "Tensor?"), self.type.startswith("Tensor") and "[" in self.type
+        self.is_tensor, self.is_list = (self.type in ("Tensor", "Tensor?"),
+            self.type.startswith("Tensor") and "[" in self.type)
 
 
 _WORDS = frozenset((
-    "Tensor", "SymInt", "int", "float", "bool", "Scalar", "str", "ScalarType", "Device", "Layout", "MemoryFormat", "Generator", "Dimname",
-    "complex", "SymFloat", "SymBool", "Stream", "Storage", "Any", "AnyEnumType", "DeviceIndex", "Dict", "t", "QScheme",
+    "Tensor", "SymInt", "int", "float", "bool", "Scalar", "str", "ScalarType", "Device", "Layout", "MemoryFormat",
+    "Generator", "Dimname", "complex", "SymFloat", "SymBool", "Stream", "Storage", "Any", "AnyEnumType", "DeviceIndex",
+    "Dict", "t", "QScheme",
 ))  # fmt: skip
 
 
@@ -79,10 +83,13 @@ class Schema:
         self.mutable_returns = frozenset(i for i, r in enumerate(results) if "!" in r)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """All arguments by position with their defaults, and the keyword-only ones by name; ``RuntimeError`` as in PyTorch."""
+        """All arguments by position with their defaults, and the keyword-only ones by name; ``RuntimeError`` as in
+        PyTorch.
+        """
         plain = [p for p in self.parameters if not p.kwonly]
         if len(args) > len(plain):
-            raise RuntimeError(f"{self.name}() expected at most {len(plain)} argument(s) but received {len(args)} argument(s). Declaration: {self}")
+            raise RuntimeError(f"{self.name}() expected at most {len(plain)} argument(s) but received {len(args)} "
+                f"argument(s). Declaration: {self}")
         given = dict(zip((p.name for p in plain), args))
         for p in plain:
             if p.required and p.name not in given and p.name not in kwargs:
@@ -99,8 +106,9 @@ class Schema:
             elif not _fits(p.type, given[p.name]):
                 value, kind = given[p.name], p.type.removeprefix("Sym").lower() if p.type.startswith("Sym") else p.type
                 raise RuntimeError(
-                    f"{self.name}() Expected a value of type '{kind}' for argument '{p.name}' but instead found type '{type(value).__name__}'.\n"
-                    f"Position: {at}\nValue: {value}\nDeclaration: {self}\nCast error details: Unable to cast {value} to {kind}"
+                    f"{self.name}() Expected a value of type '{kind}' for argument '{p.name}' but instead found type "
+                    f"'{type(value).__name__}'.\nPosition: {at}\nValue: {value}\nDeclaration: {self}\nCast error "
+                    f"details: Unable to cast {value} to {kind}"
                 )
         return tuple(given[p.name] for p in plain), {p.name: given[p.name] for p in self.parameters if p.kwonly}
 
@@ -108,7 +116,8 @@ class Schema:
     def arguments(self) -> list[Argument]:
         """The parameters as the schemas of PyTorch's own operators show them."""
         return [
-            Argument(p.name, p.type, p.default, p.kwonly, AliasInfo(frozenset(f"a{i}"), True) if p.mutated else None, p.required)
+            Argument(p.name, p.type, p.default, p.kwonly, AliasInfo(frozenset(f"a{i}"), True) if p.mutated else None,
+                p.required)
             for i, p in enumerate(self.parameters)
         ]
 
@@ -143,7 +152,8 @@ def _split(text: str) -> list[str]:
 
 
 def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str | None = None) -> str:
-    """The schema of a function with type annotations; ``mutates_args``: the names of arguments that it writes to, or "unknown".
+    """The schema of a function with type annotations; ``mutates_args``: the names of arguments that it writes to, or
+    "unknown".
 
     >>> import wengert as torch
     >>> def scale(x: torch.Tensor, by: float = 2.0) -> torch.Tensor:
@@ -152,7 +162,8 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
     '(Tensor x, float by=2.0) -> Tensor'
     """
     if isinstance(mutates_args, str) and mutates_args != "unknown":
-        raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or the string 'unknown'. ")
+        raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or the "
+            "string 'unknown'. ")
     signature = inspect.signature(prototype_function)
 
     def refuse(what: str) -> ValueError:
@@ -175,31 +186,35 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
         if kind is None:
             instead = ""
             if typing.get_origin(hints[name]) is tuple:
-                inner = ", ".join(getattr(a, "__name__", str(a)) for a in dict.fromkeys(typing.get_args(hints[name])) if a is not ...)
+                inner = ", ".join(getattr(a, "__name__", str(a)) for a in dict.fromkeys(typing.get_args(hints[name]))
+                    if a is not ...)
                 instead = (
-                    "We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For example, "
-                    f"list[{inner}].\n\n"
+                    "We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For "
+                    f"example, list[{inner}].\n\n"
                 )
-            raise refuse(f"Parameter {name} has unsupported type {hints[name]}. {instead}The valid types are: {_valid()}.")
+            raise refuse(f"Parameter {name} has unsupported type {hints[name]}. {instead}The valid types are: "
+                f"{_valid()}.")
         if kind.startswith("Tensor") and (mutates_args == "unknown" or name in mutates_args):
             kind = kind.replace("Tensor", f"Tensor(a{written}!)", 1)
             written += 1
         elif mutates_args != "unknown" and name in mutates_args:
-            raise refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
+            raise refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be "
+                "mutated")
         if p.default is p.empty:
             rows.append(f"{kind} {name}")
             continue
         if not isinstance(p.default, (int, float, bool, str, dtype, type(None))):
             raise refuse(
-                f"Parameter {name} has an unsupported default value type {type(p.default)}. Please file an issue on GitHub so we can prioritize this."
+                f"Parameter {name} has an unsupported default value type {type(p.default)}. Please file an issue on "
+                "GitHub so we can prioritize this."
             )
         shown = f'"{p.default}"' if isinstance(p.default, str) else str(p.default).removeprefix("torch.")
         rows.append(f"{kind} {name}={shown}")
     unknown = set(() if mutates_args == "unknown" else mutates_args) - set(signature.parameters)
     if unknown:
         raise refuse(
-            f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the names of all args that the "
-            "custom op mutates, or just the string 'unknown' if you don't know."
+            f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the "
+            "names of all args that the custom op mutates, or just the string 'unknown' if you don't know."
         )
     if signature.return_annotation is signature.empty:
         raise refuse("No return type annotation was provided. Please add one.")
@@ -251,7 +266,8 @@ def _returned(annotation: Any, refuse: Any) -> str:
     several = typing.get_origin(annotation) is tuple
     row = []
     for kind in typing.get_args(annotation) if several else (annotation,):
-        word = "Tensor[]" if typing.get_origin(kind) in (list, Sequence) and typing.get_args(kind) == (Tensor,) else _RETURNS.get(kind)
+        word = ("Tensor[]" if typing.get_origin(kind) in (list, Sequence) and typing.get_args(kind) == (Tensor,)
+            else _RETURNS.get(kind))
         if word is None or typing.get_origin(kind) is Sequence:
             raise refuse(f"Return has unsupported type {annotation}. The valid types are: {_RETURNS}.")
         row.append(word)

@@ -67,7 +67,8 @@ __all__ = (
     "masked_tensor", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 )  # fmt: skip
 
-_LATER = {"MaskedTensor": "core", "is_masked_tensor": "core", "as_masked_tensor": "creation", "masked_tensor": "creation"}
+_LATER = {"MaskedTensor": "core", "is_masked_tensor": "core", "as_masked_tensor": "creation",
+    "masked_tensor": "creation"}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,8 @@ def _named(name: str) -> Any:
 amax, amin, argmax, argmin, logsumexp, mean, median, norm, prod, std, sum, var = map(
     _named, ("amax", "amin", "argmax", "argmin", "logsumexp", "mean", "median", "norm", "prod", "std", "sum", "var")
 )
-cumprod, cumsum, log_softmax, normalize, softmax, softmin = map(_named, ("cumprod", "cumsum", "log_softmax", "normalize", "softmax", "softmin"))
+cumprod, cumsum, log_softmax, normalize, softmax, softmin = map(_named,
+    ("cumprod", "cumsum", "log_softmax", "normalize", "softmax", "softmin"))
 logaddexp = _named("logaddexp")
 _REDUCTIONS = frozenset((amax, amin, argmax, argmin, logsumexp, mean, median, norm, prod, std, sum, var))
 

@@ -1,7 +1,7 @@
 """Where PyTorch has what is defined here: its source is cut into other files than ours.
 
-Files of pickles, ``type(layer).__module__`` and ``import`` statements speak of PyTorch's modules. The tables are read in
-both directions, by the alias and by the readers and writers of files.
+Files of pickles, ``type(layer).__module__`` and ``import`` statements speak of PyTorch's modules. The tables are read
+in both directions, by the alias and by the readers and writers of files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ MOVED = {
 }  # fmt: skip
 _KNOWN_AS = {ours: theirs for theirs, ours in MOVED.items()}
 
-# A module that is asked for by a name on the left, or below it, is the module on the right, which has the same public names.
+# A module that is asked for by a name on the left, or below it, is the module on the right, which has the same public
+# names.
 HOMES = {
     "_functorch.apis": "func.functorch",
     "_functorch.batch_norm_replacement": "func.functorch",
@@ -78,10 +79,12 @@ PRIVATE = frozenset((
 _WHOLE = {
     "compat.lowlevel": "", "compat.streams": "", "functions.checks": "", "functions.settings": "",
     "autograd._core": "_C",
-    "autograd._function_node": "autograd.function", "graph.modes": "autograd.grad_mode", "dispatch.function_modes": "overrides",
-    "distributions.compound_transforms": "distributions.transforms", "distributions.elementary_transforms": "distributions.transforms",
+    "autograd._function_node": "autograd.function", "graph.modes": "autograd.grad_mode",
+    "dispatch.function_modes": "overrides", "distributions.compound_transforms": "distributions.transforms",
+    "distributions.elementary_transforms": "distributions.transforms",
     "distributions.transform": "distributions.transforms", "optim.adafactor": "optim", "optim.muon": "optim",
-    **{f"optim.lr_scheduler.{n}": "optim.lr_scheduler" for n in ("base", "composite", "cosine", "cyclic", "factors", "plateau")},
+    **{f"optim.lr_scheduler.{n}": "optim.lr_scheduler"
+        for n in ("base", "composite", "cosine", "cyclic", "factors", "plateau")},
     **{f"serialization.{n}": "serialization" for n in ("archive", "container", "endianness", "locations", "names")},
     "signal.windows": "signal.windows.windows",
     "testing.comparison": "testing._comparison", "testing.creation": "testing._creation",
@@ -103,45 +106,53 @@ _SOME = {
         "distributions.categorical": "Categorical", "distributions.multinomial": "Multinomial",
         "distributions.one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough"},
     "distributions.counts": {
-        "distributions.bernoulli": "Bernoulli", "distributions.binomial": "Binomial", "distributions.geometric": "Geometric",
-        "distributions.negative_binomial": "NegativeBinomial", "distributions.poisson": "Poisson"},
+        "distributions.bernoulli": "Bernoulli", "distributions.binomial": "Binomial",
+        "distributions.geometric": "Geometric", "distributions.negative_binomial": "NegativeBinomial",
+        "distributions.poisson": "Poisson"},
     "distributions.derived": {
-        "distributions.gumbel": "Gumbel", "distributions.half_cauchy": "HalfCauchy", "distributions.half_normal": "HalfNormal",
-        "distributions.inverse_gamma": "InverseGamma", "distributions.kumaraswamy": "Kumaraswamy", "distributions.log_normal": "LogNormal",
-        "distributions.logistic_normal": "LogisticNormal", "distributions.pareto": "Pareto", "distributions.weibull": "Weibull"},
+        "distributions.gumbel": "Gumbel", "distributions.half_cauchy": "HalfCauchy",
+        "distributions.half_normal": "HalfNormal", "distributions.inverse_gamma": "InverseGamma",
+        "distributions.kumaraswamy": "Kumaraswamy", "distributions.log_normal": "LogNormal",
+        "distributions.logistic_normal": "LogisticNormal", "distributions.pareto": "Pareto",
+        "distributions.weibull": "Weibull"},
     "distributions.distribution": {"distributions.exp_family": "ExponentialFamily"},
     "distributions.gaussian": {
-        "distributions.lowrank_multivariate_normal": "LowRankMultivariateNormal", "distributions.multivariate_normal": "MultivariateNormal"},
+        "distributions.lowrank_multivariate_normal": "LowRankMultivariateNormal",
+        "distributions.multivariate_normal": "MultivariateNormal"},
     "distributions.matrices": {"distributions.lkj_cholesky": "LKJCholesky", "distributions.wishart": "Wishart"},
     "distributions.positive": {
-        "distributions.chi2": "Chi2", "distributions.exponential": "Exponential", "distributions.fishersnedecor": "FisherSnedecor",
-        "distributions.gamma": "Gamma"},
+        "distributions.chi2": "Chi2", "distributions.exponential": "Exponential",
+        "distributions.fishersnedecor": "FisherSnedecor", "distributions.gamma": "Gamma"},
     "distributions.real_line": {
-        "distributions.cauchy": "Cauchy", "distributions.generalized_pareto": "GeneralizedPareto", "distributions.laplace": "Laplace",
-        "distributions.normal": "Normal", "distributions.studentT": "StudentT", "distributions.uniform": "Uniform",
-        "distributions.von_mises": "VonMises"},
+        "distributions.cauchy": "Cauchy", "distributions.generalized_pareto": "GeneralizedPareto",
+        "distributions.laplace": "Laplace", "distributions.normal": "Normal", "distributions.studentT": "StudentT",
+        "distributions.uniform": "Uniform", "distributions.von_mises": "VonMises"},
     "distributions.relaxed": {
         "distributions.relaxed_bernoulli": "LogitRelaxedBernoulli RelaxedBernoulli",
         "distributions.relaxed_categorical": "ExpRelaxedCategorical RelaxedOneHotCategorical"},
     "distributions.simplex": {
-        "distributions.beta": "Beta", "distributions.continuous_bernoulli": "ContinuousBernoulli", "distributions.dirichlet": "Dirichlet"},
+        "distributions.beta": "Beta", "distributions.continuous_bernoulli": "ContinuousBernoulli",
+        "distributions.dirichlet": "Dirichlet"},
     "futures": {"": "Future"},
     "graph.handles": {"utils.hooks": "RemovableHandle"},
     "graph.modes": {"": "is_grad_enabled is_inference_mode_enabled"},
     "jit": {"jit._script": "Attribute ScriptModule", "jit._trace": "TracerWarning"},
-    "multiprocessing": {"multiprocessing.spawn": "ProcessContext ProcessExitedException ProcessRaisedException spawn start_processes"},
+    "multiprocessing": {"multiprocessing.spawn": "ProcessContext ProcessExitedException ProcessRaisedException spawn "
+        "start_processes"},
     "nn.modules._hooks": {"nn.modules.module": "_WrappedHook " + " ".join(f"register_module_{n}" for n in (
-        "backward_hook", "buffer_registration_hook", "forward_hook", "forward_pre_hook", "full_backward_hook", "full_backward_pre_hook",
-        "module_registration_hook", "parameter_registration_hook"))},
+        "backward_hook", "buffer_registration_hook", "forward_hook", "forward_pre_hook", "full_backward_hook",
+        "full_backward_pre_hook", "module_registration_hook", "parameter_registration_hook"))},
     "nn.modules._state": {"nn.modules.module": "_IncompatibleKeys"},
     "nn.modules.attention": {"nn.modules.activation": "MultiheadAttention"},
     "nn.modules.loss": {"nn.modules.linear_cross_entropy_options": "LinearCrossEntropyOptions"},
     "tensor.types": {"": "Size device finfo iinfo layout memory_format"},
-    "functions.random": {"_C": "Generator", "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state"},
+    "functions.random": {"_C": "Generator",
+        "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state"},
     "dispatch.torch_function": {"overrides": "handle_torch_function is_tensor_like"},
     "utils.data.fetch": {"utils.data.dataloader": "_DatasetKind"},
 }  # fmt: skip
-_BY_NAME = {(ours, name): theirs for ours, cut in _SOME.items() for theirs, names in cut.items() for name in names.split()}
+_BY_NAME = {(ours, name): theirs for ours, cut in _SOME.items() for theirs, names in cut.items()
+    for name in names.split()}
 
 
 def _translated(name: str, table: dict[str, str]) -> str | None:
@@ -218,7 +229,8 @@ def present_as_theirs(module: ModuleType) -> None:
     home = module.__spec__.name if module.__spec__ else module.__name__  # its name may be PyTorch's by now
     rest = home.partition(".")[2]
     if rest.startswith(_SEEN) and not hasattr(module, "__path__"):
-        sys.modules.setdefault(f"{THEIRS}.{rest}", module)  # where inspect and typing look for what a class was defined with
+        # where inspect and typing look for what a class was defined with
+        sys.modules.setdefault(f"{THEIRS}.{rest}", module)
     for value in list(vars(module).values()):
         if isinstance(value, (type, FunctionType)) and value.__module__ == home:
             theirs = their_module(home, value.__qualname__)

@@ -13,7 +13,8 @@ _TRACED = (
     "programs are not traced; module hooks, torch.overrides.TorchFunctionMode and "
     "torch.utils._python_dispatch.TorchDispatchMode see every call while a program runs"
 )
-_EXPORTED = "programs are not exported; save the module's state_dict with torch.save, and build the module anew from its class"
+_EXPORTED = ("programs are not exported; save the module's state_dict with torch.save, and build the module anew from "
+    "its class")
 _QUANTIZED = "numbers are not quantized; torch.fake_quantize_per_tensor_affine rounds as quantization would"
 _NO_CUDA = "there is no CUDA device, as torch.cuda.is_available() says; everything runs on the CPU"
 _DISPATCH = "there is no dispatcher that could be asked; torch.library registers operators"

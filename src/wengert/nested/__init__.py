@@ -1,7 +1,7 @@
 """``torch.nested``: tensors of several parts that differ in size.
 
-Of two layouts: ``torch.jagged``, where the parts differ in one dimension and operators are many, and ``torch.strided``, where they may
-differ in all and operators are few.
+Of two layouts: ``torch.jagged``, where the parts differ in one dimension and operators are many, and ``torch.strided``,
+where they may differ in all and operators are few.
 
 >>> import wengert as torch
 >>> parts = [torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)]
@@ -36,14 +36,15 @@ from ._plans import offsets_from
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor"]
+__all__ = ["as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
+    "to_padded_tensor"]
 
 
 def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: Any = None, device: Any = None, layout: Any = None) -> Any:
     """A nested tensor of the parts ``ts``, or of the rows of one tensor; differentiable: gradients reach the parts.
 
-    ``layout``: ``torch.strided`` (the default) or ``torch.jagged``, where the parts may differ in one dimension. Raises ``TypeError``
-    if ``ts`` is no tensor and no list of tensors, ``RuntimeError`` if they cannot be the parts of one.
+    ``layout``: ``torch.strided`` (the default) or ``torch.jagged``, where the parts may differ in one dimension. Raises
+    ``TypeError`` if ``ts`` is no tensor and no list of tensors, ``RuntimeError`` if they cannot be the parts of one.
 
     >>> import wengert as torch
     >>> a = torch.arange(2.0, requires_grad=True)
@@ -76,7 +77,8 @@ def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: Any = None, device: A
 
 
 def nested_tensor(
-    tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False
 ) -> Any:
     """A nested tensor that is a leaf, of copies of the tensors, arrays or lists in ``tensor_list``.
 
@@ -114,13 +116,14 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
             [3., 0.]])
     """
     if not input.is_nested:
-        raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: the tensor is not nested.")
+        raise NotImplementedError(
+            "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend: the tensor is not nested.")
     return input.to_padded_tensor(padding, output_size)  # type: ignore[no-any-return]
 
 
 def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = strided) -> Any:
-    """A nested tensor of a piece of each row of ``tensor``: of the jagged layout a view, with another piece for each row if
-    ``start`` and ``length`` are tensors.
+    """A nested tensor of a piece of each row of ``tensor``: of the jagged layout a view, with another piece for each
+    row if ``start`` and ``length`` are tensors.
 
     >>> import wengert as torch
     >>> x = torch.arange(6).view(2, 3)
@@ -143,11 +146,11 @@ def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, 
 
 
 def nested_tensor_from_jagged(
-    values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None, jagged_dim: int | None = None, min_seqlen: int | None = None,
-    max_seqlen: int | None = None,
+    values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None, jagged_dim: int | None = None,
+    min_seqlen: int | None = None, max_seqlen: int | None = None,
 ) -> Any:  # fmt: skip
-    """A jagged view of ``values``: cut along ``jagged_dim`` (counted with the batch's dimension, 1 by default) at ``offsets``, or into
-    ``lengths``; with both, each part begins at its offset and is as long as its length.
+    """A jagged view of ``values``: cut along ``jagged_dim`` (counted with the batch's dimension, 1 by default) at
+    ``offsets``, or into ``lengths``; with both, each part begins at its offset and is as long as its length.
 
     >>> import wengert as torch
     >>> t = torch.nested.nested_tensor_from_jagged(torch.arange(5.0), torch.tensor([0, 2, 5]))
@@ -160,7 +163,8 @@ def nested_tensor_from_jagged(
         offsets, lengths = offsets_from(lengths._wg_data), None
     if jagged_dim is not None and jagged_dim < 1:
         raise ValueError(f"Expected jagged_dim >=1, but got {jagged_dim}.")
-    return nested_view_from_values_offsets_lengths(values, offsets, lengths, 1 if jagged_dim is None else jagged_dim, min_seqlen, max_seqlen)
+    return nested_view_from_values_offsets_lengths(values, offsets, lengths, 1 if jagged_dim is None else jagged_dim,
+        min_seqlen, max_seqlen)
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Any:

@@ -1,7 +1,8 @@
 """What both kinds of nested tensor share: the class, its place among the operators, and one node for each operation.
 
-A nested tensor is a ``Tensor`` around an ``arrays.nested.Nested``. An operator on it is dense operators on the array of its numbers,
-which know their gradients; what they leave on the tape becomes one node of PyTorch's name (``tensor.whole``).
+A nested tensor is a ``Tensor`` around an ``arrays.nested.Nested``. An operator on it is dense operators on the array of
+its numbers, which know their gradients; what they leave on the tape becomes one node of PyTorch's name
+(``tensor.whole``).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 NESTED.append(True)
 
 
-# -- into a nested tensor, and out of it --------------------------------------------------------------------------------
+# -- into a nested tensor, and out of it -------------------------------------------------------------------------------
 
 
 def _recorded(op: Operator) -> Callable[..., Any]:
@@ -49,8 +50,8 @@ def _recorded(op: Operator) -> Callable[..., Any]:
         if any(level.tangent(source) is not None for level in m.levels):
             theirs = "_nested_tensor_from_tensor_list" if hasattr(plan, "sizes") else "_nested_view_from_jagged"
             raise NotImplementedError(
-                f"Trying to use forward AD with {theirs} that does not support it because it has not been implemented yet. Nested tensors carry "
-                "no tangents; take the parts one by one."
+                f"Trying to use forward AD with {theirs} that does not support it because it has not been implemented "
+                "yet. Nested tensors carry no tangents; take the parts one by one."
             )
         inner = op is declared.nested_values
         inputs, raw = convert(op, (source, source._wg_data.plan if inner else plan))
@@ -83,7 +84,9 @@ def nest(packed: Tensor, plan: Any) -> Any:
 
 
 def as_one(arguments: Iterable[Any], make: Callable[[], Any], name: str | None = None) -> Any:
-    """What ``make()`` gives, with one node for all of it: called as that of the last dense step, unless there is a ``name``."""
+    """What ``make()`` gives, with one node for all of it: called as that of the last dense step, unless there is a
+    ``name``.
+    """
     since = next_sequence()
     results = make()
     first = results[0] if isinstance(results, (tuple, list)) and results else results
@@ -94,11 +97,12 @@ def as_one(arguments: Iterable[Any], make: Callable[[], Any], name: str | None =
     if isinstance(first, Nest) and getattr(node, "op", None) is declared.nested_view:
         node = node.edges[0][0]
     if node.seq < since:
-        enclose(tuple(results) if isinstance(results, (tuple, list)) else results, name or node.name(), arguments, since)
+        enclose(tuple(results) if isinstance(results, (tuple, list)) else results, name or node.name(), arguments,
+            since)
     return results
 
 
-# -- the class ------------------------------------------------------------------------------------------------------------
+# -- the class ---------------------------------------------------------------------------------------------------------
 
 
 class Nest(Tensor):
@@ -155,7 +159,8 @@ class Nest(Tensor):
             found = run(*operands[: len(args)], **dict(zip(kwargs, operands[len(args) :])))
             if isinstance(found, tuple):
                 rows = [nest(x, numbers_plan(first)) for x in found]
-                return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)  # named as they were
+                # named as they were
+                return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)
             return nest(found, numbers_plan(first))
 
         return as_one([x for x in given if isinstance(x, Tensor)], make)
@@ -179,7 +184,7 @@ class Nest(Tensor):
                      [before, *(x for x in args[1:] if isinstance(x, Tensor))], since)
         return target
 
-    # -- what a tensor tells of itself ------------------------------------------------------------------------------------
+    # -- what a tensor tells of itself ---------------------------------------------------------------------------------
 
     @property
     def _packed(self) -> Tensor:
@@ -210,7 +215,8 @@ class Nest(Tensor):
 
     def _set_data(self, new: Tensor) -> None:
         if type(new) is not type(self):
-            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                "incompatible tensor type.")
         self._wg_data = new._wg_data
 
     data = property(_get_data, _set_data)
@@ -285,7 +291,8 @@ class Nest(Tensor):
         return function("sub")(other, self) if isinstance(other, Tensor) else function("rsub")(self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return function("div")(other, self) if isinstance(other, Tensor) else function("mul")(function("reciprocal")(self), other)
+        return (function("div")(other, self) if isinstance(other, Tensor)
+            else function("mul")(function("reciprocal")(self), other))
 
     __rdiv__ = __rtruediv__
 
@@ -319,17 +326,19 @@ def numbers_plan(t: Any) -> Any:
 
 _FILLS = frozenset(("zero_", "fill_", "masked_fill_"))
 _ALSO_POINTWISE = frozenset((
-    "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "bitwise_not",
-    "logical_and", "logical_or", "logical_xor", "logical_not", "gcd", "lcm", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal",
-    "masked_fill", "masked_fill_tensor", "cast", "conj", "angle", "real", "imag", "isclose",
+    "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
+    "bitwise_right_shift", "bitwise_not", "logical_and", "logical_or", "logical_xor", "logical_not", "gcd", "lcm",
+    "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "masked_fill", "masked_fill_tensor", "cast", "conj",
+    "angle", "real", "imag", "isclose",
 ))  # fmt: skip
 
 
 _SPECIAL = {
     **{f"__{n}__": n for n in ("eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "pow", "matmul")},
-    **{f"__{n}__": f"bitwise_{n}" for n in ("and", "or", "xor")}, **{f"__r{n}__": f"bitwise_{n}" for n in ("and", "or", "xor")},
-    "__truediv__": "div", "__floordiv__": "floor_divide", "__mod__": "remainder", "__invert__": "bitwise_not",
-    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
+    **{f"__{n}__": f"bitwise_{n}" for n in ("and", "or", "xor")},
+    **{f"__r{n}__": f"bitwise_{n}" for n in ("and", "or", "xor")}, "__truediv__": "div", "__floordiv__": "floor_divide",
+    "__mod__": "remainder", "__invert__": "bitwise_not", "__lshift__": "bitwise_left_shift",
+    "__rshift__": "bitwise_right_shift",
 }  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""What jagged tensors do at an operator, by name: on their numbers, in which every dimension but the batch's is one place further to the front."""
+"""What jagged tensors do at an operator, by name: on their numbers, in which every dimension but the batch's is one
+place further to the front.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +56,12 @@ def dimension(t: Any, dim: int, extra: int = 0) -> int:
     return dim % n
 
 
-def on_numbers(t: Any, make: Callable[[Tensor], Any], name: str | None = None, view: bool = False, ragged: int | None = None,
+def on_numbers(t: Any, make: Callable[[Tensor], Any], name: str | None = None, view: bool = False,
+    ragged: int | None = None,
                others: tuple[Any, ...] = ()) -> Any:  # fmt: skip
-    """``make`` of the numbers of ``t``, with the same parts. ``view``: of ``t``; ``others``: further tensors that it takes."""
+    """``make`` of the numbers of ``t``, with the same parts. ``view``: of ``t``; ``others``: further tensors that it
+    takes.
+    """
     plan = numbers_plan(t) if ragged is None else numbers_plan(t).at(ragged)
     put = viewed if view else nest
 
@@ -76,7 +81,7 @@ def need_plain(t: Any, what: str) -> None:
         raise ValueError(f"NestedTensor {what}: expected self to be a contiguous jagged layout NestedTensor")
 
 
-# -- parts ------------------------------------------------------------------------------------------------------------------
+# -- parts -------------------------------------------------------------------------------------------------------------
 
 
 def pieces(t: Any) -> list[Tensor]:
@@ -112,9 +117,11 @@ def select(self: Any, dim: int, index: Any) -> Any:
             raise IndexError("tuple index out of range")
         i = int(index) % count
         start, length = int(plan.rows.starts[i]), int(plan.rows.counts[i])
-        return as_one((self,), lambda: numbers(self).narrow(plan.ragged - 1, start, length), "SelectBackwardAutogradNestedTensor0")
+        return as_one((self,), lambda: numbers(self).narrow(plan.ragged - 1, start, length),
+            "SelectBackwardAutogradNestedTensor0")
     at = inner(self, d, "select")
-    return on_numbers(self, lambda v: v.select(at, index), "SelectBackwardAutogradNestedTensor0", True, plan.ragged - (d < plan.ragged))
+    return on_numbers(self, lambda v: v.select(at, index), "SelectBackwardAutogradNestedTensor0", True,
+        plan.ragged - (d < plan.ragged))
 
 
 @entry("__getitem__")
@@ -173,7 +180,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     target.copy_(numbers(value) if isinstance(value, Nest) else value)
 
 
-# -- copies -----------------------------------------------------------------------------------------------------------------
+# -- copies ------------------------------------------------------------------------------------------------------------
 
 
 @entry()
@@ -220,7 +227,8 @@ for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"
 def _new(name: str) -> Any:
     def new(self: Any, size: Any = (), *args: Any, **kwargs: Any) -> Tensor:
         if size != () and tuple(size if isinstance(size, (tuple, list)) else (size,)):
-            raise RuntimeError(f"{'new_empty' if name != 'new_tensor' else name}() not supported for NJT with shape != ()")
+            raise RuntimeError(f"{'new_empty' if name != 'new_tensor' else name}() not supported for NJT with shape != "
+                "()")
         return getattr(self._packed, name)(size, *args, **kwargs)  # type: ignore[no-any-return]
 
     return new
@@ -230,7 +238,7 @@ for _name in ("new_zeros", "new_ones", "new_empty", "new_full"):
     entry(_name)(_new(_name))
 
 
-# -- shapes -----------------------------------------------------------------------------------------------------------------
+# -- shapes ------------------------------------------------------------------------------------------------------------
 
 
 def permuted(self: Any, order: list[int], name: str, kind: str) -> Any:
@@ -280,7 +288,9 @@ def squeeze(self: Any, dim: Any = None) -> Any:
 
 
 def wanted_shape(self: Any, size: Any, op: str = "view") -> list[int]:
-    """The sizes of the numbers for a new shape, which keeps the batch and the ragged dimension, both as they are or as -1."""
+    """The sizes of the numbers for a new shape, which keeps the batch and the ragged dimension, both as they are or as
+    -1.
+    """
     shape = list(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else list(size)
     plan = numbers_plan(self)
     r, count, old = plan.ragged, plan.rows.count, self._wg_data.shape
@@ -337,7 +347,8 @@ TABLE["reshape_as"] = lambda self, other: reshape(self, other.shape)
 def unflatten(self: Any, dim: int, sizes: Any) -> Any:
     d = dimension(self, dim)
     at, r = inner(self, d, "unflatten"), numbers_plan(self).ragged
-    return on_numbers(self, lambda v: v.unflatten(at, sizes), "ViewBackwardAutogradNestedTensor0", True, r + (len(sizes) - 1 if d < r else 0))
+    return on_numbers(self, lambda v: v.unflatten(at, sizes), "ViewBackwardAutogradNestedTensor0", True,
+        r + (len(sizes) - 1 if d < r else 0))
 
 
 @entry()
@@ -345,14 +356,16 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     a, b, r = dimension(self, start_dim), dimension(self, end_dim), numbers_plan(self).ragged
     for d in range(a, b + 1):
         inner(self, d, "flatten")
-    return on_numbers(self, lambda v: v.flatten(a - 1, b - 1), "ViewBackwardAutogradNestedTensor0", True, r - (b - a if b < r else 0))
+    return on_numbers(self, lambda v: v.flatten(a - 1, b - 1), "ViewBackwardAutogradNestedTensor0", True,
+        r - (b - a if b < r else 0))
 
 
 @entry()
 def expand(self: Any, *size: Any, implicit: bool = False) -> Any:
     shape = list(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else list(size)
     plan = numbers_plan(self)
-    same = len(shape) == self.dim() and shape[0] in (-1, plan.rows.count) and (shape[plan.ragged] == plan.rows.symbol or shape[plan.ragged] == -1)
+    same = (len(shape) == self.dim() and shape[0] in (-1, plan.rows.count)
+        and (shape[plan.ragged] == plan.rows.symbol or shape[plan.ragged] == -1))
     if not same:
         raise RuntimeError(f"expand(): cannot expand shape {shown(self)} -> {tuple(shape)}")
     shape[plan.ragged] = -1
@@ -366,10 +379,11 @@ TABLE["expand_as"] = lambda self, other: expand(self, other.shape)
 def broadcast_tensors(*tensors: Any) -> list[Any]:
     row = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
     first = next(t for t in row if isinstance(t, Nest))
-    return [t if isinstance(t, Nest) else nest(x, numbers_plan(first)) for t, x in zip(row, type(first)._operands("broadcast_tensors", first, row))]
+    return [t if isinstance(t, Nest) else nest(x, numbers_plan(first))
+        for t, x in zip(row, type(first)._operands("broadcast_tensors", first, row))]
 
 
-# -- putting together and taking apart -----------------------------------------------------------------------------------------
+# -- putting together and taking apart ---------------------------------------------------------------------------------
 
 
 def _joined(name: str) -> Any:
@@ -407,9 +421,11 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     cuts = [*range(0, count, step), count]
 
     def run() -> tuple[Any, ...]:
-        packed = numbers(self).split_with_sizes([int(offsets[b] - offsets[a]) for a, b in pairwise(cuts)], plan.ragged - 1)
+        packed = numbers(self).split_with_sizes([int(offsets[b] - offsets[a]) for a, b in pairwise(cuts)],
+            plan.ragged - 1)
         return tuple(
-            viewed(v, Jagged(Rows(wrap(offsets[a : b + 1] - offsets[a])), plan.ragged)) for v, a, b in zip(packed, cuts, cuts[1:])
+            viewed(v, Jagged(Rows(wrap(offsets[a : b + 1] - offsets[a])), plan.ragged))
+            for v, a, b in zip(packed, cuts, cuts[1:])
         )
 
     return as_one((self,), run, "ChunkBackwardAutogradNestedTensor0")  # type: ignore[no-any-return]
@@ -426,14 +442,17 @@ def split(self: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
 @entry("split_with_sizes", "unsafe_split_with_sizes")
 def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
     at = inner(self, dim, "split_with_sizes")
-    return on_numbers(self, lambda v: v.split_with_sizes(split_sizes, at), "SplitWithSizesBackwardAutogradNestedTensor0", True)
+    return on_numbers(self, lambda v: v.split_with_sizes(split_sizes, at),
+        "SplitWithSizesBackwardAutogradNestedTensor0", True)
 
 
-# -- rectangles ---------------------------------------------------------------------------------------------------------------
+# -- rectangles --------------------------------------------------------------------------------------------------------
 
 
 def padded(packed: Tensor, plan: Any, value: Any, length: int | None = None) -> Tensor:
-    """The parts as rows of one tensor, filled up with ``value`` to the longest (or cut, and filled up, to ``length``)."""
+    """The parts as rows of one tensor, filled up with ``value`` to the longest (or cut, and filled
+    up, to ``length``).
+    """
     rows, at = plan.rows, plan.ragged - 1
     v = packed.movedim(at, 0)
     size = rows.longest() if length is None else length
@@ -467,14 +486,15 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     return as_one((input,), lambda: padded(numbers(input), plan, padding, length), "ToPaddedTensorBackward0")  # type: ignore[no-any-return]
 
 
-# -- what works along one inner dimension, or on all numbers -----------------------------------------------------------------------
+# -- what works along one inner dimension, or on all numbers -----------------------------------------------------------
 
 
 def _along(name: str) -> Any:
     def run(self: Any, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
         d = dimension(self, dim)
         if d in (0, numbers_plan(self).ragged):
-            raise NotImplementedError(f"aten.{name}.default: along the batch or the ragged dimension this is not there for jagged tensors")
+            raise NotImplementedError(
+                f"aten.{name}.default: along the batch or the ragged dimension this is not there for jagged tensors")
         return on_numbers(self, lambda v: getattr(v, name)(*args, dim=d - 1, **kwargs))
 
     run.__name__ = name
@@ -500,7 +520,8 @@ def equal(input: Any, other: Any) -> bool:
         return False
     a, b = (numbers_plan(t).rows for t in (input, other))
     same = numbers_plan(input).ragged == numbers_plan(other).ragged and np.array_equal(a.counts, b.counts)
-    return same and all(bool(PLACES["torch"]["equal"](x, y)) for x, y in zip(pieces(input.detach()), pieces(other.detach())))
+    return (same
+        and all(bool(PLACES["torch"]["equal"](x, y)) for x, y in zip(pieces(input.detach()), pieces(other.detach()))))
 
 
 @entry("allclose")
@@ -522,7 +543,8 @@ def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) ->
         if ((at < 0) | (at >= bound)).any():
             raise IndexError("index_put(): a place that no part has")
     row = wrap(plan.rows.starts[part] + place)
-    return on_numbers(self, lambda v: v.index_put((row, *indices[2:]), values, accumulate), "IndexPutBackward0", others=(values,))
+    return on_numbers(self, lambda v: v.index_put((row, *indices[2:]), values, accumulate), "IndexPutBackward0",
+        others=(values,))
 
 
 @entry("bernoulli")
@@ -533,8 +555,9 @@ def bernoulli(input: Any, *args: Any, **kwargs: Any) -> Any:
 @entry("conv1d", "conv2d", "conv3d")
 def convolution(input: Any, *args: Any, **kwargs: Any) -> Any:
     raise ValueError(
-        "NestedTensor convolution_default(input: jt, weight: t, bias: t?, stride: any, padding: any, dilation: any, transposed: any, "
-        "output_padding: any, groups: any): expected input to be a contiguous jagged layout NestedTensor"
+        "NestedTensor convolution_default(input: jt, weight: t, bias: t?, stride: any, padding: any, dilation: any, "
+        "transposed: any, output_padding: any, groups: any): expected input to be a contiguous jagged layout "
+        "NestedTensor"
     )
 
 
@@ -555,7 +578,8 @@ def embedding(input: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
     """Rows of ``weight`` for the numbers of a jagged tensor of indices."""
     if isinstance(weight, Nest):
         input, weight = weight, input  # torch.embedding has them the other way round
-    return on_numbers(input, lambda v: PLACES["functional"]["embedding"](v, weight, *args, **kwargs), "EmbeddingBackward0", others=(weight,))
+    return on_numbers(input, lambda v: PLACES["functional"]["embedding"](v, weight, *args, **kwargs),
+        "EmbeddingBackward0", others=(weight,))
 
 
 @entry()

@@ -12,15 +12,20 @@ from ._strided import StridedNestedTensor, pieces, together
 
 
 def attend(
-    module: Any, query: Any, key: Any, value: Any, key_padding_mask: Any, need_weights: bool, attn_mask: Any, average: bool
+    module: Any, query: Any, key: Any, value: Any, key_padding_mask: Any, need_weights: bool, attn_mask: Any,
+    average: bool
 ) -> tuple[Any, Any]:
-    """Self-attention in inference: ``(output, weights)``, the weights filled up to the longest part; all else is refused."""
+    """Self-attention in inference: ``(output, weights)``, the weights filled up to the longest part; all else is
+    refused.
+    """
     why = _refusal(module, query, key, value, key_padding_mask, attn_mask)
     if why is not None:
         raise AssertionError(
-            f"MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because {why}"
+            "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit "
+            f"because {why}"
         )
-    rows = [module(p[None], p[None], p[None], need_weights=need_weights, average_attn_weights=average) for p in pieces(query)]
+    rows = [module(p[None], p[None], p[None], need_weights=need_weights, average_attn_weights=average)
+        for p in pieces(query)]
     output = together([out.squeeze(0) for out, _ in rows])
     if not need_weights:
         return output, None
@@ -34,7 +39,8 @@ def _refusal(module: Any, query: Any, key: Any, value: Any, key_padding_mask: An
     learned = (query, module.in_proj_weight, module.in_proj_bias, module.out_proj.weight, module.out_proj.bias)
     reasons = (
         (query.dim() != 3, f"input not batched; expected query.dim() of 3 but got {query.dim()}"),
-        (query is not key or key is not value, "non-self attention was used (query, key, and value are not the same Tensor)"),
+        (query is not key or key is not value,
+            "non-self attention was used (query, key, and value are not the same Tensor)"),
         (module.in_proj_weight is None, "in_proj_weight was None"),
         (module.training, "training is enabled"),
         (module.num_heads % 2 != 0, "self.num_heads is not even"),
@@ -44,7 +50,8 @@ def _refusal(module: Any, query: Any, key: Any, value: Any, key_padding_mask: An
         (module.add_zero_attn, "add_zero_attn was enabled"),
         (
             key_padding_mask is not None or attn_mask is not None,
-            "supplying both src_key_padding_mask and src_mask at the same time is not supported with NestedTensor input",
+            "supplying both src_key_padding_mask and src_mask at the same time is not supported with NestedTensor "
+            "input",
         ),
         (not isinstance(query, StridedNestedTensor), "some Tensor argument has_torch_function"),
         (

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 class Rows:
     """Where each part begins and how long it is, along the ragged dimension; shared by all tensors with the same parts.
 
-    ``offsets``: int64, ``(parts + 1,)``; ``lengths``: ``(parts,)``, or None where each part reaches to the next. ``least`` and
-    ``most``: of the lengths, if they are known beforehand.
+    ``offsets``: int64, ``(parts + 1,)``; ``lengths``: ``(parts,)``, or None where each part reaches to the next.
+    ``least`` and ``most``: of the lengths, if they are known beforehand.
     """
 
     __slots__ = ("__weakref__", "_found", "least", "lengths", "most", "offsets", "symbol")
 
-    def __init__(self, offsets: Tensor, lengths: Tensor | None = None, least: int | None = None, most: int | None = None) -> None:
+    def __init__(self, offsets: Tensor, lengths: Tensor | None = None, least: int | None = None,
+            most: int | None = None) -> None:
         self.offsets, self.lengths, self.least, self.most = offsets, lengths, least, most
         self.symbol: NestedInt = symbol_of(offsets if lengths is None else lengths)
         self._found: dict[Any, Any] = {}
@@ -53,7 +54,9 @@ class Rows:
         return self.least
 
     def places(self, total: int) -> tuple[np.ndarray, np.ndarray]:
-        """``(part, place in it)`` of each of the ``total`` rows of numbers; ``(0, 0)`` for those that belong to none."""
+        """``(part, place in it)`` of each of the ``total`` rows of numbers; ``(0, 0)`` for those
+        that belong to none.
+        """
         found = self._found.get(total)
         if found is None:
             part, place = np.zeros((2, total), np.int64)
@@ -106,7 +109,9 @@ class Jagged:
 
 
 class Apart:
-    """Every part with sizes of its own, all in one flat array: ``sizes`` and ``strides`` have a row for each, ``starts`` a number."""
+    """Every part with sizes of its own, all in one flat array: ``sizes`` and ``strides`` have a row for each,
+    ``starts`` a number.
+    """
 
     __slots__ = ("sizes", "starts", "steps")
 
@@ -134,7 +139,8 @@ class Apart:
         """Whether part follows on part, each row by row."""
         plain = Apart(self.sizes)
         return self.starts == plain.starts and all(
-            all(a == b or n == 1 for a, b, n in zip(mine, theirs, row)) for mine, theirs, row in zip(self.steps, plain.steps, self.sizes)
+            all(a == b or n == 1 for a, b, n in zip(mine, theirs, row))
+            for mine, theirs, row in zip(self.steps, plain.steps, self.sizes)
         )
 
     def moved(self, sizes: Any, steps: Any, starts: Any = None) -> Apart:

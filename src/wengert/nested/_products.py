@@ -17,7 +17,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     plan = numbers_plan(input)
     if plan.rows.lengths is not None or plan.ragged == input.dim() - 1:
         raise ValueError(
-            "NestedTensor linear_default(input: jt, weight: t, bias: t?): expected input to be a contiguous jagged layout NestedTensor"
+            "NestedTensor linear_default(input: jt, weight: t, bias: t?): expected input to be a contiguous jagged "
+            "layout NestedTensor"
         )
     return on_numbers(input, lambda v: function("linear")(v, weight, bias), "LinearBackward0", others=(weight, bias))
 
@@ -34,14 +35,17 @@ def _matmul(input: Any, other: Any, name: str = "matmul") -> Any:
         plan = numbers_plan(input)
         last = input.dim() - 1
         if other.dim() <= 2 and plan.ragged != last:
-            return on_numbers(input, lambda v: function("matmul")(v, other), "MatmulBackward0" if name == "matmul" else None, others=(other,))
+            return on_numbers(input, lambda v: function("matmul")(v, other),
+                "MatmulBackward0" if name == "matmul" else None, others=(other,))
         if other.dim() == input.dim() and plan.ragged == last - 1 and plan.rows.lengths is None:
-            return as_one((input, other), lambda: unpadded(function("matmul")(padded(numbers(input), plan, 0), other), plan), _NODES[name])
+            return as_one((input, other),
+                lambda: unpadded(function("matmul")(padded(numbers(input), plan, 0), other), plan), _NODES[name])
         raise refused
     if not isinstance(input, Nest):
         plan = numbers_plan(other)
         if input.dim() in (2, other.dim()) and plan.ragged == other.dim() - 1 and plan.rows.lengths is None:
-            return as_one((input, other), lambda: unpadded(function("matmul")(input, padded(numbers(other), plan, 0)), plan), _NODES[name])
+            return as_one((input, other),
+                lambda: unpadded(function("matmul")(input, padded(numbers(other), plan, 0)), plan), _NODES[name])
         raise refused
     a, b = numbers_plan(input), numbers_plan(other)
     if input.dim() != other.dim() or a.rows.symbol != b.rows.symbol or a.rows.lengths is not None:
@@ -73,7 +77,8 @@ def bmm(input: Any, mat2: Any) -> Any:
     if input.dim() != 3 or mat2.dim() != 3:
         raise ValueError("bmm(): input must be 3D and mat2 must be 3D")
     if len(input) != len(mat2):
-        raise RuntimeError(f"The size of tensor a ({len(input)}) must match the size of tensor b ({len(mat2)}) at non-singleton dimension 0")
+        raise RuntimeError(f"The size of tensor a ({len(input)}) must match the size of tensor b ({len(mat2)}) at "
+            "non-singleton dimension 0")
     return _matmul(input, mat2, "bmm")
 
 
@@ -87,15 +92,16 @@ def einsum(*args: Any) -> Any:
     raise RuntimeError("NYI")
 
 
-# -- attention ----------------------------------------------------------------------------------------------------------------
+# -- attention ---------------------------------------------------------------------------------------------------------
 
 
 @entry("scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
-    enable_gqa: bool = False,
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
-    """Attention within each part: ``query`` ``(parts, heads, j, width)``, ``key`` and ``value`` the same, of the same or other offsets.
+    """Attention within each part: ``query`` ``(parts, heads, j, width)``, ``key`` and ``value`` the same, of the same
+    or other offsets.
 
     No part sees another, so there is nothing to mask.
     """
@@ -112,8 +118,8 @@ def scaled_dot_product_attention(
         )
     if any(t.dtype != query.dtype for t in row):
         raise ValueError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype}, key.dtype: {key.dtype}, and "
-            f"value.dtype: {value.dtype} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype}, key.dtype: "
+            f"{key.dtype}, and value.dtype: {value.dtype} instead."
         )
     if attn_mask is not None:
         raise ValueError("Masks are not yet supported!")

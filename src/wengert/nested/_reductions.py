@@ -1,4 +1,6 @@
-"""Sums and the like of jagged tensors: over all numbers, over inner dimensions, over each part, or over all parts together."""
+"""Sums and the like of jagged tensors: over all numbers, over inner dimensions, over each part, or over all parts
+together.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from ._jagged import dimension, entry, on_numbers, padded, pieces, unpadded
 _LEAST = {"amax", "max", "argmax"}
 _MOST = {"amin", "min", "argmin"}
 # what fills parts up to the longest, so that it does not count
-_NEUTRAL: dict[str, Any] = {"sum": 0, "mean": 0, "prod": 1, "all": True, "any": False, "logsumexp": float("-inf"), "var": 0, "std": 0}
+_NEUTRAL: dict[str, Any] = {"sum": 0, "mean": 0, "prod": 1, "all": True, "any": False, "logsumexp": float("-inf"),
+    "var": 0, "std": 0}
 _WHOLE = {"sum": "SumBackwardAutogradNestedTensor0", "mean": "MeanBackwardAutogradNestedTensor0"}
 _PART = {"sum": "SumBackwardAutogradNestedTensor1", "mean": "MeanBackward1"}
 
@@ -56,18 +59,21 @@ def _over(t: Any, name: str, dims: list[int], several: bool, keepdim: bool, more
     r = plan.ragged
     rest = [d - 1 for d in dims if d not in (0, r)]
     if 0 in dims and r not in dims:
-        raise RuntimeError(f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for nested tensors")
+        raise RuntimeError(f"{name}(): reducing along the batch dimension but not the ragged dimension is not "
+            "supported for nested tensors")
     if r in dims and 0 not in dims and rest:
         if name == "mean":
             raise AssertionError("Cannot reduce on both ragged and non-batch dimensions without also reducing on batch")
-        raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors")
+        raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested "
+            "tensors")
     if r not in dims:
         run = getattr(packed, name)
         found = run(rest if several else rest[0], keepdim=keepdim, **more)
         after = plan.at(r if keepdim else r - sum(d < r for d in dims))
         return _each(found, lambda v: nest(v, after))
     if plan.rows.lengths is not None:
-        raise RuntimeError(f"{name}(): reducing across the ragged dimension is not supported for non-contiguous nested tensors with holes")
+        raise RuntimeError(f"{name}(): reducing across the ragged dimension is not supported for non-contiguous nested "
+            "tensors with holes")
     if 0 in dims:
         found = getattr(packed, name)(sorted([*rest, r - 1]), keepdim=keepdim, **more)
         return found.unsqueeze(0) if keepdim else found
@@ -96,7 +102,8 @@ def _over_parts(t: Any, packed: Tensor, name: str, keepdim: bool, more: dict[str
     return getattr(full, name)(r, keepdim=keepdim, **more)
 
 
-for _name in ("sum", "mean", "prod", "all", "any", "amax", "amin", "max", "min", "argmax", "argmin", "logsumexp", "var", "std"):
+for _name in ("sum", "mean", "prod", "all", "any", "amax", "amin", "max", "min", "argmax", "argmin", "logsumexp", "var",
+        "std"):
     entry(_name, f"{_name}_dim", f"{_name}_all", f"{_name}_of_all")(_reduce(_name))
 
 
@@ -111,13 +118,16 @@ def _softmax(name: str) -> Any:
         if d != plan.ragged:
             return on_numbers(input, lambda v: softmax(v, d - 1, dtype=dtype))
         if plan.rows.lengths is not None:
-            raise RuntimeError(f"{name}(): not supported where lengths is not None if reducing across the ragged dimension for NestedTensor")
+            raise RuntimeError(f"{name}(): not supported where lengths is not None if reducing across the ragged "
+                "dimension for NestedTensor")
         if plan.ragged > 1 or name != "softmax":
             where = " for ragged_idx > 1" if plan.ragged > 1 else ""
-            raise RuntimeError(f"{name}(): not supported when reducing along the ragged dimension{where} for NestedTensor")
+            raise RuntimeError(f"{name}(): not supported when reducing along the ragged dimension{where} for "
+                "NestedTensor")
 
         def make() -> Any:
-            return unpadded(softmax(padded(numbers(input), plan, float("-inf")), d, dtype=dtype), plan, numbers(input).shape[0])
+            return unpadded(softmax(padded(numbers(input), plan, float("-inf")), d, dtype=dtype), plan,
+                numbers(input).shape[0])
 
         return as_one((input,), make, "SoftmaxBackward0")
 
@@ -130,12 +140,14 @@ for _name in ("softmax", "log_softmax"):
 
 
 @entry("layer_norm")
-def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any) -> Any:
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5,
+        *_: Any) -> Any:
     """Over inner dimensions, or (without weight and bias) over the ragged one and those behind it, in each part."""
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     norm, plan = PLACES["functional"]["layer_norm"], numbers_plan(input)
     if not any(n == plan.rows.symbol for n in shape):
-        return on_numbers(input, lambda v: norm(v, shape, weight, bias, eps), "NativeLayerNormBackward0", others=(weight, bias))
+        return on_numbers(input, lambda v: norm(v, shape, weight, bias, eps), "NativeLayerNormBackward0",
+            others=(weight, bias))
     if plan.rows.lengths is not None:
         raise RuntimeError("layer_norm(): normalizing over ragged dim not supported for nested tensors with lengths")
 
@@ -149,7 +161,8 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
 @entry("rms_norm")
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-    return on_numbers(input, lambda v: PLACES["functional"]["rms_norm"](v, shape, weight, eps), "MulBackward0", others=(weight,))
+    return on_numbers(input, lambda v: PLACES["functional"]["rms_norm"](v, shape, weight, eps), "MulBackward0",
+        others=(weight,))
 
 
 def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:

@@ -1,4 +1,6 @@
-"""Nested tensors of the layout ``torch.strided``: every part has sizes of its own, and operators are done part by part."""
+"""Nested tensors of the layout ``torch.strided``: every part has sizes of its own, and operators
+are done part by part.
+"""
 
 from __future__ import annotations
 
@@ -116,8 +118,9 @@ class StridedNestedTensor(Nest):
     @classmethod
     def _refused(cls, name: str) -> Exception:
         return NotImplementedError(
-            f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: there is no such operator for nested tensors of the "
-            "layout torch.strided. It can be done to the parts (unbind()), to to_padded_tensor(), or perhaps in the layout torch.jagged."
+            f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: there is no such "
+            "operator for nested tensors of the layout torch.strided. It can be done to the parts (unbind()), to "
+            "to_padded_tensor(), or perhaps in the layout torch.jagged."
         )
 
     @classmethod
@@ -129,12 +132,16 @@ class StridedNestedTensor(Nest):
                     raise RuntimeError(f"{name} does not support broadcasting when given a NestedTensor")
                 found.append(numbers(TABLE["contiguous"](x)))
             elif isinstance(x, Nest):
-                raise RuntimeError(f"{name}(): nested tensors of the layouts torch.jagged and torch.strided cannot be combined")
+                raise RuntimeError(f"{name}(): nested tensors of the layouts torch.jagged and torch.strided cannot be "
+                    "combined")
             elif isinstance(x, Tensor) and x.dim():
                 if name.rstrip("_") not in ("add", "mul") or not _matches(first, x):
-                    raise RuntimeError("Expected both self and other to be nested, but got a nested self and non-nested other")
+                    raise RuntimeError("Expected both self and other to be nested, but got a nested self and "
+                        "non-nested other")
                 rows = x if x.shape[0] != 1 else x.expand(len(numbers_plan(first).sizes), *x.shape[1:])
-                found.append(function("cat")([row.expand(size).reshape(-1) for row, size in zip(rows.unbind(), numbers_plan(first).sizes)]))
+                found.append(
+                    function("cat")(
+                        [row.expand(size).reshape(-1) for row, size in zip(rows.unbind(), numbers_plan(first).sizes)]))
             else:
                 found.append(x)
         return found
@@ -152,7 +159,8 @@ class StridedNestedTensor(Nest):
         if isinstance(target, Nest) and not target.is_contiguous():
             operands = cls._operands(name + "_", target, args[1:])
             if any(isinstance(x, Tensor) and x.dim() for x in operands):
-                raise RuntimeError(f"{name}_(): a nested tensor that is not contiguous can only be combined with numbers in place")
+                raise RuntimeError(f"{name}_(): a nested tensor that is not contiguous can only be combined with "
+                    "numbers in place")
         return super()._in_place(name, args, kwargs)
 
 
@@ -163,7 +171,8 @@ def _matches(t: Any, dense: Tensor) -> bool:
     """Whether a dense tensor is one value for each part, or for each and each place of its last dimension."""
     n = len(numbers_plan(t).sizes)
     shape = tuple(dense.shape)
-    return dense.dim() == t.dim() and shape[0] == n and all(k == 1 for k in shape[1:-1]) and shape[-1] in (1, numbers_plan(t).common(-1))
+    return (dense.dim() == t.dim() and shape[0] == n and all(k == 1 for k in shape[1:-1])
+        and shape[-1] in (1, numbers_plan(t).common(-1)))
 
 
 def rebuilt(values: Tensor, sizes: Any, steps: Any, starts: Any, wants: bool) -> Any:
@@ -186,7 +195,8 @@ def pieces(t: Any) -> list[Tensor]:
         return []
     if plan.contiguous():
         counts = [int(np.prod(row, dtype=np.int64)) for row in plan.sizes]
-        cuts = flat.split_with_sizes([*counts, flat.shape[0] - sum(counts)]) if flat.shape[0] > sum(counts) else flat.split_with_sizes(counts)
+        cuts = (flat.split_with_sizes([*counts, flat.shape[0] - sum(counts)]) if flat.shape[0] > sum(counts)
+            else flat.split_with_sizes(counts))
         return [v.view(row) for v, row in zip(cuts, plan.sizes)]
     return [flat.as_strided(row, steps, start) for row, steps, start in zip(plan.sizes, plan.steps, plan.starts)]
 
@@ -200,11 +210,13 @@ def together(parts: list[Tensor]) -> Any:
     return nest(function("cat")(flat) if len(flat) > 1 else flat[0].clone(), plan)
 
 
-def part_by_part(tensors: tuple[Any, ...], make: Callable[..., Tensor], name: str | None = None, others: tuple[Any, ...] = ()) -> Any:
+def part_by_part(tensors: tuple[Any, ...], make: Callable[..., Tensor], name: str | None = None,
+        others: tuple[Any, ...] = ()) -> Any:
     """``make`` of the first part of each of ``tensors``, of the second, …, as one nested tensor."""
     rows = [pieces(t) if isinstance(t, Nest) else list(t.unbind()) for t in tensors]
     return as_one(
-        [t for t in (*tensors, *others) if isinstance(t, Tensor)], lambda: together([make(*row) for row in zip(*rows)]), name
+        [t for t in (*tensors, *others) if isinstance(t, Tensor)], lambda: together([make(*row) for row in zip(*rows)]),
+        name
     )
 
 
@@ -213,11 +225,12 @@ def from_parts(parts: list[Tensor], dtype: Any = None) -> Any:
     for i, t in enumerate(parts):
         if t.dim() != parts[0].dim():
             raise RuntimeError(
-                f"All Tensors given to nested_tensor must have the same dimension. Found dimension {t.dim()} for Tensor at index {i} and "
-                f"dimension {parts[0].dim()} for Tensor at index 0."
+                f"All Tensors given to nested_tensor must have the same dimension. Found dimension {t.dim()} for "
+                f"Tensor at index {i} and dimension {parts[0].dim()} for Tensor at index 0."
             )
     kind = (parts[0].dtype if parts else None) if dtype is None else dtype
-    return as_one(parts, lambda: together([t if t.dtype is kind else t.to(kind) for t in parts]), "NestedTensorFromTensorListBackward0")
+    return as_one(parts, lambda: together([t if t.dtype is kind else t.to(kind) for t in parts]),
+        "NestedTensorFromTensorListBackward0")
 
 
 def from_rows(dense: Tensor) -> Any:
@@ -225,7 +238,7 @@ def from_rows(dense: Tensor) -> Any:
     return viewed(dense.reshape(-1), Apart([tuple(dense.shape[1:])] * dense.shape[0]))
 
 
-# -- parts ----------------------------------------------------------------------------------------------------------------
+# -- parts -------------------------------------------------------------------------------------------------------------
 
 
 @entry()
@@ -246,12 +259,14 @@ def select(self: Any, dim: int, index: Any) -> Any:
         if not -n <= i < n:
             raise IndexError(f"index {i} is out of bounds for dimension 0 with size {n}")
         i %= n
-        return as_one((self,), lambda: numbers(self).as_strided(plan.sizes[i], plan.steps[i], plan.starts[i]), "SelectBackwardAutogradNestedTensor0")
+        return as_one((self,), lambda: numbers(self).as_strided(plan.sizes[i], plan.steps[i], plan.starts[i]),
+            "SelectBackwardAutogradNestedTensor0")
     for row in plan.sizes:
         if not -row[d - 1] <= index < row[d - 1]:
             raise IndexError(f"index {index} is out of bounds for dimension {d} with size {row[d - 1]}")
     starts = [s + (index % row[d - 1]) * steps[d - 1] for s, row, steps in zip(plan.starts, plan.sizes, plan.steps)]
-    left = plan.moved([_without(row, d - 1) for row in plan.sizes], [_without(row, d - 1) for row in plan.steps], starts)
+    left = plan.moved([_without(row, d - 1) for row in plan.sizes], [_without(row, d - 1) for row in plan.steps],
+        starts)
     return _seen(self, left, "SelectBackwardAutogradNestedTensor0")
 
 
@@ -291,7 +306,7 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
     return _seen(self, plan.moved(plan.sizes[cut], plan.steps[cut], plan.starts[cut]), "NarrowBackward0")
 
 
-# -- copies and shapes --------------------------------------------------------------------------------------------------------
+# -- copies and shapes -------------------------------------------------------------------------------------------------
 
 
 @entry()
@@ -343,7 +358,8 @@ def transpose(self: Any, dim0: int, dim1: int) -> Any:
         new[a - 1], new[b - 1] = new[b - 1], new[a - 1]
         return tuple(new)
 
-    return _seen(self, plan.moved([swapped(r) for r in plan.sizes], [swapped(r) for r in plan.steps]), "TransposeBackward0")
+    return _seen(self, plan.moved([swapped(r) for r in plan.sizes], [swapped(r) for r in plan.steps]),
+        "TransposeBackward0")
 
 
 @entry()
@@ -351,12 +367,13 @@ def unsqueeze(self: Any, dim: int) -> Any:
     d = dimension(self, dim, 1)
     if d == 0:
         raise RuntimeError(
-            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if you need this feature, please open an "
-            "issue on github describing your use case."
+            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if you need this "
+            "feature, please open an issue on github describing your use case."
         )
     plan = numbers_plan(self)
     sizes = [(*row[: d - 1], 1, *row[d - 1 :]) for row in plan.sizes]
-    steps = [(*s[: d - 1], row[d - 1] * s[d - 1] if d - 1 < len(row) else 1, *s[d - 1 :]) for row, s in zip(plan.sizes, plan.steps)]
+    steps = [(*s[: d - 1], row[d - 1] * s[d - 1] if d - 1 < len(row) else 1, *s[d - 1 :])
+        for row, s in zip(plan.sizes, plan.steps)]
     return _seen(self, plan.moved(sizes, steps), "UnsqueezeBackward0")
 
 
@@ -367,8 +384,8 @@ def squeeze(self: Any, dim: Any = None) -> Any:
     d = dimension(self, dim)
     if d == 0:
         raise RuntimeError(
-            "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need this feature, please open an "
-            "issue on github describing your use case."
+            "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need this "
+            "feature, please open an issue on github describing your use case."
         )
     plan = numbers_plan(self)
     if plan.common(d - 1) != 1:
@@ -398,7 +415,8 @@ def _reshaped(self: Any, size: Any, name: str) -> Any:
 def view(self: Any, *size: Any) -> Any:
     sizes = _reshaped(self, size, "view")
     if not self.is_contiguous():
-        raise RuntimeError("view size is not compatible with input tensor's size and stride: the nested tensor is not contiguous. Use .reshape(...)")
+        raise RuntimeError("view size is not compatible with input tensor's size and stride: the nested tensor is not "
+            "contiguous. Use .reshape(...)")
     return _seen(self, Apart(sizes), "ViewBackwardAutogradNestedTensor0")
 
 
@@ -408,7 +426,8 @@ def reshape(self: Any, *size: Any) -> Any:
     return _seen(contiguous(self), Apart(sizes), "ViewBackwardAutogradNestedTensor0")
 
 
-TABLE["view_as"] = TABLE["reshape_as"] = lambda self, other: _seen(contiguous(self), Apart(numbers_plan(other).sizes), "ViewBackward0")
+TABLE["view_as"] = TABLE["reshape_as"] = (
+    lambda self, other: _seen(contiguous(self), Apart(numbers_plan(other).sizes), "ViewBackward0"))
 
 
 def _cut(self: Any, lengths: list[int], name: str) -> tuple[Any, ...]:
@@ -439,8 +458,8 @@ def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ..
         raise RuntimeError("split_with_sizes for nested tensors is currently only supported for the last dimension.")
     if sum(split_sizes) != self.size(-1):
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {self.size(-1)} (input tensor's size at dimension -1), but got "
-            f"split_sizes={list(split_sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {self.size(-1)} (input tensor's size at dimension "
+            f"-1), but got split_sizes={list(split_sizes)}"
         )
     return _cut(self, list(split_sizes), "SplitWithSizesBackwardAutogradNestedTensor0")
 
@@ -465,14 +484,17 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     if output_size is not None:
         if not isinstance(output_size, (tuple, list)):
             raise TypeError(
-                f"nested_to_padded_tensor(): argument 'output_size' (position 3) must be tuple of ints, not {type(output_size).__name__}"
+                "nested_to_padded_tensor(): argument 'output_size' (position 3) must be tuple of ints, not "
+                f"{type(output_size).__name__}"
             )
         if len(output_size) != len(size):
             raise RuntimeError(
-                f"Length of output_size does not match NestedTensor dims. Broadcasting is not supported.(Got {len(output_size)} and {len(size)})"
+                "Length of output_size does not match NestedTensor dims. Broadcasting is not supported.(Got "
+                f"{len(output_size)} and {len(size)})"
             )
         if any(a < b for a, b in zip(output_size, size)):
-            raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
+            raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not "
+                "supported.")
         size = list(output_size)
     every: Any = np.arange(int(np.prod(size, dtype=np.int64))).reshape(size)  # where each number goes
     places = [every[(i, *(slice(n) for n in row))].reshape(-1) for i, row in enumerate(plan.sizes)]

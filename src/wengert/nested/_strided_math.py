@@ -21,13 +21,15 @@ def total(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = No
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
     d = dimension(input, dims[0])
     if d != input.dim() - 1:
-        raise RuntimeError(f"NestedTensor can only be reduced across the last dimension for now got dimension {d} instead.")
+        raise RuntimeError(f"NestedTensor can only be reduced across the last dimension for now got dimension {d} "
+            "instead.")
     if not keepdim:
         raise RuntimeError("NestedTensor always requires keepdim=True for now.")
     return part_by_part((input,), lambda p: p.sum(-1, keepdim=True, dtype=dtype), "SumBackwardAutogradNestedTensor1")
 
 
-for _name in ("mean", "var", "std", "amax", "amin", "max", "min", "prod", "any", "argmax", "argmin", "logsumexp", "cumsum", "norm"):
+for _name in ("mean", "var", "std", "amax", "amin", "max", "min", "prod", "any", "argmax", "argmin", "logsumexp",
+        "cumsum", "norm"):
 
     def _none(input: Any, *args: Any, _name: str = _name, **kwargs: Any) -> Any:
         raise StridedNestedTensor._refused(_name)
@@ -60,13 +62,14 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         raise RuntimeError("for now linear only supports contiguous nested tensor")
     if input.dim() != 3 or weight.dim() != 2:
         raise RuntimeError(
-            f"Linear requires nested_tensor.dim == 3 and weight_matrix.dim == 2. Nested tensor dim: {input.dim()}. Weight tensor dim: {weight.dim()}"
+            f"Linear requires nested_tensor.dim == 3 and weight_matrix.dim == 2. Nested tensor dim: {input.dim()}. "
+            f"Weight tensor dim: {weight.dim()}"
         )
     last = input.size(-1)
     if weight.shape[1] != last:
         raise RuntimeError(
-            "Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' to equal 'weight.size(1), but got: last_dim "
-            f"= {last}, and weight.size(1) = {weight.shape[1]}"
+            "Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' to equal "
+            f"'weight.size(1), but got: last_dim = {last}, and weight.size(1) = {weight.shape[1]}"
         )
     plan = numbers_plan(input)
 
@@ -88,7 +91,8 @@ def matmul(input: Any, other: Any) -> Any:
 
 def _products(input: Any, other: Any, name: str) -> Any:
     if input.dim() < 3 or other.dim() < 3:
-        raise RuntimeError(f"matmul: For nested tensors, only inputs with >= 3 dims are currently supported. Got: {input.dim()} and {other.dim()}")
+        raise RuntimeError("matmul: For nested tensors, only inputs with >= 3 dims are currently supported. Got: "
+            f"{input.dim()} and {other.dim()}")
     return part_by_part((input, other), lambda a, b: function("matmul")(a, b), name)
 
 
@@ -100,22 +104,26 @@ def bmm(input: Any, mat2: Any) -> Any:
         which, t = ("batch1", input) if input.dim() != 3 else ("batch2", mat2)
         raise RuntimeError(f"{which} must be a 3D tensor, but got {t.dim()}D")
     if counts[0] != counts[1]:
-        raise RuntimeError(f"Expected size for the 1st dimension of batch2 tensor to be: {counts[0]} but got: {counts[1]}.")
+        raise RuntimeError(f"Expected size for the 1st dimension of batch2 tensor to be: {counts[0]} but got: "
+            f"{counts[1]}.")
     return _products(input, mat2, "BmmBackward0")
 
 
 @entry("layer_norm")
-def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any) -> Any:
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5,
+        *_: Any) -> Any:
     """Over the last dimensions, which all parts share."""
     if weight is None or bias is None:
         raise ValueError("NestedTensor layer_norm requires weight and bias")
     norm = PLACES["functional"]["layer_norm"]
     return part_by_part(
-        (contiguous(input),), lambda p: norm(p, normalized_shape, weight, bias, eps), "NativeLayerNormBackward0", (weight, bias)
+        (contiguous(input),), lambda p: norm(p, normalized_shape, weight, bias, eps), "NativeLayerNormBackward0",
+        (weight, bias)
     )
 
 
-@entry("rms_norm", "mse_loss", "cross_entropy", "broadcast_tensors", "cat", "expand", "flatten", "unflatten", "sort", "topk", "repeat")
+@entry("rms_norm", "mse_loss", "cross_entropy", "broadcast_tensors", "cat", "expand", "flatten", "unflatten", "sort",
+    "topk", "repeat")
 def _needs_sizes(*args: Any, **kwargs: Any) -> Any:
     raise RuntimeError(_NO_SIZES)
 
@@ -127,8 +135,9 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
         run(numbers(input), p, training, True)
         return input
     return as_one(
-        (input,), lambda: nest(run(numbers(input), p, training) if training and p else numbers(input).clone(), numbers_plan(input)),
-        "NativeDropoutBackward0",
+        (input,),
+        lambda: nest(run(numbers(input), p, training) if training and p else numbers(input).clone(),
+            numbers_plan(input)), "NativeDropoutBackward0",
     )
 
 
@@ -153,16 +162,19 @@ def _no_comparison(input: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
 
 @entry("scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
-    enable_gqa: bool = False,
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """Attention within each part: of ``(…, length, width)`` each, of other lengths and the same in all three."""
     row = (query, key, value)
     if attn_mask is not None:
-        raise RuntimeError("Scaled_dot_product_attention: Nested tensors for query / key are not supported when an explicit attn_mask is set")
+        raise RuntimeError("Scaled_dot_product_attention: Nested tensors for query / key are not supported when an "
+            "explicit attn_mask is set")
     if not all(isinstance(t, Nest) and t.is_contiguous() for t in row):
         raise RuntimeError("scaled_dot_product_attention: If inputs are nested tensors they must be contiguous")
     attend = PLACES["functional"]["scaled_dot_product_attention"]
-    return part_by_part(row, lambda q, k, v: attend(q, k, v, None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa), "MatmulBackward0")
+    return part_by_part(row,
+        lambda q, k, v: attend(q, k, v, None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa),
+        "MatmulBackward0")
 
 

@@ -23,7 +23,8 @@ __all__ = [
 ]
 
 
-_LATER = {"attention": "attention", "grad": "grad", "parallel": "parallel", "DataParallel": "parallel"}  # name -> the module that it is or is in
+# name -> the module that it is or is in
+_LATER = {"attention": "attention", "grad": "grad", "parallel": "parallel", "DataParallel": "parallel"}
 
 
 def __getattr__(name: str) -> Any:

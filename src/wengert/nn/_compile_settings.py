@@ -1,4 +1,6 @@
-"""The settings of ``torch.compile`` and ``Module.compile``: what is refused, and what is said of those without effect."""
+"""The settings of ``torch.compile`` and ``Module.compile``: what is refused, and what is said of
+those without effect.
+"""
 
 from __future__ import annotations
 

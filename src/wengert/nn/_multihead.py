@@ -39,14 +39,18 @@ def _check_dimensions(query: Any, key: Any, value: Any, padding: Any, mask: Any,
     what = "batched (3-D)" if n == 3 else "unbatched (2-D)"
     _need(
         key.dim() == n and value.dim() == n,
-        f"For {what} `query`, expected `key` and `value` to be {n}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively",
+        f"For {what} `query`, expected `key` and `value` to be {n}-D but found {key.dim()}-D and {value.dim()}-D "
+        "tensors respectively",
     )
     if padding is not None:
         found = f"but found {padding.dim()}-D tensor instead"
-        _need(padding.dim() == n - 1, f"For {what} `query`, expected `key_padding_mask` to be `None` or {n - 1}-D {found}")
-        _need(padding.is_floating_point() or padding.dtype is dt.bool_, "only bool and floating types of key_padding_mask are supported")
+        _need(padding.dim() == n - 1,
+            f"For {what} `query`, expected `key_padding_mask` to be `None` or {n - 1}-D {found}")
+        _need(padding.is_floating_point() or padding.dtype is dt.bool_,
+            "only bool and floating types of key_padding_mask are supported")
     if mask is not None:
-        _need(mask.dim() in (2, 3), f"For {what} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {mask.dim()}-D tensor instead")
+        _need(mask.dim() in (2, 3), f"For {what} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+            f"{mask.dim()}-D tensor instead")
         if n == 2 and mask.dim() == 3:
             shape = (num_heads, query.shape[0], key.shape[0])
             _need(tuple(mask.shape) == shape, f"Expected `attn_mask` shape to be {shape} but got {mask.shape}")
@@ -60,7 +64,8 @@ def _projected(linear: Any, query: Tensor, key: Tensor, value: Tensor, weight: A
         return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), ws, bs))
     if query is key:
         return _apart(linear(query, weight, bias), 3, width)
-    (first, others), (b, bs) = weight.split([width, 2 * width]), (None, None) if bias is None else bias.split([width, 2 * width])
+    (first, others), (b, bs) = (weight.split([width, 2 * width]),
+        (None, None) if bias is None else bias.split([width, 2 * width]))
     return linear(query, first, b), *_apart(linear(key, others, bs), 2, width)
 
 
@@ -73,9 +78,10 @@ def _apart(x: Tensor, parts: int, width: int) -> list[Tensor]:
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
-    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
-    need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
-    k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
+    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Attention of several heads: project, attend, project. Vaswani et al., 2017.
@@ -84,7 +90,8 @@ def multi_head_attention_forward(
     """
     F = PLACES["functional"]
     batched = query.dim() == 3
-    _need(query.dim() in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor")
+    _need(query.dim() in (2, 3),
+        f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor")
     _check_dimensions(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (t.unsqueeze(1) for t in (query, key, value))
@@ -96,8 +103,8 @@ def multi_head_attention_forward(
     _need(head * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")
     if is_causal and attn_mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method `generate_square_subsequent_mask` to create "
-            "this mask."
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
         )
     if use_separate_proj_weight:
         weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -157,8 +164,9 @@ def multi_head_attention_forward(
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+    anchor: Tensor, positive: Tensor, negative: Tensor, *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
+    reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """``max(0, d(a, p) - d(a, n) + margin)`` with any distance."""
     if reduction not in ("mean", "sum", "none"):
@@ -167,8 +175,8 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
-            f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
     distance = PLACES["functional"]["pairwise_distance"] if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
@@ -180,35 +188,36 @@ def triplet_margin_with_distance_loss(
 
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False, padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Sums, means or maxima of bags of rows of ``weight``: ``(bags, d)``."""
     looked_at = (input, offsets, weight) if mode == "max" else (input, offsets)  # whose numbers say what is done
     if any(type(x) is classes.Batched_ for x in looked_at):
-        given = (input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+        given = (input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
+            include_last_offset, padding_idx)
         return classes.mapping.each_example(embedding_bag, given, {})  # type: ignore[no-any-return]
     if not weight.is_floating_point() and input.is_floating_point():
         import warnings
 
         warnings.warn(
-            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should "
-            "now be `embedding_bag(input, weight, ...)`.",
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
             stacklevel=2,
         )
         weight, input = input, weight
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
-            f"the input ({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
         )
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets"
-                " of type Tensor"
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                "sequences. However, found offsets of type Tensor"
             )
         count, each = input.shape
         starts = np.arange(count) * each
@@ -221,19 +230,21 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor")
         if offsets._wg_data.dtype.name not in ("int64", "int32"):
             raise RuntimeError(
-                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-                f"{offsets.type()} instead (while checking arguments for embedding_bag)"
+                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
+                f"got {offsets.type()} instead (while checking arguments for embedding_bag)"
             )
         if offsets.numel() and int(offsets._wg_data[-1]) > input.shape[0]:
             last = int(offsets._wg_data[-1])
-            raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {last}")
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got "
+                f"offsets[-1] of {last}")
         starts = offsets._wg_data[:-1] if include_last_offset else offsets._wg_data
         count = len(starts)
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         n = weight.shape[0]
-        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got {padding_idx}")
+        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got "
+            f"{padding_idx}")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
@@ -242,13 +253,13 @@ def embedding_bag(
         raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
-            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open"
-            " a feature request on GitHub."
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
         )
     if input.dim() == 1 and len(starts) and starts[0] != 0:
         raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
-            f"{int(starts[0])}"
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+            f"got {int(starts[0])}"
         )
     total = input.numel()
     places = shown(input._wg_data)
@@ -256,17 +267,20 @@ def embedding_bag(
     if wrong.size:
         at = int(wrong[0])
         raise RuntimeError(
-            f"Index {at} of input takes value {int(input._wg_data[at])} which is not in the valid range [0, {weight.shape[0]})"
+            f"Index {at} of input takes value {int(input._wg_data[at])} which is not in the valid range [0, "
+            f"{weight.shape[0]})"
         )
     bag = np.searchsorted(starts, np.arange(total), side="right") - 1
     if weight.is_meta:  # one row for each bag, whatever is in it
         return weight.select(0, 0).expand(count, weight.shape[1]).clone()
     since, differentiable = next_sequence(), (weight, per_sample_weights)
-    rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq,
+        sparse)
     if padding_idx is not None:
         kept = np.flatnonzero(input._wg_data != padding_idx % weight.shape[0])
         rows, bag = rows.index_select(0, Tensor._wg_wrap(kept)), bag[kept]
-        per_sample_weights = None if per_sample_weights is None else per_sample_weights.index_select(0, Tensor._wg_wrap(kept))
+        per_sample_weights = (None if per_sample_weights is None
+            else per_sample_weights.index_select(0, Tensor._wg_wrap(kept)))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(1)
     zeros = Tensor._wg_wrap(np.zeros((count, weight.shape[1]), weight._wg_data.dtype))
@@ -285,7 +299,9 @@ def embedding_bag(
 
 
 def _maxima(rows: np.ndarray, bag: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each of ``count`` bags the row numbers of its largest entries ``(count, d)``, and which bags have any ``(count, 1)``."""
+    """For each of ``count`` bags the row numbers of its largest entries ``(count, d)``, and which bags have any
+    ``(count, 1)``.
+    """
     sizes = np.bincount(bag, minlength=count)
     starts = np.cumsum(sizes) - sizes
     table = np.full((count, max(int(sizes.max(initial=0)), 1), rows.shape[1]), -np.inf, rows.dtype)
@@ -298,14 +314,15 @@ _IMPOSSIBLE = -1e30  # the logarithm of no chance at all, kept finite so that gr
 
 
 def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
-    zero_infinity: bool = False,
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     """Connectionist temporal classification: minus the log-probability of all alignments. Graves et al., 2006.
 
     Shapes: ``log_probs (T, N, C)`` or ``(T, C)``; ``targets (N, S)`` or all targets in one row.
     """
-    if classes.mapping is not None and classes.mapping.holds_batched((log_probs, targets, input_lengths, target_lengths)):
+    if (classes.mapping is not None
+            and classes.mapping.holds_batched((log_probs, targets, input_lengths, target_lengths))):
         given = (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
         return classes.mapping.each_example(ctc_loss, given, {})  # type: ignore[no-any-return]
     single = log_probs.dim() == 2
@@ -347,8 +364,10 @@ def ctc_loss(
     start = np.zeros((batch, width), bool)
     start[:, 0] = True
     start[:, 1:2] = (sizes > 0)[:, None]
-    alpha = function("where")(Tensor._wg_wrap(start), emitted[0], low) if steps else Tensor._wg_wrap(np.where(start, 0, _IMPOSSIBLE).astype(dtype))
-    pad, logsumexp, stack, where = PLACES["functional"]["pad"], function("logsumexp"), function("stack"), function("where")
+    alpha = (function("where")(Tensor._wg_wrap(start), emitted[0], low) if steps
+        else Tensor._wg_wrap(np.where(start, 0, _IMPOSSIBLE).astype(dtype)))
+    pad, logsumexp, stack, where = (PLACES["functional"]["pad"], function("logsumexp"), function("stack"),
+        function("where"))
     rows = [alpha]
     for t in range(1, steps):
         one = pad(alpha, (1, 0), value=_IMPOSSIBLE)[:, :width]
@@ -359,7 +378,8 @@ def ctc_loss(
     last = everything[Tensor._wg_wrap(np.maximum(lengths - 1, 0)), Tensor._wg_wrap(np.arange(batch))]
     ends = Tensor._wg_wrap((2 * sizes)[:, None])
     final = last.gather(1, ends)
-    before = where(Tensor._wg_wrap((sizes > 0)[:, None]), last.gather(1, Tensor._wg_wrap(np.maximum(2 * sizes - 1, 0)[:, None])), low)
+    before = where(Tensor._wg_wrap((sizes > 0)[:, None]),
+        last.gather(1, Tensor._wg_wrap(np.maximum(2 * sizes - 1, 0)[:, None])), low)
     loss = -logsumexp(function("cat")([final, before], 1), 1)
     loss = where(Tensor._wg_wrap(lengths == 0), Tensor._wg_wrap(np.where(sizes == 0, 0.0, np.inf).astype(dtype)), loss)
     hopeless = loss.detach() > -_IMPOSSIBLE / 10
@@ -380,8 +400,9 @@ def ctc_loss(
 
 
 def linear_cross_entropy(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
-    reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0, options: Any = None,
 ) -> Tensor:  # fmt: skip
     """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
 
@@ -395,24 +416,27 @@ def linear_cross_entropy(
     width, (classes, *rest) = input.shape[-1], linear_weight.shape[:-1]
     if width != linear_weight.shape[-1]:
         raise RuntimeError(
-            f"expected equal input and linear_weight last dimensions (in_features), got {width} and {linear_weight.shape[-1]}, respectively"
+            f"expected equal input and linear_weight last dimensions (in_features), got {width} and "
+            f"{linear_weight.shape[-1]}, respectively"
         )
     if linear_bias is not None and tuple(linear_bias.shape) != (classes, *rest):
         raise RuntimeError(f"expected linear_bias shape {(classes, *rest)}, got {tuple(linear_bias.shape)}")
     if rest and input.dim() == 1:
         raise RuntimeError(
-            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, {width}), got "
-            f"unbatched input with shape {tuple(input.shape)}"
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {width}), got unbatched input with shape {tuple(input.shape)}"
         )
     shape = (*input.shape[:-1], classes, *rest)
     if tuple(target.shape) == shape and ignore_index is not None:
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     F = PLACES["functional"]
-    logits = F["linear"](input, linear_weight.reshape(-1, width), None if linear_bias is None else linear_bias.reshape(-1))
+    logits = F["linear"](input, linear_weight.reshape(-1, width),
+        None if linear_bias is None else linear_bias.reshape(-1))
     return F["cross_entropy"](
-        logits.reshape(shape), target, weight=weight, reduction=reduction, ignore_index=-100 if ignore_index is None else ignore_index,
-        label_smoothing=label_smoothing,
+        logits.reshape(shape), target, weight=weight, reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=label_smoothing,
     )  # fmt: skip
 
 
-FUNCTIONS = (multi_head_attention_forward, triplet_margin_with_distance_loss, embedding_bag, ctc_loss, linear_cross_entropy)
+FUNCTIONS = (multi_head_attention_forward, triplet_margin_with_distance_loss, embedding_bag, ctc_loss,
+    linear_cross_entropy)

@@ -102,12 +102,15 @@ def _projected(
 
 
 def one_node(mode: str, input: Any, projected: int) -> bool:
-    """Whether PyTorch computes the layers of such a sequence ``(T, N, features)`` by a library, a node for each layer and direction."""
+    """Whether PyTorch computes the layers of such a sequence ``(T, N, features)`` by a library, a node for each layer
+    and direction.
+    """
     return mode == "LSTM" and not projected and type(input) is Tensor and input.dtype is float32 and input.numel() > 0
 
 
 def _whole_layer(
-    mode: str, input: Tensor, sizes: tuple[int, ...], state: State, weights: Sequence[Tensor], biased: bool, reverse: bool
+    mode: str, input: Tensor, sizes: tuple[int, ...], state: State, weights: Sequence[Tensor], biased: bool,
+    reverse: bool
 ) -> tuple[Tensor, State]:
     """``layer`` over a sequence that is not packed, as one node."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # without the import below: within a cycle of imports, type checkers lose what a module's __getattr__ gives
+# without the import below: within a cycle of imports, type checkers lose what a module's __getattr__ gives
+if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 

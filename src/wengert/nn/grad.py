@@ -22,13 +22,15 @@ __all__: list[str] = []
 def _gradients(n: int) -> None:
     convolve = getattr(F, f"conv{n}d")
 
-    def by_input(input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+    def by_input(input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+            groups: int = 1) -> Any:
         with enable_grad():
             input = zeros(tuple(input_size), dtype=grad_output.dtype)._wg_require()
             output = convolve(input, weight, None, stride, padding, dilation, groups)
             return grad(output, input, grad_output, create_graph=requires_grad(grad_output) or requires_grad(weight))[0]
 
-    def by_weight(input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+    def by_weight(input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+            groups: int = 1) -> Any:
         with enable_grad():
             weight = zeros(tuple(weight_size), dtype=grad_output.dtype)._wg_require()
             output = convolve(input, weight, None, stride, padding, dilation, groups)
@@ -36,7 +38,8 @@ def _gradients(n: int) -> None:
 
     for f, what in ((by_input, "input"), (by_weight, "weight")):
         f.__name__ = f.__qualname__ = f"conv{n}d_{what}"
-        f.__doc__ = f"The gradient of ``conv{n}d`` by its {what}, whose size is given, for the gradient ``grad_output`` of its output."
+        f.__doc__ = (f"The gradient of ``conv{n}d`` by its {what}, whose size is given, for the gradient "
+            "``grad_output`` of its output.")
         globals()[f.__name__] = f
         __all__.append(f.__name__)
 

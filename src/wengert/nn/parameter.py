@@ -19,8 +19,9 @@ __all__ = [
 
 
 _ALLOWED = frozenset((
-    "__get__", "__set__", "__delete__", "copy_", "is_complex", "is_floating_point", "half", "float", "double", "char", "short", "int", "long",
-    "bfloat16", "cuda", "cpu", "to", "get_device", "requires_grad_", "detach", "detach_", "type",
+    "__get__", "__set__", "__delete__", "copy_", "is_complex", "is_floating_point", "half", "float", "double", "char",
+    "short", "int", "long", "bfloat16", "cuda", "cpu", "to", "get_device", "requires_grad_", "detach", "detach_",
+    "type",
 ))  # fmt: skip
 
 
@@ -86,9 +87,9 @@ class UninitializedTensorMixin:
         if name in _ALLOWED:
             return disabled(func, types, args, kwargs)
         raise ValueError(
-            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` or explicitly "
-            f"manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy batch to "
-            "initialize the parameters before calling torch functions"
+            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a "
+            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
         )
 
     def __repr__(self) -> str:

@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FAMILIES = (
-    "views", "matmul", "addmm", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce",
-    "extrema", "scan", "order", "sorting", "gather", "indexed", "segments", "shape", "arrange", "strided", "pad", "likelihood", "loss",
-    "norm", "embedding", "conv", "attention", "special", "pooling", "vision", "powers", "linalg_norms", "einsum",
-    "linalg_solve", "linalg_spectral", "linalg_functions", "linalg", "fft", "quantize",
+    "views", "matmul", "addmm", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes",
+    "reduce", "extrema", "scan", "order", "sorting", "gather", "indexed", "segments", "shape", "arrange", "strided",
+    "pad", "likelihood", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision", "powers",
+    "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg_functions", "linalg", "fft", "quantize",
 )
 
 
@@ -23,7 +23,8 @@ LATER: dict[str, Callable[[str], Any]] = {}
 def __getattr__(name: str) -> Any:
     """``torch.ops.NAME``: operators by the names that dispatch modes see."""
     if name in NAMESPACES or name in LATER:
-        found = globals()[name] = NAMESPACES[name] if name in NAMESPACES else LATER[name](name)  # where ``del torch.ops.name`` finds it
+        # where ``del torch.ops.name`` finds it
+        found = globals()[name] = NAMESPACES[name] if name in NAMESPACES else LATER[name](name)
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

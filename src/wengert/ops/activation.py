@@ -22,7 +22,8 @@ _hidden = dict(places=())
 
 
 @operator(
-    grad=dict(grad=lambda F, g, x, kernel, limits: F.pieces(g, x, kernel, limits), x=lambda F, g: flat_gradient(F, g)), **_hidden,
+    grad=dict(grad=lambda F, g, x, kernel, limits: F.pieces(g, x, kernel, limits), x=lambda F, g: flat_gradient(F, g)),
+    **_hidden,
 )  # fmt: skip
 def pieces(grad: Array, x: Array, kernel, limits=()):
     """The gradient of a function made of straight pieces: flat in ``x``, and yet it has its history, as in PyTorch."""
@@ -205,7 +206,8 @@ _softplus_rules = dict(
 )
 
 
-@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), node="SoftplusBackwardBackward0",
+@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold),
+    node="SoftplusBackwardBackward0",
            whole=("g", "input"), grad=_softplus_rules, pointwise=True, **_hidden)  # fmt: skip
 def softplus_grad(F, g, input, beta, threshold):
     return g * F.where(input * beta > threshold, 1.0, F.sigmoid(input * beta))
@@ -294,7 +296,8 @@ def softshrink(input: Array, lambd=0.5):
 
 
 def _out_of_range(d: Any, lambd: float) -> Exception:
-    return RuntimeError(f"lambda must be in range [0, {dt.largest(d):g}] for input dtype {dt.scalar_name(d)}, but found {lambd:g}")
+    return RuntimeError(f"lambda must be in range [0, {dt.largest(d):g}] for input dtype {dt.scalar_name(d)}, but "
+        f"found {lambd:g}")
 
 
 def _above(g: Any, x: Any, threshold: Any) -> Any:
@@ -317,7 +320,8 @@ def threshold(input: Array, threshold, value):
 def _comparable(input: Any, x: Any, name: str) -> Any:
     """``x`` as a real number within the reach of the type of ``input``, which is real."""
     only("fViu", "threshold_cpu", input)
-    if input.dtype.kind in "iu" and isinstance(x, float) and not np.iinfo(input.dtype).min <= x <= np.iinfo(input.dtype).max:
+    if (input.dtype.kind in "iu" and isinstance(x, float)
+            and not np.iinfo(input.dtype).min <= x <= np.iinfo(input.dtype).max):
         raise RuntimeError(f"value cannot be converted to type {input.dtype.name}_t without overflow")
     if not isinstance(x, complex):
         return x
@@ -357,7 +361,8 @@ def prelu(input: Array, weight: Array):
     if input.dtype != floating("prelu_cpu", weight).dtype:
         from ..arrays.dtypes import scalar_name
 
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {scalar_name(input.dtype)} and {scalar_name(weight.dtype)}")
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {scalar_name(input.dtype)} and "
+            f"{scalar_name(weight.dtype)}")
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.size != 1:
@@ -366,11 +371,13 @@ def prelu(input: Array, weight: Array):
         channels = input.shape[1] if input.ndim > 1 else 1
         if channels != weight.size:
             raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.size} and channel size = {channels}."
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.size} and "
+                f"channel size = {channels}."
             )
     if weight.size == 1:
         return K.leaky_relu(input, weight.reshape(()))
-    w = weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if weight.ndim and input.ndim > 1 else weight.reshape(()) if input.ndim == 0 else weight
+    w = (weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if weight.ndim and input.ndim > 1 else weight.reshape(())
+        if input.ndim == 0 else weight)
     return np.where(input > 0, input, input * w)
 
 
@@ -401,7 +408,8 @@ def _glu_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, dim: An
     return back, F.cat([flow * v, flow * (u + v * a * from_one(F, 2 * s))], dim)
 
 
-@composite(raw=_glu_grad_raw, node="GluBackwardBackward0", whole=("g", "input"), grad=_glu_twice, **_hidden | dict(pointwise=False))
+@composite(raw=_glu_grad_raw, node="GluBackwardBackward0", whole=("g", "input"), grad=_glu_twice,
+    **_hidden | dict(pointwise=False))
 def glu_grad(F, g, input, dim):
     a, b = _glu_halves(F, input, dim)
     s = F.sigmoid(b)
@@ -454,7 +462,8 @@ def softmax_grad(F, g, result, dim):
     return gr - result * F.sum(gr, dim, True)
 
 
-@operator(grad=dict(input=lambda F, g, result, dim: F.softmax_grad(g, result, dim)), places=("torch", "Tensor"), pointwise=False)
+@operator(grad=dict(input=lambda F, g, result, dim: F.softmax_grad(g, result, dim)), places=("torch", "Tensor"),
+    pointwise=False)
 def softmax(input: Array, dim, dtype=None):
     """``exp(x) / sum(exp(x))`` along ``dim``.
 
@@ -473,7 +482,8 @@ def log_softmax_grad(F, g, result, dim):
     return g - F.exp(result) * F.sum(g, dim, True)
 
 
-@operator(grad=dict(input=lambda F, g, result, dim: F.log_softmax_grad(g, result, dim)), places=("torch", "Tensor"), pointwise=False)
+@operator(grad=dict(input=lambda F, g, result, dim: F.log_softmax_grad(g, result, dim)), places=("torch", "Tensor"),
+    pointwise=False)
 def log_softmax(input: Array, dim, dtype=None):
     """``log(softmax(x))`` along ``dim``, without overflow."""
     x = _floating(input, dtype, "log_softmax")
@@ -499,7 +509,8 @@ def common_shape(a: Any, b: Any) -> tuple[int, ...]:
     pairs = list(zip((1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)))
     for i, (p, q) in reversed(list(enumerate(pairs))):
         if p != q and 1 not in (p, q):
-            raise RuntimeError(f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton dimension {i}")
+            raise RuntimeError(f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton "
+                f"dimension {i}")
     return tuple(q if p == 1 else p for p, q in pairs)
 
 
@@ -535,5 +546,7 @@ def _masked_scale_back(F: Any, g: Any, mask: Any, scale: Any) -> Any:
 
 @operator(grad=dict(input=_masked_scale_back), inplace=True, node="MulBackward0", **_hidden)
 def masked_scale(input: Array, mask, scale):
-    """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout, whose mask is kept in bits, not floats."""
+    """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout, whose mask is kept in bits, not
+    floats.
+    """
     return K.masked_scale(input, mask, scale)

@@ -42,7 +42,8 @@ def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         m = m * _factor(alpha, m.dtype)
     if input.dtype != m.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(input.dtype)} and {scalar_name(m.dtype)}")
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(input.dtype)} and "
+            f"{scalar_name(m.dtype)}")
     if input.shape != m.shape:
         input = expand.forward(input, m.shape)
     if isinstance(beta, (int, float)) and beta == 0:
@@ -66,7 +67,8 @@ def _factor(x: Any, dtype: Any) -> Any:
 def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = True) -> Any:
     """``beta * input + alpha * (a @ b)``; half precision in float32, rounded once.
 
-    BLAS reads nothing of a product that counts zero times, PyTorch's own loops (for half precision, for small stacks) do.
+    BLAS reads nothing of a product that counts zero times, PyTorch's own loops (for half precision, for small stacks)
+    do.
     """
     d = a.dtype
     if d.kind in "biu" and not a.shape[-1]:
@@ -75,7 +77,8 @@ def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = Tr
         input, a, b = (K.cast(x, np.dtype(np.float32)) for x in (input, a, b))
         return K.cast(_plus_product(input, product(a, b), beta, alpha), d)
     if by_blas and isinstance(alpha, (int, float)) and alpha == 0 and d.kind in "fc":
-        return _plus_product(input, np.zeros(a.shape[:-1] if b.ndim == 1 else (*a.shape[:-1], b.shape[-1]), d), beta, alpha)
+        return _plus_product(input, np.zeros(a.shape[:-1] if b.ndim == 1 else (*a.shape[:-1], b.shape[-1]), d), beta,
+            alpha)
     return _plus_product(input, product(a, b), beta, alpha)
 
 
@@ -84,7 +87,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
     if mat1.ndim != 2 or mat2.ndim != 2:
         raise RuntimeError(
-            f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2 else f"mat2 must be a matrix, got {mat2.ndim}-D tensor"
+            f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2
+            else f"mat2 must be a matrix, got {mat2.ndim}-D tensor"
         )
     same_type(mat1, mat2, "addmm")
     if mat1.shape[1] != mat2.shape[0]:
@@ -118,7 +122,8 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
 
 
 @operator(
-    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(_stacked(F, _each(F, g, batch2), mT(batch2)), alpha),
+    grad=dict(input=_addmm["input"],
+        batch1=lambda F, g, batch2, alpha: _scaled(_stacked(F, _each(F, g, batch2), mT(batch2)), alpha),
               batch2=lambda F, g, batch1, alpha: _scaled(_stacked(F, mT(batch1), _each(F, g, batch1)), alpha)),
     inplace=True,
 )
@@ -127,9 +132,11 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     if batch1.ndim != 3 or batch2.ndim != 3:
         raise RuntimeError("batch1 must be a 3D tensor" if batch1.ndim != 3 else "batch2 must be a 3D tensor")
     if batch1.dtype != batch2.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(batch1.dtype)} and {scalar_name(batch2.dtype)}")
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(batch1.dtype)} and "
+            f"{scalar_name(batch2.dtype)}")
     if batch1.shape[0] != batch2.shape[0]:
-        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and "
+            f"{batch2.shape[0]}")
     if batch1.shape[2] != batch2.shape[1]:
         shapes = ("x".join(map(str, x.shape[1:])) for x in (batch1, batch2))
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({' and '.join(shapes)})")
@@ -155,7 +162,8 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
         if not input.ndim:
             raise IndexError("Dimension specified as 0 but tensor has no dimensions")
         size = input.shape[0]
-        raise RuntimeError(f"size mismatch, got input ({size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+        raise RuntimeError(f"size mismatch, got input ({size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec "
+            f"({vec.shape[0]})")
     if not input.dtype == mat.dtype == vec.dtype:
         kinds = [scalar_name(x.dtype) for x in (input, mat, vec)]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds))
@@ -171,7 +179,9 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
 
 
 def _half_gemv(input: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
-    """``addmv`` in half precision: numbers and the scaled vector are rounded, of columns in a row of memory the product too."""
+    """``addmv`` in half precision: numbers and the scaled vector are rounded, of columns in a row of memory the product
+    too.
+    """
     d, wide = mat.dtype, np.dtype(np.float32)
     rounded = lambda x: K.cast(K.cast(np.asarray(x, wide), d), wide)  # noqa: E731
     m = K.cast(mat, wide) @ K.cast(vec, wide) * rounded(alpha)

@@ -28,7 +28,8 @@ def _joined(name: str, aliases: tuple[str, ...], least: Any, dim_of: Any, text: 
     @composite(name=name, aliases=aliases, places=("torch",))
     def join(F, tensors):
         if not isinstance(tensors, (list, tuple)):
-            raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+            raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                f"{type(tensors).__name__}")
         row = [least(F, x) for x in tensors]
         if not row:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
@@ -85,7 +86,8 @@ def block_diag(tensors: Arrays):
     row = column = 0
     for i, b in enumerate(blocks):
         if b.ndim != 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {b.ndim} dimensions")
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
+                f"{b.ndim} dimensions")
         out[row : row + b.shape[0], column : column + b.shape[1]] = b
         row, column = row + b.shape[0], column + b.shape[1]
     return out
@@ -122,7 +124,8 @@ def common_shape(shapes: Any) -> tuple[int, ...]:
             if m < 0:
                 raise RuntimeError(f"Trying to create tensor with negative dimension ({m}): ({m})")
             if m != 1 and out[i] not in (1, m):
-                raise RuntimeError(f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at non-singleton dimension {i}")
+                raise RuntimeError(f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at "
+                    f"non-singleton dimension {i}")
             out[i] = m if m != 1 else out[i]
     return tuple(out)
 
@@ -276,7 +279,8 @@ def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
             apart.append(times)
         apart.append(size)
     g = F.reshape(g, tuple(apart))
-    if F.raw and len(added) == 1 and 1 < apart[added[0]] <= 8 and g.dtype.kind in "fc" and g.dtype.itemsize > 2 and g.size:
+    if (F.raw and len(added) == 1 and 1 < apart[added[0]] <= 8 and g.dtype.kind in "fc" and g.dtype.itemsize > 2
+            and g.size):
         return add_slices(g, added[0]).reshape(input_shape)
     g = F.sum(g, tuple(added)) if added else g
     return g if tuple(g.shape) == tuple(input_shape) else F.reshape(g, input_shape)
@@ -344,7 +348,8 @@ def repeat_interleave_each(F, input, repeats, dim=None):
         return F.reshape(F.clone(wide, memory_format=True), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
     if repeats.shape[0] != shape[d]:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and input.size({d}) = {shape[d]}"
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
+            f"input.size({d}) = {shape[d]}"
         )
     return F.index_select(input, d, F.repeat_places(repeats))
 
@@ -388,7 +393,8 @@ def diagonal_back(input: Array, size, offset, dim1, dim2):
 
 @operator(
     grad=dict(
-        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.zeros(src_shape, F.dtype_of(g)), offset, dim1, dim2),
+        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.zeros(src_shape, F.dtype_of(g)),
+            offset, dim1, dim2),
         src=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
     )
 )
@@ -429,7 +435,8 @@ def diagflat(F, input, offset=0):
 
 
 def _triangle(name: str, keep: Any, text: str) -> None:
-    @operator(grad=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal)), inplace=True, linear=True, name=name, layout="rows")
+    @operator(grad=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal)), inplace=True, linear=True,
+        name=name, layout="rows")
     def triangle(input: Array, diagonal=0):
         if input.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")

@@ -64,13 +64,15 @@ def attention_weights(F, query, key, mask, causal, scale):
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
     """In four dimensions the result lies in memory as the query does."""
     out = _attended(query, key, value, mask, causal, scale)
-    return in_order_of(out, (query,)) if out.ndim == 4 and out.shape == query.shape and not query.flags.c_contiguous else out
+    return (in_order_of(out, (query,)) if out.ndim == 4 and out.shape == query.shape and not query.flags.c_contiguous
+        else out)
 
 
 def _attended(query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: Any) -> Any:
     d = query.dtype
     query, key, value, mask = (wide(a) for a in (query, key, value, mask))
-    if d is not query.dtype and query.ndim == 4 and mask is None and 0 < key.shape[-2] <= 512 and query.size and value.size:
+    if (d is not query.dtype and query.ndim == 4 and mask is None and 0 < key.shape[-2] <= 512 and query.size
+            and value.size):
         return _half_attention(query, key, value, causal, scale, d)
     return K.attention(query, key, value, mask, causal, scale).astype(d, copy=False)
 
@@ -79,11 +81,14 @@ def _attended(query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: A
 def safe_softmax(input: Array, dim=-1):
     """The softmax of rows (``dim`` is the last), and zeros for a row that may look nowhere."""
     p = K.softmax(input, -1)
-    return np.where(np.isneginf(input).all(-1, keepdims=True), np.zeros((), p.dtype), p) if np.isneginf(input).any() else p
+    return (np.where(np.isneginf(input).all(-1, keepdims=True), np.zeros((), p.dtype), p) if np.isneginf(input).any()
+        else p)
 
 
 def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: float, drop: Any) -> Any:
-    """The steps of PyTorch where its fused kernel does not serve: for other than four dimensions, masks that are learnt, and dropout."""
+    """The steps of PyTorch where its fused kernel does not serve: for other than four dimensions, masks that are
+    learnt, and dropout.
+    """
     root = math.sqrt(abs(scale))
     s = F.matmul(query * (-root if scale < 0 else root), F.transpose(key, -2, -1) * root)
     if causal:
@@ -96,7 +101,9 @@ def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, 
 
 
 def _half_attention(query: Any, key: Any, value: Any, causal: Any, scale: Any, d: Any) -> Any:
-    """As PyTorch's kernel does it: the weights are rounded before they are multiplied with the values, and divided by their sum after it."""
+    """As PyTorch's kernel does it: the weights are rounded before they are multiplied with the values, and divided by
+    their sum after it.
+    """
     with np.errstate(all="ignore"):
         s = np.matmul(query, key.swapaxes(-1, -2)) * np.float32(scale)
         if causal:
@@ -126,22 +133,23 @@ def scaled_dot_product_attention(
 ):
     """``softmax(query key^T / sqrt(d) + mask) value``. Vaswani et al., 2017.
 
-    Shapes: ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``. A boolean mask marks what may be looked at. What is
-    remembered for the gradient is only the inputs: the weights are computed again.
+    Shapes: ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``. A boolean mask marks what may be looked at. What
+    is remembered for the gradient is only the inputs: the weights are computed again.
     """
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} and "
-            f"value.dim: {value.ndim} instead."
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} "
+            f"key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
     if not F.dtype_of(query) == F.dtype_of(key) == F.dtype_of(value):
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
             f"{_spelt(F, query)} key.dtype: {_spelt(F, key)} and value.dtype: {_spelt(F, value)} instead."
         )
-    if attn_mask is not None and F.dtype_of(attn_mask).kind != "b" and F.dtype_of(attn_mask) not in (np.dtype(np.float32), F.dtype_of(query)):
+    if (attn_mask is not None and F.dtype_of(attn_mask).kind != "b"
+            and F.dtype_of(attn_mask) not in (np.dtype(np.float32), F.dtype_of(query))):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{_spelt(F, attn_mask)} and  query.dtype: {_spelt(F, query)} instead."
@@ -153,7 +161,8 @@ def scaled_dot_product_attention(
     if 0 in value.shape or not query.shape[-2]:  # the sizes of nothing are not looked at
         nothing = F.zeros((*query.shape[:-1], value.shape[-1]), F.dtype_of(query))
         return nothing + (F.sum(query) + F.sum(key) + F.sum(value)) * 0
-    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None else 1.0
+    factor = (1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None
+        else 1.0)
     dropped, learnt = dropout_p > 0.0, attn_mask is not None and F.followed(attn_mask)
     steps = dropped or learnt or (query.ndim != 4 and any(map(F.followed, (query, key, value))))
     if steps and F.dtype_of(query).itemsize > 2:

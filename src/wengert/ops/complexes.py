@@ -29,8 +29,9 @@ def view_as_real(input: Array):
     conjugated, negated = lazy.marks(input)
     if conjugated:
         raise RuntimeError(
-            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
-            "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
         )
     part = {4: np.float16, 8: np.float32}.get(input.itemsize, np.float64)
     return lazy.seen(lazy.window(input)[..., None].view(part), False, negated)
@@ -42,7 +43,8 @@ def view_as_complex(input: Array):
     d = input.dtype
     if d.kind != "f" or d.itemsize < 2:
         raise RuntimeError(
-            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {dt.scalar_name(d)}"
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{dt.scalar_name(d)}"
         )
     if not input.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
@@ -107,7 +109,8 @@ def polar(abs: Array, angle: Array):
     check_parts(abs, angle)
     if abs.dtype.itemsize == 2:
         raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
-    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
+    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape),
+        np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
     np.multiply(abs, np.cos(angle), out=out.real)
     np.multiply(abs, np.sin(angle), out=out.imag)
     return out

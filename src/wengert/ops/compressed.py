@@ -33,10 +33,13 @@ def compressed_back(F, g, pattern, masked):
         pattern = pressed(g if F.raw else g._wg_data, pattern.layout, pattern.block)
     if F.raw:
         return pattern.with_values(taken(g, pattern.indices)) if isinstance(g, (Coo, Compressed)) else g
-    return g if g.layout.name == "strided" else F.compressed_made(F.sparse_taken(g, F.constant(pattern.indices)), pattern)
+    return (g if g.layout.name == "strided"
+        else F.compressed_made(F.sparse_taken(g, F.constant(pattern.indices)), pattern))
 
 
 @operator(grad=dict(input=lambda F, g, pattern, masked: F.compressed_back(g, pattern, masked)))
 def compressed_opened(input: Array, pattern, masked=True):
-    """The same array by coordinates; ``pattern``: itself, for its places; ``masked``: the gradient is asked for there only."""
+    """The same array by coordinates; ``pattern``: itself, for its places; ``masked``: the gradient is asked for there
+    only.
+    """
     return input.coo()  # type: ignore[attr-defined]  # a Compressed

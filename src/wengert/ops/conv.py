@@ -32,12 +32,13 @@ def _parts(F: Any, g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs:
     """The gradients of a convolution, one by one."""
     return (
         F.convolution_back(g, input, weight, F.conv_input, (g, weight, tuple(input.shape), *how)) if needs[0] else None,
-        F.convolution_back(g, input, weight, F.conv_weight, (input, g, tuple(weight.shape), *how)) if needs[1] else None,
-        F.convolution_back(g, input, weight, F.sum, (g, (0, *range(2, g.ndim)))) if needs[2] else None,
+        F.convolution_back(g, input, weight, F.conv_weight, (input, g, tuple(weight.shape), *how)) if needs[1]
+        else None, F.convolution_back(g, input, weight, F.sum, (g, (0, *range(2, g.ndim)))) if needs[2] else None,
     )
 
 
-def _gradients(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
+def _gradients(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
+        groups: Any) -> Any:
     how = (stride, padding, dilation, groups)
     return _parts(F, g, input, weight, how, needs) if F.raw else F.convolution_backward(g, input, weight, how, needs)
 
@@ -46,25 +47,30 @@ def _gradients(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any,
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
     wide_bias = None if bias is None else _wide(bias)
-    return K.conv(_wide(input), _wide(weight), wide_bias, stride, padding, dilation, groups).astype(input.dtype, copy=False)
+    return K.conv(_wide(input), _wide(weight), wide_bias, stride, padding, dilation, groups).astype(input.dtype,
+        copy=False)
 
 
 def _parts_transposed(F: Any, g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
     return (
         F.convolution_back(g, input, weight, F.convolution_forward, (g, weight, None, *how)) if needs[0] else None,
-        F.convolution_back(g, input, weight, F.conv_weight, (g, input, tuple(weight.shape), *how)) if needs[1] else None,
+        F.convolution_back(g, input, weight, F.conv_weight, (g, input, tuple(weight.shape), *how)) if needs[1]
+        else None,
     )
 
 
-def _gradients_transposed(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
+def _gradients_transposed(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
+        groups: Any) -> Any:
     how = (stride, padding, dilation, groups)
-    return _parts_transposed(F, g, input, weight, how, needs) if F.raw else F.transposed_backward(g, input, weight, how, needs)
+    return (_parts_transposed(F, g, input, weight, how, needs) if F.raw
+        else F.transposed_backward(g, input, weight, how, needs))
 
 
 @operator(grad=_gradients_transposed, wrt=("input", "weight"), places=(), node="ConvolutionBackward0", layout="lines")
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
-    return K.conv_input(_wide(input), _wide(weight), tuple(shape), stride, padding, dilation, groups).astype(input.dtype, copy=False)
+    return K.conv_input(_wide(input), _wide(weight), tuple(shape), stride, padding, dilation,
+        groups).astype(input.dtype, copy=False)
 
 
 @operator(
@@ -72,13 +78,15 @@ def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, gr
         input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: F.conv_input(
             grad, g, input_shape, stride, padding, dilation, groups
         ),
-        grad=lambda F, g, input, stride, padding, dilation, groups: F.convolution_forward(input, g, None, stride, padding, dilation, groups),
+        grad=lambda F, g, input, stride, padding, dilation, groups: F.convolution_forward(input, g, None, stride,
+            padding, dilation, groups),
     ),
     places=(), node="ConvolutionBackward0",
 )
 def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its weight, which has ``shape``."""
-    return K.conv_weight(_wide(input), _wide(grad), tuple(shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
+    return K.conv_weight(_wide(input), _wide(grad), tuple(shape), stride, padding, dilation, groups).astype(grad.dtype,
+        copy=False)
 
 
 @composite(places=(), raw=lambda g, input, weight, part, arguments: part(*arguments))
@@ -133,7 +141,8 @@ def _parts_transposed_raw(g: Any, input: Any, weight: Any, how: tuple[Any, ...],
     )
 
 
-def _twice_transposed(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, how: tuple[Any, ...]) -> Any:
+def _twice_transposed(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any,
+        how: tuple[Any, ...]) -> Any:
     of_input, of_weight = g
     shape, back = tuple(grad_output.shape), None
     if needs[0]:
@@ -147,7 +156,8 @@ def _twice_transposed(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
     )
 
 
-@composite(raw=_parts_transposed_raw, whole=("g", "input", "weight"), grad=_twice_transposed, **_three | dict(outputs=("grad_input", "grad_weight")))
+@composite(raw=_parts_transposed_raw, whole=("g", "input", "weight"), grad=_twice_transposed,
+    **_three | dict(outputs=("grad_input", "grad_weight")))
 def transposed_backward(F, g, input, weight, how, needs):
     """Both gradients of a transposed convolution in one step."""
     return _parts_transposed(F, g, input, weight, how, needs)
@@ -156,8 +166,10 @@ def transposed_backward(F, g, input, weight, how, needs):
 # -- what users call --------------------------------------------------------------------------------------------------
 
 
-def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int, named: bool = True) -> Any:
-    stride, padding, dilation, _, bias = check(F, input, weight, bias, groups, n, False, stride, padding, dilation, 0, named)
+def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int,
+        named: bool = True) -> Any:
+    stride, padding, dilation, _, bias = check(F, input, weight, bias, groups, n, False, stride, padding, dilation, 0,
+        named)
     kernel = tuple(weight.shape[2:])
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
@@ -167,8 +179,8 @@ def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: 
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if any(a < b for a, b in zip(padded, reach)):
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: ({' x '.join(map(str, reach))}). "
-            "Kernel size can't be greater than actual input size"
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
         )
     y = F.convolution_forward(x, weight, bias, stride, padding, dilation, groups)
     return y if batched else F.squeeze(y, 0)
@@ -180,7 +192,8 @@ def _named_padding(F: Any, x: Any, padding: str, kernel: Any, dilation: Any) -> 
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
     if all(t % 2 == 0 for t in total):
         return x, tuple(t // 2 for t in total)
-    warn_once("Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created")
+    warn_once("Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
+        "input be created")
     pads = [v for t in reversed(total) for v in (t // 2, t - t // 2)]
     return F.constant_pad_nd(x, tuple(pads)), (0,) * len(kernel)
 
@@ -209,15 +222,17 @@ def conv3d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=
 
 
 def _transposed(
-    F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any, n: int
+    F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
+    dilation: Any, n: int
 ) -> Any:
-    stride, padding, dilation, extra, bias = check(F, input, weight, bias, groups, n, True, stride, padding, dilation, output_padding)
+    stride, padding, dilation, extra, bias = check(F, input, weight, bias, groups, n, True, stride, padding, dilation,
+        output_padding)
     for e, s, d in zip(extra, stride, dilation):
         if e >= s and e >= d:
             raise RuntimeError(
-                f"output padding must be smaller than either stride or dilation, but got output_padding_height: {extra[0]} "
-                f"output_padding_width: {extra[-1]} stride_height: {stride[0]} stride_width: {stride[-1]} dilation_height: {dilation[0]} "
-                f"dilation_width: {dilation[-1]}"
+                "output padding must be smaller than either stride or dilation, but got output_padding_height: "
+                f"{extra[0]} output_padding_width: {extra[-1]} stride_height: {stride[0]} stride_width: {stride[-1]} "
+                f"dilation_height: {dilation[0]} dilation_width: {dilation[-1]}"
             )
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
@@ -229,7 +244,8 @@ def _transposed(
     if any(v < 0 or (v == 0 and not vectorised(F, input, weight, groups, stride, dilation, extra)) for v in found):
         one = [1] if n == 1 else []  # PyTorch convolves one dimension as two
         given, out = (" x ".join(map(str, one + list(row))) for row in (x.shape[2:], found))
-        raise RuntimeError(f"Given input size per channel: ({given}). Calculated output size per channel: ({out}). Output size is too small")
+        raise RuntimeError(f"Given input size per channel: ({given}). Calculated output size per channel: ({out}). "
+            "Output size is too small")
     check_countable(*found)
     size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
     check_countable(*size)
@@ -282,7 +298,9 @@ def conv_tbc(F, input, weight, bias, pad=0):
     """1-d convolution of ``(time, batch, channels)``: ``(L, N, C), (k, C, O), (O,) -> (L', N, O)``."""
     for x, rank, what in ((input, 3, "Input"), (weight, 3, "Weight"), (bias, 1, "Bias")):
         if x.ndim != rank:
-            raise RuntimeError(f"{what} must have {rank} dim{'s' if rank > 1 else ''}" + (": time, batch, in_channel" if x is input else ""))
+            raise RuntimeError(
+                f"{what} must have {rank} dim{'s' if rank > 1 else ''}" + (
+                    ": time, batch, in_channel" if x is input else ""))
     (long, batch, channels), (kernel, given, out) = input.shape, weight.shape
     if channels != given:
         raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
@@ -307,7 +325,8 @@ def conv_tbc(F, input, weight, bias, pad=0):
 
 @operator(
     grad=dict(
-        input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel, dilation, padding, stride)
+        input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel,
+            dilation, padding, stride)
     ),
     places=(), node="Im2ColBackward0", linear=True,
 )
@@ -316,7 +335,8 @@ def unfold_columns(input: Array, kernel, dilation, padding, stride):
 
 
 @operator(
-    grad=dict(input=lambda F, g, kernel, dilation, padding, stride: F.unfold_columns(g, kernel, dilation, padding, stride)), places=(),
+    grad=dict(input=lambda F, g, kernel, dilation, padding, stride: F.unfold_columns(g, kernel, dilation, padding,
+        stride)), places=(),
     node="Col2ImBackward0", linear=True,
 )
 def fold_columns(input: Array, size, kernel, dilation, padding, stride):
@@ -328,23 +348,28 @@ def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
     if input.ndim not in (3, 4):
         raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got:"
-            f" {list(input.shape)}"
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+            f"but got: {list(input.shape)}"
         )
-    how = [ntuple(v, 2, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+    how = [ntuple(v, 2, n)
+        for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     x = input if input.ndim == 4 else F.unsqueeze(input, 0)
     kernel, dilate, pad, step = how
-    for name, pair, short in (("kernel size", kernel, "kernel"), ("dilation", dilate, "dilation"), ("stride", step, "stride")):
+    for name, pair, short in (("kernel size", kernel, "kernel"), ("dilation", dilate, "dilation"),
+            ("stride", step, "stride")):
         if min(pair) <= 0:
-            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: {pair[1]}")
+            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: "
+                f"{pair[1]}")
     if min(pad) < 0:
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[1]}")
     check_largest(*how)
-    blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(x.shape[2:], kernel, dilate, pad, step))
+    blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1
+        for s, k, d, p, t in zip(x.shape[2:], kernel, dilate, pad, step))
     if min(blocks) < 1:
         raise RuntimeError(
-            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, dilation={dilate}, padding={pad}, calculated shape of "
-            f"the array of sliding blocks as {blocks}, but its components must be at least one."
+            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, dilation={dilate}, "
+            f"padding={pad}, calculated shape of the array of sliding blocks as {blocks}, but its components must be "
+            "at least one."
         )
     if F.dtype_of(x).kind in "iu":
         raise unsupported("im2col_out_cpu", F.dtype_of(x))
@@ -357,15 +382,18 @@ def fold(F, input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The adjoint of ``unfold``: overlapping windows are added up, ``(N, C * kh * kw, L) -> (N, C, H, W)``."""
     if input.ndim not in (2, 3):
         raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got:"
-            f" {list(input.shape)}"
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+            f"input, but got: {list(input.shape)}"
         )
     size = ntuple(output_size, 2, "output_size")
-    how = [ntuple(v, 2, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+    how = [ntuple(v, 2, n)
+        for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     kernel, dilate, pad, step = how
-    for name, pair, short in (("kernel size", kernel, "kernel"), ("stride", step, "stride"), ("dilation", dilate, "dilation")):
+    for name, pair, short in (("kernel size", kernel, "kernel"), ("stride", step, "stride"),
+            ("dilation", dilate, "dilation")):
         if min(pair) <= 0:
-            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: {pair[1]}")
+            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: "
+                f"{pair[1]}")
     if min(pad) < 0:
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[1]}")
     check_largest(size, *how)
@@ -378,9 +406,9 @@ def fold(F, input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     blocks = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(size, kernel, dilate, pad, step)]
     if x.shape[2] != blocks[0] * blocks[1]:
         raise RuntimeError(
-            f"Given output_size={size}, kernel_size={kernel}, dilation={dilate}, padding={pad}, stride={step}, expected size of input's "
-            f"dimension 2 to match the calculated number of sliding blocks {blocks[0]} * {blocks[1]} = {blocks[0] * blocks[1]}, but got "
-            f"input.size(2)={x.shape[2]}."
+            f"Given output_size={size}, kernel_size={kernel}, dilation={dilate}, padding={pad}, stride={step}, "
+            f"expected size of input's dimension 2 to match the calculated number of sliding blocks {blocks[0]} * "
+            f"{blocks[1]} = {blocks[0] * blocks[1]}, but got input.size(2)={x.shape[2]}."
         )
     y = F.fold_columns(x, size, *how)
     return y if input.ndim == 3 else F.squeeze(y, 0)

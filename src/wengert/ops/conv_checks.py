@@ -12,7 +12,8 @@ def ntuple(value: Any, n: int, name: str) -> tuple[int, ...]:
         row = row * n
     if len(row) != n:
         raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, but got {name}={list(row)}"
+            f"expected {name} to be a single integer value or a list of {n} values to match the convolution "
+            f"dimensions, but got {name}={list(row)}"
         )
     return row
 
@@ -33,13 +34,15 @@ def check(
     F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool,
     stride: Any, padding: Any, dilation: Any, output_padding: Any = 0, named: bool = True,
 ) -> tuple[tuple[int, ...], Any, tuple[int, ...], tuple[int, ...], Any]:
-    """``(stride, padding, dilation, output_padding)`` for each spatial dimension and the bias, if all fits; ``padding`` may be a word.
+    """``(stride, padding, dilation, output_padding)`` for each spatial dimension and the bias, if all fits; ``padding``
+    may be a word.
 
     ``named`` says that it is one of the functions ``conv1d`` and so on.
     """
     name = f"conv{'_transpose' if transposed else ''}{n}d"
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of "
+            f"size: {list(input.shape)}")
     word = padding if isinstance(padding, str) else None
     if word is not None and word not in ("same", "valid"):
         raise RuntimeError(f"Invalid padding string: '{word}'")
@@ -51,7 +54,8 @@ def check(
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     rows = []
-    for what, value in (("stride", stride), ("padding", 0 if word else padding), ("dilation", dilation), ("output_padding", output_padding)):
+    for what, value in (("stride", stride), ("padding", 0 if word else padding), ("dilation", dilation),
+            ("output_padding", output_padding)):
         rows.append(ntuple((value,) * n if isinstance(value, int) else value, dims, what))
     stride, padding, dilation, extra = rows
     if word == "same" and any(s != 1 for s in stride):
@@ -73,21 +77,26 @@ def check(
         raise RuntimeError("dilation should be greater than zero")
     if dims != n:
         raise RuntimeError(_wrong_dimensions(input, weight, n, " "))
-    _check_sizes(list(input.shape) if input.ndim == n + 2 else [1, *input.shape], list(weight.shape), bias, groups, transposed)
+    _check_sizes(list(input.shape) if input.ndim == n + 2 else [1, *input.shape], list(weight.shape), bias, groups,
+        transposed)
     if min(dilation) == 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got {[1, *dilation] if n == 1 else list(dilation)}")
+        raise RuntimeError("dilation should be greater than zero, but got "
+            f"{[1, *dilation] if n == 1 else list(dilation)}")
     if 0 in weight.shape[2:]:
         kernel = list(weight.shape[2:])
         raise RuntimeError(f"kernel size should be greater than zero, but got {[1, *kernel] if n == 1 else kernel}")
     _check_types(F, input, weight)
     if bias is not None and F.dtype_of(bias) != F.dtype_of(input):
         strict = named and not transposed and word is None
-        bias = _other_type(F, input, bias, strict, vectorised(F, input, weight, groups, stride, dilation, extra), transposed and n == 3)
+        bias = _other_type(F, input, bias, strict, vectorised(F, input, weight, groups, stride, dilation, extra),
+            transposed and n == 3)
     return stride, word or padding, dilation, extra, bias
 
 
 def vectorised(F: Any, input: Any, weight: Any, groups: int, stride: Any, dilation: Any, extra: Any) -> bool:
-    """Whether PyTorch gives the work to oneDNN (images that are large or many, all of bfloat16): what it refuses differs."""
+    """Whether PyTorch gives the work to oneDNN (images that are large or many, all of bfloat16): what it refuses
+    differs.
+    """
     d, n = F.dtype_of(input), weight.ndim - 2
     if d.name != "float32" or any(e >= s for e, s in zip(extra, stride)):
         return d.name == "bfloat16" and all(e < s for e, s in zip(extra, stride))
@@ -114,7 +123,8 @@ def _other_type(F: Any, input: Any, bias: Any, strict: bool, by_onednn: bool, by
     if by_onednn:
         a, b = ("CPUBFloat16Type" if x == "BFloat16" else f"torch.{x}Tensor" for x in (a, b))
         raise RuntimeError(
-            f"Input type ({a}) and bias type ({b}) should be the same or input should be a MKLDNN tensor and weight is a dense tensor"
+            f"Input type ({a}) and bias type ({b}) should be the same or input should be a MKLDNN tensor and weight is "
+            "a dense tensor"
         )
     if by_columns:
         raise RuntimeError(f"expected scalar type {a} but found {b}")
@@ -124,31 +134,33 @@ def _other_type(F: Any, input: Any, bias: Any, strict: bool, by_onednn: bool, by
 def _wrong_dimensions(input: Any, weight: Any, n: int, space: str) -> str:
     shape = list(input.shape) if input.ndim == n + 2 else [1, *input.shape]
     return (
-        f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{space}{list(weight.shape)}, but got {n + 2}-dimensional "
-        f"input of size {shape} instead"
+        f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{space}{list(weight.shape)}, "
+        f"but got {n + 2}-dimensional input of size {shape} instead"
     )
 
 
 def _check_sizes(shape: list[int], weight: list[int], bias: Any, groups: int, transposed: bool) -> None:
     if weight[0] < groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {weight} instead"
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+            f"{weight} instead"
         )
     if weight[0] % groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{weight}] instead"
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"size [{weight}] instead"
         )
     expected = weight[0] if transposed else weight[1] * groups
     if shape[1] != expected:
         raise RuntimeError(
-            f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {weight}, expected input{shape} to have {expected} "
-            f"channels, but got {shape[1]} channels instead"
+            f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {weight}, expected "
+            f"input{shape} to have {expected} channels, but got {shape[1]} channels instead"
         )
     outputs = weight[1] * groups if transposed else weight[0]
     if bias is not None and (bias.ndim != 1 or bias.shape[0] != outputs):
         raise RuntimeError(
-            f"Given {'transposed=1, ' if transposed else ''}weight of size {weight}, expected bias to be 1-dimensional with {outputs} elements, "
-            f"but got bias of size {list(bias.shape)} instead"
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {weight}, expected bias to be 1-dimensional "
+            f"with {outputs} elements, but got bias of size {list(bias.shape)} instead"
         )
 
 

@@ -18,51 +18,61 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 _MOVES = frozenset((
-    "cast", "copy", "assign", "clone", "relaid", "fill", "zero", "cat", "stack", "index", "index_put", "index_select", "masked_select", "where",
-    "repeat", "roll", "embedding_take", "embedding_rows", "pad_constant", "constant_pad_nd", "diag", "diag_embed", "basic_scatter", "spread",
-    "eq", "ne", "isnan", "any", "all", "contiguous", "tile", "block_diag", "real", "isreal", "diagonal_scatter", "as_strided_scatter",
-    "select_scatter", "slice_scatter", "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk",
+    "cast", "copy", "assign", "clone", "relaid", "fill", "zero", "cat", "stack", "index", "index_put", "index_select",
+    "masked_select", "where", "repeat", "roll", "embedding_take", "embedding_rows", "pad_constant", "constant_pad_nd",
+    "diag", "diag_embed", "basic_scatter", "spread", "eq", "ne", "isnan", "any", "all", "contiguous", "tile",
+    "block_diag", "real", "isreal", "diagonal_scatter", "as_strided_scatter", "select_scatter", "slice_scatter",
+    "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk",
 ))  # fmt: skip
-_BYTES = frozenset(("copy", "assign", "clone", "relaid", "zero", "cat", "stack", "index", "index_put", "index_select", "eq", "ne", "basic_scatter",
+_BYTES = frozenset(("copy", "assign", "clone", "relaid", "zero", "cat", "stack", "index", "index_put", "index_select",
+    "eq", "ne", "basic_scatter",
                     "spread"))  # fmt: skip
 _COMPUTES = frozenset(("mul", "mm", "abs", "addmm", "outer", "matmul", "linear"))
 _ALSO = frozenset((("float8_e5m2", "isinf"), ("float8_e5m2", "isfinite"), ("float8_e8m0fnu", "isfinite")))
 _NOT = {("float8_e8m0fnu", n): kernel for n, kernel in (
-    ("index_put", "index_put"), ("abs", "abs_cpu"), *((n, "addmm_impl_cpu_") for n in ("mm", "addmm", "matmul", "linear")),
+    ("index_put", "index_put"), ("abs", "abs_cpu"),
+    *((n, "addmm_impl_cpu_") for n in ("mm", "addmm", "matmul", "linear")),
 )}  # fmt: skip
 _KERNELS = {
     **{n: n for n in (
-        "baddbmm", "digamma", "dot", "exp2", "isfinite", "isinf", "masked_scatter", "max_all", "min_all", "nan_to_num", "polygamma", "trace",
-        "tril", "triu", "unique", "pow", "masked_fill",
+        "baddbmm", "digamma", "dot", "exp2", "isfinite", "isinf", "masked_scatter", "max_all", "min_all", "nan_to_num",
+        "polygamma", "trace", "tril", "triu", "unique", "pow", "masked_fill",
     )},
     **{n: f"{n}_vml_cpu" for n in (
-        "acos", "asin", "atan", "ceil", "cos", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "i0", "lgamma", "log", "log10", "log1p",
-        "log2", "round", "sin", "sqrt", "tan", "tanh", "trunc",
+        "acos", "asin", "atan", "ceil", "cos", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "i0", "lgamma", "log",
+        "log10", "log1p", "log2", "round", "sin", "sqrt", "tan", "tanh", "trunc",
     )},
     **{n: f"{n}_cpu_out" for n in ("addcdiv", "addcmul")},
     **{n: f"{n}_out_cpu" for n in ("cholesky_inverse", "cumprod", "cumsum", "logcumsumexp", "prod", "searchsorted")},
-    **dict.fromkeys(("add", "sub", "rsub", "l1_loss"), "add_stub"), **dict.fromkeys(("amax", "logsumexp"), "max_values_cpu"),
+    **dict.fromkeys(("add", "sub", "rsub", "l1_loss"), "add_stub"),
+    **dict.fromkeys(("amax", "logsumexp"), "max_values_cpu"),
     **dict.fromkeys(("argsort", "sort", "sort_stable"), "sorting_kernel_method_name"),
     **dict.fromkeys(("attention", "deg2rad", "isclose", "rad2deg"), "mul_cpu_reduced_float"),
-    **dict.fromkeys(("bce_logit_elements", "logsigmoid"), "log_sigmoid_cpu"), **dict.fromkeys(("celu", "selu"), "elu_cpu"),
-    **dict.fromkeys(("count_nonzero", "nonzero"), "nonzero_count_cpu"), **dict.fromkeys(("hardtanh", "relu6", "clamp"), "clamp_scalar_cpu"),
+    **dict.fromkeys(("bce_logit_elements", "logsigmoid"), "log_sigmoid_cpu"),
+    **dict.fromkeys(("celu", "selu"), "elu_cpu"), **dict.fromkeys(("count_nonzero", "nonzero"), "nonzero_count_cpu"),
+    **dict.fromkeys(("hardtanh", "relu6", "clamp"), "clamp_scalar_cpu"),
     **dict.fromkeys(("mean", "mean_dim", "sum_dim", "sum_to", "linalg_matrix_exp"), "sum_cpu"),
-    **dict.fromkeys(("median_all", "nanmedian_all"), "median_cpu"), **dict.fromkeys(("median", "nanmedian"), "median_out"),
-    **dict.fromkeys(("ldexp", "square"), "pow"), **dict.fromkeys(("relu", "clamp_min"), "clamp_min_scalar_cpu"),
+    **dict.fromkeys(("median_all", "nanmedian_all"), "median_cpu"),
+    **dict.fromkeys(("median", "nanmedian"), "median_out"), **dict.fromkeys(("ldexp", "square"), "pow"),
+    **dict.fromkeys(("relu", "clamp_min"), "clamp_min_scalar_cpu"),
     **dict.fromkeys(("linalg_qr", "packed_qr"), "geqrf_cpu"),
     **dict.fromkeys(("log_softmax", "cross_entropy_index"), "log_softmax_lastdim_kernel_impl"),
-    "amin": "min_values_cpu", "avg_pool_windows": "avg_pool2d", "batch_norm_channels": "batch_norm", "bce_elements": "binary_cross_entropy",
-    "bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu", "bmm": "bmm", "bucketize": "searchsorted_out_cpu",
-    "clamp_max": "clamp_max_scalar_cpu", "clamp_max_tensor": "minimum_cpu", "clamp_min_tensor": "maximum_cpu", "clamp_tensor": "clamp_cpu",
-    "convolution_forward": "slow_conv2d_cpu", "conv_input": "slow_conv_transpose2d_out_cpu", "gather": "gather_expanded_index",
-    "gelu": "GeluKernelImpl", "group_norm_over": "GroupNormKernelImpl", "histc": "aminmax_cpu", "index_add": "index_add_",
-    "index_fill_tensor": "index_fill_cpu", "isin": "isin_default_cpu", "layer_norm_over": "LayerNormKernelImpl", "lerp": "lerp_kernel_scalar",
-    "lerp_tensor": "lerp_kernel_tensor", "linalg_cross": "cross", "linalg_lu_factor_ex": "lu_cpu", "linalg_solve_triangular": "triangular_solve_cpu",
-    "linalg_vector_norm": "norm_cpu", "max_pool_windows": "max_pool2d", "mse_loss": "mse_cpu", "mv": "addmv_impl_cpu", "addmv": "addmv_impl_cpu",
-    "nll": "nll_loss_out_frame", "prod_dim": "prod_out_cpu", "put": "take_put_cpu", "resampled": "adaptive_avg_pool2d", "rms_norm_over": "rms_norm",
-    "rot90": "flip_cpu", "scatter": "scatter_gather_tensor_cpu", "scatter_add": "scatter_gather_tensor_cpu",
-    "scatter_value": "scatter_gather_scalar_cpu", "sgn": "sign_cpu", "sigmoid": "sigmoid_cpu_reduced_float", "softmax": "softmax_lastdim_kernel_impl",
-    "softshrink": "softshrink_check", "unfold_columns": "im2col_out_cpu", "unique_consecutive": "unique", "masked_scale": "bernoulli_scalar_cpu_",
+    "amin": "min_values_cpu", "avg_pool_windows": "avg_pool2d", "batch_norm_channels": "batch_norm",
+    "bce_elements": "binary_cross_entropy", "bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu",
+    "bmm": "bmm", "bucketize": "searchsorted_out_cpu", "clamp_max": "clamp_max_scalar_cpu",
+    "clamp_max_tensor": "minimum_cpu", "clamp_min_tensor": "maximum_cpu", "clamp_tensor": "clamp_cpu",
+    "convolution_forward": "slow_conv2d_cpu", "conv_input": "slow_conv_transpose2d_out_cpu",
+    "gather": "gather_expanded_index", "gelu": "GeluKernelImpl", "group_norm_over": "GroupNormKernelImpl",
+    "histc": "aminmax_cpu", "index_add": "index_add_", "index_fill_tensor": "index_fill_cpu",
+    "isin": "isin_default_cpu", "layer_norm_over": "LayerNormKernelImpl", "lerp": "lerp_kernel_scalar",
+    "lerp_tensor": "lerp_kernel_tensor", "linalg_cross": "cross", "linalg_lu_factor_ex": "lu_cpu",
+    "linalg_solve_triangular": "triangular_solve_cpu", "linalg_vector_norm": "norm_cpu",
+    "max_pool_windows": "max_pool2d", "mse_loss": "mse_cpu", "mv": "addmv_impl_cpu", "addmv": "addmv_impl_cpu",
+    "nll": "nll_loss_out_frame", "prod_dim": "prod_out_cpu", "put": "take_put_cpu", "resampled": "adaptive_avg_pool2d",
+    "rms_norm_over": "rms_norm", "rot90": "flip_cpu", "scatter": "scatter_gather_tensor_cpu",
+    "scatter_add": "scatter_gather_tensor_cpu", "scatter_value": "scatter_gather_scalar_cpu", "sgn": "sign_cpu",
+    "sigmoid": "sigmoid_cpu_reduced_float", "softmax": "softmax_lastdim_kernel_impl", "softshrink": "softshrink_check",
+    "unfold_columns": "im2col_out_cpu", "unique_consecutive": "unique", "masked_scale": "bernoulli_scalar_cpu_",
 }  # fmt: skip
 _ONE_NUMBER = {  # by a number, or a tensor of one
     "mul": "mul_cpu_reduced_float", "div": "div_cpu_reduced_float", "floor_divide": "div_floor_cpu_reduced_float",
@@ -81,7 +91,9 @@ def concerned(op: Operator, raw: dict[str, Any]) -> np.dtype | None:
 
 
 def taken(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | None:
-    """The arguments to compute with, in float32, if the operator computes; None if it moves numbers; others are refused."""
+    """The arguments to compute with, in float32, if the operator computes; None if it moves numbers; others are
+    refused.
+    """
     name = op.name
     if d.kind == "W":
         return _half_complex(op, raw, d)
@@ -109,11 +121,13 @@ def taken(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | No
 
 
 _HALF_COMPLEX = frozenset((
-    "add", "sub", "rsub", "mul", "neg", "conj_physical", "isnan", "isinf", "isfinite", "nonzero", "any", "all", "sgn", "linalg_vector_norm",
-    "var", "std", "isclose", "masked_fill", "masked_fill_tensor", "abs", "isreal", "convolution_forward", "conv_input", "conv_weight",
+    "add", "sub", "rsub", "mul", "neg", "conj_physical", "isnan", "isinf", "isfinite", "nonzero", "any", "all", "sgn",
+    "linalg_vector_norm", "var", "std", "isclose", "masked_fill", "masked_fill_tensor", "abs", "isreal",
+    "convolution_forward", "conv_input", "conv_weight",
 ))  # fmt: skip
 _NEVER_COMPLEX = frozenset(("maximum", "minimum", "fmax", "fmin", "sort"))
-_HALF_COMPLEX_KERNELS = {**dict.fromkeys(("mm", "addmm", "matmul", "linear"), "addmm_impl_cpu_"), "sigmoid": "sigmoid_cpu",
+_HALF_COMPLEX_KERNELS = {**dict.fromkeys(("mm", "addmm", "matmul", "linear"), "addmm_impl_cpu_"),
+    "sigmoid": "sigmoid_cpu",
                          "gather": "scatter_gather_tensor_cpu"}  # fmt: skip
 
 
@@ -126,7 +140,8 @@ def _half_complex(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, A
         return None
     if op.name in _NEVER_COMPLEX:  # says so itself
         op.forward(*(wide[p] for p in op.params))
-    raise unsupported(_HALF_COMPLEX_KERNELS.get(op.name) or _QUOTIENTS.get(op.name) or _KERNELS.get(op.name, f"{op.name}_cpu"), d)
+    raise unsupported(_HALF_COMPLEX_KERNELS.get(op.name) or _QUOTIENTS.get(op.name)
+        or _KERNELS.get(op.name, f"{op.name}_cpu"), d)
 
 
 def _refused(name: str, arrays: list[Any]) -> str | None:
@@ -142,7 +157,9 @@ def _refused(name: str, arrays: list[Any]) -> str | None:
 
 
 def given(answer: Any, d: np.dtype) -> Any:
-    """A result in the type of eight bits, unless it was asked for in another; of complex32, in it or in the type of its parts."""
+    """A result in the type of eight bits, unless it was asked for in another; of complex32, in it or in the type of its
+    parts.
+    """
     if d.kind == "W":
         return converted(answer, d if answer.dtype == C64 else F16) if answer.dtype.kind in "fc" else answer
     return narrowed(answer, d) if answer.dtype == F32 else answer

@@ -65,7 +65,8 @@ def _carry(F: Any, x: Any, todo: Any) -> Any:
 # -- reading the equation ---------------------------------------------------------------------------------------------
 
 
-_NOTHING = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+_NOTHING = ("einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+    "subscripts list")
 
 
 def _arguments(args: tuple[Any, ...]) -> tuple[str, Any]:
@@ -110,7 +111,8 @@ def _labels(term: str, where: str, at: int) -> list[str]:
                 kind = "but an ellipsis (...)" if where == "output" else "for which an ellipsis"
                 raise RuntimeError(f"einsum(): found '.' for {where} {kind} was already found")
             if term[i : i + 3] != "...":
-                raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis{' (...)' if where == 'output' else ''}")
+                raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any "
+                    f"ellipsis{' (...)' if where == 'output' else ''}")
             row.append(".")
             i += 3
         elif c in _LETTERS:
@@ -118,7 +120,8 @@ def _labels(term: str, where: str, at: int) -> list[str]:
             i += 1
         else:
             raise RuntimeError(
-                f"einsum(): invalid subscript given at index {at + i} in the equation string, subscripts must be in [a-zA-Z]"
+                f"einsum(): invalid subscript given at index {at + i} in the equation string, subscripts must be in "
+                "[a-zA-Z]"
             )
     return row
 
@@ -147,8 +150,9 @@ def _parse(equation: str, shapes: Any) -> tuple[list[list[Any]], list[Any]]:
         else:
             more = "more than" if "." in row else "does not match"
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({named}) {'is ' if '.' in row else ''}{more} the number of dimensions "
-                f"({len(shape)}) for operand {i}{'' if '.' in row else ' and no ellipsis was given'}"
+                f"einsum(): the number of subscripts in the equation ({named}) {'is ' if '.' in row else ''}{more} the "
+                f"number of dimensions ({len(shape)}) for operand "
+                f"{i}{'' if '.' in row else ' and no ellipsis was given'}"
             )
     flat = [c for row in terms for c in row]
     if not arrow:
@@ -172,12 +176,14 @@ def _sizes(terms: list[list[Any]], shapes: Any) -> dict[Any, int]:
         own: dict[Any, int] = {}
         for c, n in zip(row, shape):
             if own.setdefault(c, n) != n:
-                raise RuntimeError(f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {n} != {own[c]}")
+                raise RuntimeError(f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, "
+                    f"{n} != {own[c]}")
             known = sizes.get(c, 1)
             if known != n and 1 not in (known, n):
                 name = c if isinstance(c, str) else "..."
                 raise RuntimeError(
-                    f"einsum(): subscript {name} has size {n} for operand {i} which does not broadcast with previously seen size {known}"
+                    f"einsum(): subscript {name} has size {n} for operand {i} which does not broadcast with previously "
+                    f"seen size {known}"
                 )
             sizes[c] = n if known == 1 else known
     return sizes
@@ -187,7 +193,9 @@ def _sizes(terms: list[list[Any]], shapes: Any) -> dict[Any, int]:
 
 
 def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, Any]:
-    """``(prepare, steps, last)``: operations on each operand, products of pairs, and what brings the result into order."""
+    """``(prepare, steps, last)``: operations on each operand, products of pairs, and what brings
+    the result into order.
+    """
     terms, out = _parse(equation, shapes)
     sizes = _sizes(terms, shapes)
     prepare, rows = [], []
@@ -211,7 +219,8 @@ def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, A
     return prepare, steps, _arranged(rows[0], out)
 
 
-def _single(row: list[Any], shape: list[int], others: set[Any], out: list[Any], sizes: dict[Any, int]) -> tuple[list[Any], list[Any]]:
+def _single(row: list[Any], shape: list[int], others: set[Any], out: list[Any],
+        sizes: dict[Any, int]) -> tuple[list[Any], list[Any]]:
     """One operand by itself: diagonals, broadcast dimensions dropped, sums over what nobody else has."""
     todo: list[Any] = []
     for c in [c for k, c in enumerate(row) if row.index(c) == k and row.count(c) > 1]:
@@ -250,8 +259,8 @@ def _cheapest(rows: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> t
 def _best_path(terms: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
     """The pairs, in order, that cost the fewest multiplications and additions together.
 
-    Every order is tried that is not already as dear; of several that cost the same the first is taken, as opt_einsum does (it decides
-    which operands meet, and so which of their types).
+    Every order is tried that is not already as dear; of several that cost the same the first is taken, as opt_einsum
+    does (it decides which operands meet, and so which of their types).
     """
     best: list[tuple[int, int]] = []
     least: int | None = None
@@ -280,7 +289,8 @@ def _volume(row: Any, sizes: dict[Any, int]) -> int:
     return n
 
 
-def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None, sizes: dict[Any, int]) -> tuple[tuple[Any, ...], list[Any]]:
+def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None,
+        sizes: dict[Any, int]) -> tuple[tuple[Any, ...], list[Any]]:
     """The product of two operands as one batched matrix product, or an elementwise one where nothing is summed."""
     ones = [c for c in a if c in b and c not in keep and sizes[c] == 1]
     summed = [c for c in a if c in b and c not in keep and c not in ones]

@@ -28,7 +28,8 @@ def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_freq
 
 
 @operator(
-    grad=dict(input=lambda F, g, indices, padding_idx, by_frequency: F.embedding_take(g, indices, padding_idx, by_frequency)), places=(),
+    grad=dict(input=lambda F, g, indices, padding_idx, by_frequency: F.embedding_take(g, indices, padding_idx,
+        by_frequency)), places=(),
 )
 def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_frequency):
     """The gradient of a look-up: each row of ``input`` added to the row that it came from."""

@@ -25,7 +25,8 @@ def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None
         return
     if dim is None or (type(dim) is not int and not len(dim)):
         raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
         )
     for d in dims_of(dim, input.ndim):
         if input.shape[d] == 0:
@@ -118,7 +119,8 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
     @operator(name=f"arg{name}")
     def extreme_place(input: Array, dim=None, keepdim=False):
         if input.dtype.kind in "cb":
-            raise RuntimeError(f"arg{name}(): does not support {'complex' if input.dtype.kind == 'c' else 'bool'} input")
+            raise RuntimeError(f"arg{name}(): does not support {'complex' if input.dtype.kind == 'c' else 'bool'} "
+                "input")
         if dim is None and not input.size:
             raise IndexError(f"arg{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         if not input.ndim:
@@ -128,7 +130,8 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
         return place(_wide(input), None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
 
     word = "largest" if name == "max" else "smallest"
-    extreme_values.doc = f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the gradient."
+    extreme_values.doc = (f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the "
+        "gradient.")
     extreme_place.doc = f"The place of the {word} element along ``dim``, or of all in row-major order; int64."
 
 
@@ -153,7 +156,8 @@ def aminmax(input: Array, *, dim=None, keepdim=False):
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"aminmax(): argument 'dim' must be int, not {type(dim).__name__}")
     if dim is None and not input.size:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity.")
     nonempty("aminmax", input, dim, "aminmax")
     axis = axes_of(dim, input.ndim)
     return np.minimum.reduce(input, axis, keepdims=keepdim), np.maximum.reduce(input, axis, keepdims=keepdim)

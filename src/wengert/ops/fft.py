@@ -28,8 +28,8 @@ _INVERSE: Any = ("forward", "ortho", "backward")
 
 
 @operator(
-    grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True, node="FftC2CBackward0",
-    places=(), linear=True,
+    grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True,
+    node="FftC2CBackward0", places=(), linear=True,
 )
 def transform(input: Array, dims, scale, forward):
     """Complex to complex over ``dims``."""
@@ -49,7 +49,9 @@ def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided
 
 @operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=(), linear=True)
 def transform_real(input: Array, dims, scale, onesided):
-    """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest is its mirror image."""
+    """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest is its mirror
+    image.
+    """
     if onesided:
         return np.fft.rfftn(input, axes=dims, norm=_FORWARD[scale])
     if not dims:
@@ -75,7 +77,9 @@ def transform_to_real(input: Array, dims, scale, size):
 
 
 def _but_zeros(y: Any, input: Any, dims: Any, scale: Any) -> Any:
-    """``y`` without the NaN that are infinity (or NaN) times a factor of zero, which PyTorch's short transforms leave out."""
+    """``y`` without the NaN that are infinity (or NaN) times a factor of zero, which PyTorch's short transforms leave
+    out.
+    """
     x = np.fft.ifftn(input, axes=dims[:-1], norm=_INVERSE[scale]) if len(dims) > 1 else input
     y, x = (np.moveaxis(v, dims[-1], -1) for v in (y, x))
     n = y.shape[-1]
@@ -84,7 +88,8 @@ def _but_zeros(y: Any, input: Any, dims: Any, scale: Any) -> Any:
     cosines, sines = 4 * turns % (2 * n) != n, 2 * turns % n != 0
     lost = [~np.isfinite(part) for part in (x.real, x.imag)]
     rest = np.where(lost[0], 0, x.real) + 1j * np.where(lost[1], 0, x.imag)
-    found = np.where((lost[0] @ cosines) | (lost[1] @ sines), y, np.fft.irfft(rest.astype(x.dtype, copy=False), n, norm=_INVERSE[scale]))
+    found = np.where((lost[0] @ cosines) | (lost[1] @ sines), y,
+        np.fft.irfft(rest.astype(x.dtype, copy=False), n, norm=_INVERSE[scale]))
     return np.moveaxis(found, -1, dims[-1])
 
 
@@ -178,7 +183,8 @@ def conj_now(input: Array):
 
 def _complex(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
     scale = _scale(norm, forward)
-    x = _resized(F, _floating(F, x, name[-1] in "2n"), dims, sizes)  # only over one dimension real numbers stay real, as in PyTorch
+    # only over one dimension real numbers stay real, as in PyTorch
+    x = _resized(F, _floating(F, x, name[-1] in "2n"), dims, sizes)
     if F.is_complex(x):
         return F.transform(x, dims, scale, forward)
     y = F.transform_real(x, dims, scale, False)
@@ -191,7 +197,8 @@ def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
         several, kind = name[-1] in "2n", dt.scalar_name(F.dtype_of(x))
         if several and not forward:
             raise RuntimeError(f"Only supports floating-point dtypes, but found: {kind}")
-        raise RuntimeError(f"{name.replace('2', 'n')} expects a real{'-valued' if several else ''} input tensor, but got {kind}")
+        raise RuntimeError(f"{name.replace('2', 'n')} expects a real{'-valued' if several else ''} input tensor, but "
+            f"got {kind}")
     if not dims:
         raise RuntimeError(f"{name.replace('2', 'n')} must transform at least one axis")
     scale = _scale(norm, forward)
@@ -240,7 +247,8 @@ def _forms(name: str, run: Any, text: str) -> None:
         _check(name + "n", norm, "tuple of ints", **{k: v for k, v in (("s", s), ("dim", dim)) if v is not None})
         return run(F, name + "n", input, *_dims(input, s, dim), norm, s is not None and _last(s) != [-1])
 
-    single.__doc__ = f"{text} along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: \"forward\", \"backward\", \"ortho\"."
+    single.__doc__ = (f"{text} along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: \"forward\", "
+        "\"backward\", \"ortho\".")
     double.__doc__ = f"{text} over two dimensions, cut or padded with zeros to the sizes ``s`` first."
     several.__doc__ = f"{text} over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."
     for end, define in (("", single), ("2", double), ("n", several)):
@@ -248,10 +256,14 @@ def _forms(name: str, run: Any, text: str) -> None:
 
 
 _forms("fft", lambda F, name, x, d, s, norm, given: _complex(F, name, x, d, s, norm, True), "The Fourier transform")
-_forms("ifft", lambda F, name, x, d, s, norm, given: _complex(F, name, x, d, s, norm, False), "The inverse Fourier transform")
-_forms("rfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, True), "The non-negative frequencies of real input")
-_forms("irfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, False, given), "The inverse of ``rfft``, real")
-_forms("hfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, True, given), "The real transform of half a Hermitian signal")
+_forms("ifft", lambda F, name, x, d, s, norm, given: _complex(F, name, x, d, s, norm, False),
+    "The inverse Fourier transform")
+_forms("rfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, True),
+    "The non-negative frequencies of real input")
+_forms("irfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, False, given),
+    "The inverse of ``rfft``, real")
+_forms("hfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, True, given),
+    "The real transform of half a Hermitian signal")
 _forms("ihfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, False), "The inverse of ``hfft``")
 
 
@@ -334,14 +346,15 @@ def _framing(n_fft: int, hop_length: Any, win_length: Any, window: Any) -> tuple
     if not 0 < length <= n_fft:
         raise RuntimeError(f"expected 0 < win_length <= n_fft, but got win_length={length}")
     if window is not None and (window.ndim != 1 or window.shape[0] != length):
-        raise RuntimeError(f"expected a 1D window tensor of size equal to win_length={length}, but got window with size {list(window.shape)}")
+        raise RuntimeError(f"expected a 1D window tensor of size equal to win_length={length}, but got window with "
+            f"size {list(window.shape)}")
     return hop, length
 
 
 @legacy
 def stft(
-    F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
-    return_complex=None, align_to_window=None,
+    F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
+    onesided=None, return_complex=None, align_to_window=None,
 ):
     """Fourier transforms of the windows that slide over a signal, ``(..., L) -> (..., frequencies, frames)``.
 
@@ -361,8 +374,8 @@ def stft(
     if return_complex is None:
         if not both:
             raise RuntimeError(
-                "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in "
-                "a future PyTorch release."
+                "stft requires the return_complex parameter be given for real inputs, and will further require that "
+                "return_complex=True in a future PyTorch release."
             )
         return_complex = True
     hop, length = _framing(n_fft, hop_length, win_length, window)
@@ -384,7 +397,8 @@ def stft(
     if window is not None:
         frames = frames * window
     scale = 1 if normalized else 0
-    y = F.transform(_floating(F, frames, True), (2,), scale, True) if both else F.transform_real(frames, (2,), scale, bool(onesided))
+    y = (F.transform(_floating(F, frames, True), (2,), scale, True) if both
+        else F.transform_real(frames, (2,), scale, bool(onesided)))
     y = F.transpose(y, 1, 2)
     if input.ndim == 1:
         y = F.squeeze(y, 0)
@@ -393,12 +407,13 @@ def stft(
 
 @legacy(by_example=True)
 def istft(
-    F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
-    return_complex=False,
+    F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
+    length=None, return_complex=False,
 ):
     """The signal whose ``stft`` is nearest to ``input`` in the sense of least squares (Griffin and Lim 1984)."""
     if not F.is_complex(input):
-        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with "
+            "return_complex=True.")
     if input.ndim not in (2, 3):
         raise RuntimeError(f"istft(n_fft={n_fft}) : expected a tensor with 2 or 3 dimensions, but got {input.ndim}")
     if 0 in input.shape:
@@ -413,8 +428,8 @@ def istft(
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if bins != expected:
         raise RuntimeError(
-            f"istft(n_fft={n_fft}, onesided={int(onesided)}) : expected the frequency dimension (3rd to the last) of the input tensor to "
-            f"match n_fft{' / 2 + 1' if onesided else ''} when onesided={onesided}, but got {bins}"
+            f"istft(n_fft={n_fft}, onesided={int(onesided)}) : expected the frequency dimension (3rd to the last) of "
+            f"the input tensor to match n_fft{' / 2 + 1' if onesided else ''} when onesided={onesided}, but got {bins}"
         )
     x = F.transpose(input if input.ndim == 3 else F.unsqueeze(input, 0), 1, 2)
     scale = 1 if normalized else 2

@@ -41,7 +41,8 @@ def inside(index: Any, size: int, dim: int) -> None:
 def grid(shape: tuple[int, ...], index: Any, dim: int) -> tuple[Any, ...]:
     """The key that reads ``index`` along ``dim`` and every other dimension at its own place."""
     n = len(shape)
-    return tuple(index if i == dim else np.arange(m).reshape((1,) * i + (m,) + (1,) * (n - i - 1)) for i, m in enumerate(shape))
+    return tuple(index if i == dim else np.arange(m).reshape((1,) * i + (m,) + (1,) * (n - i - 1))
+        for i, m in enumerate(shape))
 
 
 def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
@@ -60,7 +61,8 @@ def add_flat(out: Any, places: Any, values: Any) -> Any:
     if out.dtype.kind in "fcVW":
         wide = wide_type(out.dtype)
         if wide is not None:
-            return K.add_at(out.reshape(-1).astype(wide), places.reshape(-1), values.reshape(-1).astype(wide)).astype(out.dtype).reshape(out.shape)
+            return K.add_at(out.reshape(-1).astype(wide), places.reshape(-1),
+                values.reshape(-1).astype(wide)).astype(out.dtype).reshape(out.shape)
         K.add_at(out.reshape(-1), places.reshape(-1), np.ascontiguousarray(values).reshape(-1))
     elif out.dtype.kind == "b":
         np.logical_or.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
@@ -87,7 +89,8 @@ def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
                 f"{list(input.shape)} apart from dimension {dim}"
             )
         tail = f" and to be no larger size than src {list(src.shape)}" if src is not None else ""
-        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}{tail}")
+        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart "
+            f"from dimension {dim}{tail}")
 
 
 # -- gather ------------------------------------------------------------------------------------------------------------
@@ -109,8 +112,8 @@ def _gather_back(F: Any, g: Any, dim: Any, index: Any, sparse_grad: bool, input_
 def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     """``result[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on; the shape of the result is that of ``index``.
 
-    ``index`` is int64 and, apart from ``dim``, no larger than ``input``. ``sparse_grad``: the gradient is sparse, unless it is
-    recorded for another one (``create_graph``).
+    ``index`` is int64 and, apart from ``dim``, no larger than ``input``. ``sparse_grad``: the gradient is sparse,
+    unless it is recorded for another one (``create_graph``).
 
     >>> import wengert as torch
     >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
@@ -133,7 +136,9 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
 
 
 def _quick(out: Any, dim: int, index: Any) -> bool:
-    """Whether additions along a dimension have a kernel: for floating-point numbers, all lines being named by the index."""
+    """Whether additions along a dimension have a kernel: for floating-point numbers, all lines being named by the
+    index.
+    """
     if out.dtype.kind != "f" or wide_type(out.dtype) is not None or not out.ndim or out.ndim != index.ndim:
         return False
     return all(a == b or i == dim for i, (a, b) in enumerate(zip(index.shape, out.shape)))
@@ -161,7 +166,9 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
 
 
 def _ready(name: str, input: Any, dim: Any, index: Any, src: Any, places: bool = True) -> tuple[int, Any, Any]:
-    """The checks of all scatters: ``(dim, index, src cut to the index's shape)``; ``places``: whether those are inside, too."""
+    """The checks of all scatters: ``(dim, index, src cut to the index's shape)``; ``places``: whether those are inside,
+    too.
+    """
     d = axis(dim, input.ndim)
     if index.size:
         index = whole(name, index)
@@ -230,7 +237,8 @@ def scatter_value(input: Array, dim, index: Array, value):
 
 
 @operator(
-    grad=dict(input=lambda F, g: g, src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape)),
+    grad=dict(input=lambda F, g: g,
+        src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape)),
     inplace=True,
 )
 def scatter_add(input: Array, dim, index: Array, src: Array):
@@ -284,7 +292,8 @@ def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_se
     return out.astype(input.dtype, copy=False)
 
 
-def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any, reduce: str, include_self: Any) -> Any:
+def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any, reduce: str,
+        include_self: Any) -> Any:
     """Sums and means: every element has the same part."""
     if reduce == "mean":
         kind = F.dtype_of(g)
@@ -296,7 +305,8 @@ def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any
 
 
 def _pick_back(
-    F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any, op: str
+    F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any,
+    op: str
 ) -> Any:
     whole_src = tuple(src.shape)
     if whole_src != tuple(index.shape):
@@ -317,19 +327,22 @@ def _pick_back(
 
 def _pick_rule(op: str) -> Any:
     def back(
-        F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any
+        F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str,
+        include_self: Any
     ) -> Any:
         return _pick_back(F, g, needs, input, dim, index, src, result, reduce, include_self, op)
 
     return back
 
 
-def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, include_self: Any, op: str) -> Any:
+def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, include_self: Any,
+        op: str) -> Any:
     """The gradients of a product: the product of the other factors, without dividing by zero."""
     mended = F.masked_fill(input, input == 0, 1)
     own = g * F.scatter_pick(mended, dim, index, src, "prod", include_self) / mended
     zero = src == 0
-    zeros = F.gather(F.scatter_add(F.zeros(tuple(input.shape), F.dtype_of(g)), dim, index, F.cast(zero, F.dtype_of(g))), dim, index)
+    zeros = F.gather(F.scatter_add(F.zeros(tuple(input.shape), F.dtype_of(g)), dim, index, F.cast(zero, F.dtype_of(g))),
+        dim, index)
     single = zero & (zeros == 1)
     rest = F.scatter_pick(input, dim, index, F.masked_fill(src, single, 1), "prod", include_self)
     usual = F.gather(g * result, dim, index) / F.masked_fill(src, zero, 1)
@@ -342,7 +355,8 @@ def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, r
 def _not_twice(F: Any, g: Any, by: str) -> Any:
     what = "src" if by == "scatter" else "source"
     raise RuntimeError(
-        f"{by}_reduce(): Double backward is unsupported for {what} when >1 zeros in {what} are scattered to the same position in self"
+        f"{by}_reduce(): Double backward is unsupported for {what} when >1 zeros in {what} are scattered to the same "
+        "position in self"
     )
 
 
@@ -381,7 +395,8 @@ def _flat(name: str, input: Any, index: Any) -> Any:
     return index
 
 
-@operator(grad=dict(input=lambda F, g, index, input_shape: F.put(F.zeros(input_shape, F.dtype_of(g)), index, g, True)), linear=True)
+@operator(grad=dict(input=lambda F, g, index, input_shape: F.put(F.zeros(input_shape, F.dtype_of(g)), index, g, True)),
+    linear=True)
 def take(input: Array, index: Array):
     """The elements at places ``index`` of the row-major order; the shape of the result is that of ``index``.
 
@@ -448,7 +463,8 @@ def take_along_dim(F, input, indices, dim=None):
         a[d] = b[d] = 1
     for i, (m, n) in enumerate(zip(a, b)):
         if m != n and 1 not in (m, n):
-            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {i}")
+            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
+                f"dimension {i}")
     common = [max(m, n) if 0 not in (m, n) else 0 for m, n in zip(a, b)]
     large, small = list(common), list(common)
     if input.ndim:

@@ -37,7 +37,9 @@ def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
 
 
 def _evenly(index: Any, count: int) -> bool:
-    """Whether ``index`` is 0, 0, 1, 1, 2, 2 and so on: every slice a few times, as in nearest-neighbour interpolation."""
+    """Whether ``index`` is 0, 0, 1, 1, 2, 2 and so on: every slice a few times, as in
+    nearest-neighbour interpolation.
+    """
     times, rest = divmod(index.size, count) if count else (0, 0)
     return 1 < times <= 8 and not rest and np.array_equal(index, np.arange(index.size) // times)
 
@@ -61,7 +63,8 @@ def index_select(input: Array, dim, index: Array):
         if input.ndim > 1 and not n:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
         if dim == 1 or (input.ndim > 1 and not input.size):  # PyTorch's kernel of these has words of its own
-            raise RuntimeError(f"INDICES element is out of DATA bounds, id={index[(index < 0) | (index >= n)].flat[0]} axis_dim={n}")
+            raise RuntimeError(f"INDICES element is out of DATA bounds, id={index[(index < 0) | (index >= n)].flat[0]} "
+                f"axis_dim={n}")
         raise IndexError("index out of range in self")
     if not input.ndim:
         if index.size != 1:
@@ -99,19 +102,20 @@ def _source(input: Any, d: int, index: Any, source: Any) -> Any:
     """``source`` of ``index_add`` as slices, its shape checked against those it is added to."""
     n = source.shape[d] if source.ndim else 1
     if n != index.size:
-        raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({n}), for dim: {d}")
+        raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): "
+            f"({n}), for dim: {d}")
     if not input.ndim:
         if source.ndim:
             raise RuntimeError(
-                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = [] "
-                f"source.shape = {list(source.shape)}"
+                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                f"[] source.shape = {list(source.shape)}"
             )
         return source.reshape(1)
     rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
     if rest != have:
         raise RuntimeError(
-            f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(input.shape)} "
-            f"source.shape = {list(source.shape)}"
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = {list(source.shape)}"
         )
     return source
 
@@ -129,25 +133,28 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     """
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have the same scalar type"
+            f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have "
+            "the same scalar type"
         )
     d = axis(dim, input.ndim)
     index = whole("index_add_", index)
     if index.ndim > 1:
-        raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}")
+        raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long "
+            f"and size: {list(index.shape)}")
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
     source = _source(input, d, index, source)
     if input.ndim and not source.ndim:
         raise RuntimeError(
-            f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(input.shape)} "
-            "source.shape = []"
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = []"
         )
     if not input.size:
         return input.copy()  # places are not looked at
     if index.size and not (0 <= index.min() and index.max() < n):
         if input.ndim < 2 or d not in (0, input.ndim - 1) or alpha != 1:
             raise IndexError("index out of range in self")
-        raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}")
+        raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size "
+            f"{n}")
     out = np.array(input, order="C")
     source = source if alpha == 1 else source * dt.as_number(alpha).astype(source.dtype)
     return add_rows(out if out.ndim else out.reshape(1), d, index, source).reshape(input.shape)
@@ -171,8 +178,8 @@ def index_copy(input: Array, dim, index: Array, source: Array):
         raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.size})")
     if input.ndim != source.ndim and input.ndim and source.ndim:
         raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
-            f"({source.ndim}), destination dimensionality ({input.ndim})"
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source.ndim}), destination dimensionality ({input.ndim})"
         )
     index = whole("index_copy_", index).reshape(-1)
     if source.dtype != input.dtype:
@@ -184,7 +191,8 @@ def index_copy(input: Array, dim, index: Array, source: Array):
     if rest != have:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, rest))} at dimension {d} and source slice shape: {' '.join(map(str, have))} at dimension 0."
+            f"{' '.join(map(str, rest))} at dimension {d} and source slice shape: {' '.join(map(str, have))} at "
+            "dimension 0."
         )
     n = source.shape[d] if source.ndim else 1
     if n != index.size:
@@ -230,7 +238,8 @@ def index_fill(input: Array, dim, index: Array, value):
 def index_fill_tensor(input: Array, dim, index: Array, value: Array):
     """``index_fill`` with a 0-d tensor, which may want a gradient."""
     if value.ndim:
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+            "dimension(s).")
     return _filled(input, dim, index, value)
 
 
@@ -238,14 +247,15 @@ def index_fill_tensor(input: Array, dim, index: Array, value: Array):
 
 
 _C_NAMES = {
-    "uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
-    "int8": "signed char",
+    "uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long int", "int32": "int",
+    "int16": "short int", "int8": "signed char",
 }  # fmt: skip
 
 
 def _boolean(mask: Any) -> None:
     if mask.dtype != bool:
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_C_NAMES.get(mask.dtype.name, mask.dtype.name)}")
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{_C_NAMES.get(mask.dtype.name, mask.dtype.name)}")
 
 
 @operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=(), layout="rows")
@@ -258,10 +268,13 @@ def masked_fill(input: Array, mask: Array, value):
     """
     _boolean(mask)
     if isinstance(value, str):
-        raise TypeError(f"masked_fill() received an invalid combination of arguments - got (Tensor, {type(value).__name__})")
+        raise TypeError("masked_fill() received an invalid combination of arguments - got (Tensor, "
+            f"{type(value).__name__})")
     if isinstance(value, complex) and input.dtype.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} without overflow")
-    out = np.array(input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} "
+            "without overflow")
+    out = np.array(input if input.shape == mask.shape
+        else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
     np.copyto(out, value, where=mask, casting="unsafe")
     return out
 
@@ -273,7 +286,8 @@ def masked_fill(input: Array, mask: Array, value):
 def masked_fill_tensor(input: Array, mask: Array, value: Array):
     """``masked_fill`` with a 0-d tensor, which may want a gradient."""
     if value.ndim:
-        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+            "dimension(s).")
     if value.dtype.kind == "c" and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {dt.scalar_name(input.dtype)} without overflow")
     return masked_fill.forward(input, mask, value)
@@ -311,15 +325,18 @@ def _source_back(F: Any, g: Any, mask: Any, source_shape: Any) -> Any:
     return F.reshape(F.cat([found, F.zeros((n - found.shape[0],), F.dtype_of(g))], 0), tuple(source_shape))
 
 
-@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), source=_source_back), inplace=True, layout="rows")
+@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), source=_source_back), inplace=True,
+    layout="rows")
 def masked_scatter(input: Array, mask: Array, source: Array):
     """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and {dt.scalar_name(source.dtype)}"
+            f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and "
+            f"{dt.scalar_name(source.dtype)}"
         )
     if mask.dtype != bool:
-        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype))
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype))
     shape = _meeting(input, mask)
     mask = np.broadcast_to(mask, shape)
     n = int(np.count_nonzero(mask))

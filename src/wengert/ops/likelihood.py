@@ -48,10 +48,13 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
 
 @operator(
     grad=dict(input=lambda F, g, input, index, scale: F.nll_loss_grad(g, input, index, scale)),
-    aux=("index", "scale", "total_weight"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
+    aux=("index", "scale", "total_weight"), places=(), node="NllLossBackward0",
+    shows=("target", "weight", "reduction", "ignore_index"),
 )
 def nll(input: Array, target, weight, reduction, ignore_index):
-    """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
+    """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array,
+    never differentiated).
+    """
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
     picked = K.take_along(input, 1, index).squeeze(1)
     loss = np.where(kept, -picked * w, input.dtype.type(0))
@@ -83,7 +86,8 @@ def nll_spread(input: Array, shape, index, scale):
     return _spread_raw(input, shape, index, scale)
 
 
-@operator(grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)), places=())
+@operator(grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)),
+    places=())
 def nll_pick(input: Array, index, scale):
     return K.take_along(input, 1, index.array).squeeze(1) * scale.array
 
@@ -121,12 +125,14 @@ def _cross_entropy_rows(input: Any, target: Any, reduction: str) -> Any:
         return rows, Bits(lse), Bits(target[:, None].copy()), Bits(np.full(len(rows), -1, rows.dtype))
     mean = reduction == "mean"
     weight = -1 / len(rows) if mean else -1
-    return (K.mean if mean else K.sum)(rows, None, False), Bits(lse), Bits(target[:, None].copy()), Bits(np.full(len(rows), weight, rows.dtype))
+    return ((K.mean if mean else K.sum)(rows, None, False), Bits(lse), Bits(target[:, None].copy()),
+        Bits(np.full(len(rows), weight, rows.dtype)))
 
 
 @operator(
     grad=dict(input=_cross_entropy_slope),
-    aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
+    aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0",
+    shows=("target", "weight", "reduction", "ignore_index"),
 )
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""

@@ -1,4 +1,6 @@
-"""Products of vectors and matrices that are not in ``matmul``: chains, cross and Kronecker products, covariance, LDL."""
+"""Products of vectors and matrices that are not in ``matmul``: chains, cross and Kronecker
+products, covariance, LDL.
+"""
 
 from __future__ import annotations
 
@@ -45,20 +47,23 @@ def linalg_multi_dot(F, tensors):
     for i, x in enumerate(row):
         if i in (0, n - 1):
             if x.ndim not in (1, 2):
-                raise RuntimeError(f"multi_dot(): the {'last' if i else 'first'} tensor must be 1D or 2D but got {x.ndim}D")
+                raise RuntimeError(f"multi_dot(): the {'last' if i else 'first'} tensor must be 1D or 2D but got "
+                    f"{x.ndim}D")
         elif x.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
         if F.dtype_of(x) != F.dtype_of(row[0]):
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {dt.scalar_name(F.dtype_of(row[0]))} and tensor {i} "
-                f"{dt.scalar_name(F.dtype_of(x))}"
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{dt.scalar_name(F.dtype_of(row[0]))} and tensor {i} {dt.scalar_name(F.dtype_of(x))}"
             )
     for i in range(n - 1):
         if row[i].shape[-1] != row[i + 1].shape[0]:
             raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(row[i].shape)} and {list(row[i + 1].shape)} cannot be multiplied"
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(row[i].shape)} and {list(row[i + 1].shape)} "
+                "cannot be multiplied"
             )
-    sizes = [row[0].shape[0] if row[0].ndim == 2 else 1, *(x.shape[0] for x in row[1:]), row[-1].shape[-1] if row[-1].ndim == 2 else 1]
+    sizes = [row[0].shape[0] if row[0].ndim == 2 else 1, *(x.shape[0] for x in row[1:]),
+        row[-1].shape[-1] if row[-1].ndim == 2 else 1]
     shape = (*row[0].shape[:-1], *row[-1].shape[1:])
     if row[0].ndim == 1:
         row[0] = F.unsqueeze(row[0], 0)
@@ -76,7 +81,8 @@ def _order(sizes: list[int]) -> list[list[int]]:
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            cost[i][j], split[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k * late) for k in range(i, j))
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k * late) for k in range(i, j))
             split[i][j] *= late
     return split
 
@@ -101,7 +107,8 @@ def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
 
 
 @operator(
-    grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim), other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)),
+    grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim),
+        other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)),
     layout="rows",
 )
 def linalg_cross(input: Array, other: Array, *, dim=-1):
@@ -118,7 +125,8 @@ def linalg_cross(input: Array, other: Array, *, dim=-1):
         sizes = (1, 1) if input.ndim == 0 else (input.shape[d], other.shape[d])
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
     if input.dtype != other.dtype:
-        raise RuntimeError(f"expected scalar type {dt.scalar_name(input.dtype)} but found {dt.scalar_name(other.dtype)}")
+        raise RuntimeError(f"expected scalar type {dt.scalar_name(input.dtype)} but found "
+            f"{dt.scalar_name(other.dtype)}")
     return _cross(input, other, d)
 
 
@@ -137,10 +145,12 @@ def linalg_vecdot(F, x, y, *, dim=-1):
     """Inner products along ``dim``, with ``x`` conjugated; batches broadcast."""
     if F.dtype_of(x).kind not in "fcVW" or F.dtype_of(y).kind not in "fcVW":
         bad = F.dtype_of(x) if F.dtype_of(x).kind not in "fcVW" else F.dtype_of(y)
-        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {dt.scalar_name(bad)}")
+        raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. Got "
+            f"{dt.scalar_name(bad)}")
     if F.dtype_of(x) != F.dtype_of(y):
         kinds = [dt.scalar_name(F.dtype_of(a)) for a in (x, y)]
-        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {kinds[0]} and y of type {kinds[1]} instead")
+        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {kinds[0]} "
+            f"and y of type {kinds[1]} instead")
     if x.ndim == y.ndim == 1:
         return F.vdot(x, y)
     return F.sum((F.conj(x) if F.is_complex(x) else x) * y, dim)
@@ -199,12 +209,15 @@ def kron(F, input, other):
 
 def _weights(F: Any, w: Any, n: int, name: str, kinds: str, kind: str) -> None:
     if w.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} "
+            "dimensions")
     if F.dtype_of(w).kind not in kinds:
-        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {dt.scalar_name(F.dtype_of(w))} dtype")
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with "
+            f"{dt.scalar_name(F.dtype_of(w))} dtype")
     count = w.shape[0] if w.ndim else 1
     if count != n:
-        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {count} != {n}")
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but "
+            f"got {count} != {n}")
     if not F.every(w >= 0):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
@@ -213,7 +226,8 @@ def _weights(F: Any, w: Any, n: int, name: str, kinds: str, kind: str) -> None:
 def cov(F, input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables (rows) over observations (columns), which may be repeated or weighted."""
     if input.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} "
+            "dimensions")
     if F.dtype_of(input).kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input.ndim == 2 else F.reshape(input, (1, -1))
@@ -226,7 +240,8 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
         _weights(F, aweights, n, "aweights", "fV", "floating point")
         w = aweights if w is None else w * aweights
     if n == 0:
-        return F.sum(x * float("nan")) * float("nan") if x.shape[0] == 1 else F.constant(np.full((x.shape[0],) * 2, np.nan, F.dtype_of(x)))
+        return (F.sum(x * float("nan")) * float("nan") if x.shape[0] == 1
+            else F.constant(np.full((x.shape[0],) * 2, np.nan, F.dtype_of(x))))
     total = n if w is None else F.sum(w)
     if w is not None and F.every(total == 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
@@ -255,7 +270,8 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
 def corrcoef(F, input):
     """The correlation matrix of variables (rows) over observations (columns)."""
     if input.ndim > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError("corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.ndim} dimensions")
     c = F.cov(input)
     if c.ndim == 0:
         return c / c
@@ -274,31 +290,38 @@ def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any
     check_square(name, A)
     LD, pivots, info = linalg_ldl.factor(A, hermitian)
     if check and info.any():
-        raise LinAlgError(f"{name}: the factorization found a zero on the diagonal of D: solving with it would divide by zero")
+        raise LinAlgError(f"{name}: the factorization found a zero on the diagonal of D: solving with it would divide "
+            "by zero")
     return LD, pivots, info
 
 
-@operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots"), nondifferentiable=("pivots",), layout=("columns",),
+@operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots"), nondifferentiable=("pivots",),
+    layout=("columns",),
           node="NotImplemented")
 def linalg_ldl_factor(A: Array, *, hermitian=False):
-    """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``) in LAPACK's packed form, for ``ldl_solve``."""
+    """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``) in LAPACK's packed
+    form, for ``ldl_solve``.
+    """
     return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, True)[:2]
 
 
-@operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots", "info"), nondifferentiable=("pivots", "info"),
+@operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots", "info"),
+    nondifferentiable=("pivots", "info"),
           layout=("columns",), node="NotImplemented")
 def linalg_ldl_factor_ex(A: Array, *, hermitian=False, check_errors=False):
     """``(LD, pivots, info)``; ``info`` is not zero where ``D`` has a zero, instead of an error."""
     return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, check_errors)
 
 
-@operator(grad=dict(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve")), layout="columns", node="NotImplemented")
+@operator(grad=dict(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve")), layout="columns",
+    node="NotImplemented")
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
     """``X`` with ``A @ X = B`` from the packed factors of ``ldl_factor``."""
     check_square("torch.linalg.ldl_solve", LD)
     check_matrix("torch.linalg.ldl_solve", B, "B")
     if B.shape[-2] != LD.shape[-1]:
-        raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible shapes of LD and B ({LD.shape[-2]}x{LD.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})")
+        raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible shapes of LD and B ({LD.shape[-2]}x{LD.shape[-1]} "
+            f"and {B.shape[-2]}x{B.shape[-1]})")
     if B.dtype != LD.dtype:
         raise RuntimeError(
             f"Expected b and A to have the same dtype, but found b of type {dt.scalar_name(B.dtype)} and A of type "

@@ -32,7 +32,8 @@ def pinv_back(F: Any, g: Any, P: Any, A: Any) -> Any:
     if A.shape[-2] <= A.shape[-1]:
         K = F.matmul(gh, P)
         KPh = F.matmul(K, Ph)
-        return -mH(F, F.matmul(P, K)) + KPh - F.matmul(F.matmul(A, P), KPh) + F.matmul(F.matmul(Ph, P), gh - F.matmul(K, A))
+        return (-mH(F, F.matmul(P, K)) + KPh - F.matmul(F.matmul(A, P), KPh) + F.matmul(F.matmul(Ph, P),
+            gh - F.matmul(K, A)))
     K = F.matmul(P, gh)
     PhK = F.matmul(Ph, K)
     return -mH(F, F.matmul(K, P)) + F.matmul(F.matmul(gh - F.matmul(A, K), P), Ph) + PhK - F.matmul(F.matmul(PhK, P), A)
@@ -52,8 +53,8 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(
-            f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
-            "cfloat or cdouble types"
+            f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of "
+            "float, double, cfloat or cdouble types"
         )
     if not A.size:
         return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
@@ -72,7 +73,8 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     return np.matmul(vh.conj().mT * inverse[..., None, :], u.conj().mT)
 
 
-@operator(grad=dict(A=lambda F, g, result, A: pinv_back(F, g, result, A)), wirtinger=True, node="LinalgPinvBackward0", places=())
+@operator(grad=dict(A=lambda F, g, result, A: pinv_back(F, g, result, A)), wirtinger=True, node="LinalgPinvBackward0",
+    places=())
 def pinv_within(A: Array, atol: Array | None = None, rtol: Array | None = None, hermitian=False):
     """``linalg.pinv`` with tensors (or nothing) as thresholds."""
     return _pinv(A, atol, rtol, hermitian)
@@ -80,7 +82,8 @@ def pinv_within(A: Array, atol: Array | None = None, rtol: Array | None = None, 
 
 @composite
 def linalg_pinv(F, A, *args, atol=None, rtol=None, hermitian=False, rcond=None):
-    """The pseudoinverse; singular values up to ``max(atol, rtol * largest)`` count as zero. The third form: ``pinv(A, rcond)``.
+    """The pseudoinverse; singular values up to ``max(atol, rtol * largest)`` count as zero. The third form:
+    ``pinv(A, rcond)``.
 
     ``rtol`` is ``max(m, n) * eps`` unless ``atol`` is given. ``hermitian``: the matrix is, and eigenvalues serve.
     """
@@ -124,8 +127,8 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
     """``(solution, residuals, rank, singular_values)``: ``X`` that makes ``|A @ X - B|`` least.
 
-    Shapes: ``(..., m, n)`` with ``(..., m, k)`` or ``(..., m)``. ``residuals`` is empty unless ``m > n``, the rank is full
-    and the driver is not "gelsy", the default; ``singular_values`` are those of the drivers "gelsd" and "gelss".
+    Shapes: ``(..., m, n)`` with ``(..., m, k)`` or ``(..., m)``. ``residuals`` is empty unless ``m > n``, the rank is
+    full and the driver is not "gelsy", the default; ``singular_values`` are those of the drivers "gelsd" and "gelss".
     """
     check_matrix("torch.linalg.lstsq", A, "input")
     driver = "gelsy" if driver is None else driver
@@ -189,7 +192,9 @@ def rank_within(A: Array, atol: Array | None, rtol: Array | None, hermitian):
 
 
 def _exp_back(F: Any, g: Any, A: Any) -> Any:
-    """The exponential of ``[[X, g], [0, X]]`` has the derivative at ``X`` along ``g`` in its corner; ``X`` is ``A`` transposed."""
+    """The exponential of ``[[X, g], [0, X]]`` has the derivative at ``X`` along ``g`` in its corner; ``X`` is ``A``
+    transposed.
+    """
     x, n = mT(A), A.shape[-1]
     block = F.cat([F.cat([x, g], -1), F.cat([F.zeros(tuple(A.shape), F.dtype_of(g)), x], -1)], -2)
     return F.basic_index(F.linalg_matrix_exp(block), (..., slice(None, n), slice(n, None)))
@@ -250,7 +255,9 @@ def _range(F: Any, A: Any, q: int, niter: int, draw: Any) -> Any:
 
 @composite(places=())
 def low_rank(F, A, q, niter, M, draw):
-    """``(U, S, V)`` with ``A - M`` nearly ``U @ diag(S) @ V.mH``, from ``q`` random directions; ``draw(n, q)`` gives them."""
+    """``(U, S, V)`` with ``A - M`` nearly ``U @ diag(S) @ V.mH``, from ``q`` random directions; ``draw(n, q)`` gives
+    them.
+    """
     if A.shape[-2] < A.shape[-1]:
         U, S, V = low_rank.define(F, mH(F, A), q, niter, None if M is None else mH(F, M), draw)
         return V, S, U

@@ -33,7 +33,9 @@ def _kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 
 
 def vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any) -> Any:
-    """At a zero vector the gradient is zero, the subgradient that PyTorch takes; a second derivative does not exist there (NaN)."""
+    """At a zero vector the gradient is zero, the subgradient that PyTorch takes; a second derivative does not exist
+    there (NaN).
+    """
     if F.raw:
         shape = _kept(input.shape, dim)
         g, norm = F.reshape(g, shape), F.reshape(result, shape)
@@ -78,7 +80,8 @@ def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=No
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     d = input.dtype
     if d.kind not in "fcVW":
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dt.scalar_name(d)}")
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{dt.scalar_name(d)}")
     if dtype is not None and dtype != d:
         _check_dtype(d, dtype)
         input = input.astype(dtype)
@@ -122,27 +125,30 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
 
 def _check_dtype(d: np.dtype, wanted: np.dtype) -> None:
     if wanted.kind not in "fcVW":
-        raise RuntimeError(f"linalg.vector_norm: dtype should be floating point or complex, but got {dt.scalar_name(wanted)}")
+        raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, but got "
+            f"{dt.scalar_name(wanted)}")
     if (d.kind == "c") != (wanted.kind == "c"):
         kind = "complex" if d.kind == "c" else "real"
-        raise RuntimeError(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {dt.scalar_name(wanted)}")
+        raise RuntimeError(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
+            f"{dt.scalar_name(wanted)}")
     if dt.promote(d, wanted) != wanted:
         raise RuntimeError(
-            f"linalg.vector_norm: the dtype of the input ({dt.scalar_name(d)}) should be convertible without narrowing to the "
-            f"specified dtype ({dt.scalar_name(wanted)})"
+            f"linalg.vector_norm: the dtype of the input ({dt.scalar_name(d)}) should be convertible without narrowing "
+            f"to the specified dtype ({dt.scalar_name(wanted)})"
         )
 
 
 def _check_identity(x: Any, ord: Any, dim: Any, axes: tuple[int, ...]) -> None:
     if dim is None or (isinstance(dim, (list, tuple)) and not dim):
         raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not have an identity"
+            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not "
+            "have an identity"
         )
     for d in axes:
         if x.shape[d] == 0:
             raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this dimension is empty and the "
-                "operation does not have an identity"
+                f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this dimension is "
+                "empty and the operation does not have an identity"
             )
 
 
@@ -160,13 +166,15 @@ def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if not isinstance(dim, (tuple, list)):
-        raise TypeError(f"linalg_matrix_norm() received an invalid combination of arguments: dim is a tuple of ints, not {type(dim).__name__}")
+        raise TypeError("linalg_matrix_norm() received an invalid combination of arguments: dim is a tuple of ints, "
+            f"not {type(dim).__name__}")
     if len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     rows, columns = (axis(d, A.ndim) for d in dim)
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
-    if (isinstance(ord, str) and ord not in ("fro", "nuc")) or (not isinstance(ord, str) and abs(ord) not in (1, 2, inf)):
+    if ((isinstance(ord, str) and ord not in ("fro", "nuc"))
+            or (not isinstance(ord, str) and abs(ord) not in (1, 2, inf))):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord if isinstance(ord, str) else f'{ord:g}'} not supported.")
     if ord == "fro":
         return F.linalg_vector_norm(A, 2, (rows, columns), keepdim, dtype=dtype)
@@ -175,7 +183,8 @@ def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
         if dtype is not None:
             x = F.cast(x, dtype)
         s = F.linalg_svdvals(x)
-        norm = F.sum(s, -1) if ord == "nuc" or (ord > 0 and not s.shape[-1]) else F.amax(s, -1) if ord > 0 else F.amin(s, -1)
+        norm = (F.sum(s, -1) if ord == "nuc" or (ord > 0 and not s.shape[-1]) else F.amax(s, -1) if ord > 0
+            else F.amin(s, -1))
         return F.reshape(norm, _kept(A.shape, (rows, columns))) if keepdim else norm
     along, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = F.linalg_vector_norm(A, 1, along, True, dtype=dtype)
@@ -198,7 +207,8 @@ def linalg_norm(F, A, ord=None, dim=None, keepdim=False, *, dtype=None):
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if dims is None and ord is not None and A.ndim not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+        raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+            f"{A.ndim}D.")
     if ord is not None and (isinstance(ord, str) or (2 if dims is None and A.ndim == 2 else len(dims or (0,))) == 2):
         return F.linalg_matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
     return F.linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
@@ -219,7 +229,8 @@ def linalg_cond(F, A, p=None):
         return F.squeeze(bottom / top if p == -2 else top / bottom, -1)
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
-            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} "
+            "matrices"
         )
     inverse, info = F.linalg_inv_ex(A)
     found = F.linalg_matrix_norm(A, p) * F.linalg_matrix_norm(inverse, p)
@@ -240,7 +251,8 @@ def _dist_back(F: Any, g: Any, needs: Any, input: Any, other: Any, result: Any, 
 def dist(input: Array, other: Array, p=2):
     """The ``p``-norm of ``input - other``, which broadcast."""
     away = sub.forward(input, other, alpha=1)
-    without("iu", away, f"norm(): input dtype should be either floating point or complex. Got {dt.scalar_name(away.dtype)} instead.")
+    without("iu", away,
+        f"norm(): input dtype should be either floating point or complex. Got {dt.scalar_name(away.dtype)} instead.")
     return linalg_vector_norm.forward(away, p)
 
 
@@ -261,7 +273,8 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
         if F.dtype_of(x).kind not in "fV":
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {dt.scalar_name(F.dtype_of(x))}")
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: "
+                f"{dt.scalar_name(F.dtype_of(x))}")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if p < 0:
@@ -322,13 +335,16 @@ def euclidean_cdist(x1: Array, x2: Array, products):
     if not products or x1.shape[-1] == 0:
         gap = x1[..., :, None, :] - x2[..., None, :, :]
         return np.sqrt(np.add.reduce(gap * gap, -1))
-    square = np.add.reduce(x1 * x1, -1)[..., :, None] + np.add.reduce(x2 * x2, -1)[..., None, :] - 2 * (x1 @ x2.swapaxes(-1, -2))
+    square = (np.add.reduce(x1 * x1, -1)[..., :, None] + np.add.reduce(x2 * x2, -1)[..., None,
+        :] - 2 * (x1 @ x2.swapaxes(-1, -2)))
     return np.sqrt(np.maximum(square, 0))
 
 
 @composite(places=("torch", "functional"), node="PdistBackward0", whole=("input",))
 def pdist(F, input, p=2.0):
-    """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: the upper triangle of ``cdist``."""
+    """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: the upper
+    triangle of ``cdist``.
+    """
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if F.dtype_of(input).kind not in "fV":
@@ -340,8 +356,11 @@ def pdist(F, input, p=2.0):
     return _length(F, gap, p)
 
 
-def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any) -> Any:
-    """As the product is linear in each, a gradient is such a product too: what was summed is what the incoming gradient lacks."""
+def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any,
+        sumdim: Any) -> Any:
+    """As the product is linear in each, a gradient is such a product too: what was summed is what the incoming gradient
+    lacks.
+    """
     return (
         F.trilinear(g, i2, i3, sumdim, expand2, expand3, expand1) if needs[0] else None,
         F.trilinear(i1, g, i3, expand1, sumdim, expand3, expand2) if needs[1] else None,
@@ -349,10 +368,13 @@ def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expan
     )
 
 
-@operator(grad=_trilinear_back, wrt=("i1", "i2", "i3"), keeps={"i1": ("i2", "i3"), "i2": ("i1", "i3"), "i3": ("i1", "i2")}, places=(),
+@operator(grad=_trilinear_back, wrt=("i1", "i2", "i3"),
+    keeps={"i1": ("i2", "i3"), "i2": ("i1", "i3"), "i3": ("i1", "i2")}, places=(),
           linear="each", opmath=True, layout="rows")
 def trilinear(i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim):
-    """The product of three tensors, each of which broadcasts along the dimensions ``expand``, summed over ``sumdim``."""
+    """The product of three tensors, each of which broadcasts along the dimensions ``expand``,
+    summed over ``sumdim``.
+    """
     rank = i1.ndim + len(expand1)
     present = [[d for d in range(rank) if d not in gone] for gone in (expand1, expand2, expand3)]
     kept = [d for d in range(rank) if d not in sumdim]
@@ -369,20 +391,25 @@ def bilinear(F, input1, input2, weight, bias=None):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     kinds = [F.dtype_of(x) for x in (input1, input2, weight)]
     if len(set(kinds)) > 1:
-        raise RuntimeError("All tensors must have the same dtype, got input1: {}, input2: {}, weight: {}".format(*map(dt.c_name, kinds)))
+        raise RuntimeError(
+            "All tensors must have the same dtype, got input1: {}, input2: {}, weight: {}".format(
+                *map(dt.c_name, kinds)))
     for i, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
         if a != b:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")
     for i, x in ((1, input1), (2, input2)):
         if x.shape[-1] != weight.shape[i]:
             raise RuntimeError(
-                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}"
+                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected "
+                f"{weight.shape[i]}"
             )
     if bias is not None and bias.shape[0] != weight.shape[0]:
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected "
+            f"{weight.shape[0]}")
     out, n, m = weight.shape
     if not n or not m:
-        raise RuntimeError("cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified dimension size -1 can be any value")
+        raise RuntimeError("cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified dimension "
+            "size -1 can be any value")
     y = F.trilinear(F.reshape(input1, (-1, n)), weight, F.reshape(input2, (-1, m)), (1, 3), (0,), (1, 2), (2, 3))
     y = F.reshape(y, (*input1.shape[:-1], out))
     return y if bias is None else y + bias

@@ -58,7 +58,8 @@ def check_sides(name: str, a: Any, what: str = "A") -> None:
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor {what} must have at least 2 dimensions.")
     if a.shape[-1] != a.shape[-2]:
-        raise RuntimeError(f"{name}: {what} must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
+        raise RuntimeError(f"{name}: {what} must be batches of square matrices, but they are {a.shape[-2]} by "
+            f"{a.shape[-1]} matrices")
 
 
 def element(info: Any) -> tuple[str, int]:
@@ -74,7 +75,8 @@ def _singular(name: str, info: Any) -> None:
     if name.endswith(("solve", "solve_ex")):
         raise LinAlgError(f"torch.{name}: {where}The solver failed because the input matrix is singular.")
     raise LinAlgError(
-        f"{name}: {where}The diagonal element {k} is zero, the inversion could not be completed because the input matrix is singular."
+        f"{name}: {where}The diagonal element {k} is zero, the inversion could not be completed because the input "
+        "matrix is singular."
     )
 
 
@@ -102,7 +104,8 @@ def linalg_inv(A: Array):
     return inverse
 
 
-@operator(grad=dict(A=lambda F, g, inverse: _inv_back(F, g, inverse)), outputs=("inverse", "info"), nondifferentiable=("info",),
+@operator(grad=dict(A=lambda F, g, inverse: _inv_back(F, g, inverse)), outputs=("inverse", "info"),
+    nondifferentiable=("info",),
           layout=("columns",))
 def linalg_inv_ex(A: Array, *, check_errors=False):
     """``(inverse, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
@@ -124,7 +127,9 @@ def inverse(F, input):
 
 @composite(places=(), raw=kernels.cofactor)
 def cofactor(F, A):
-    """``det(A) * inv(A).T``: the derivative of the determinant; of singular matrices by way of their singular values."""
+    """``det(A) * inv(A).T``: the derivative of the determinant; of singular matrices by way of
+    their singular values.
+    """
     det = F.linalg_det(A)
     if F.every(det != 0):
         return F.reshape(det, (*A.shape[:-2], 1, 1)) * mT(F.linalg_inv(A))
@@ -206,8 +211,8 @@ def _check_system(name: str, a: Any, b: Any, left: bool) -> None:
     check_square(name, a)
     if a.dtype != b.dtype:
         raise RuntimeError(
-            f"{name}: Expected A and B to have the same dtype, but found A of type {dt.scalar_name(a.dtype)} and B of type "
-            f"{dt.scalar_name(b.dtype)} instead"
+            f"{name}: Expected A and B to have the same dtype, but found A of type {dt.scalar_name(a.dtype)} and B of "
+            f"type {dt.scalar_name(b.dtype)} instead"
         )
     side = -2 if left else -1
     if b.shape[side] != a.shape[-1]:
@@ -222,8 +227,8 @@ def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any
     b = B[..., None] if vector else B
     if vector and not left:
         raise RuntimeError(
-            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
-            "equivalent to B / A.squeeze(-1)"
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     _check_system("linalg.solve", A, b, left)
     x, info = kernels.solve(A, b) if left else kernels.solve(A.mT, b.mT)
@@ -330,28 +335,31 @@ def _permuter(pivots: Any, m: int, d: Any) -> np.ndarray:
 def _lu_factor_back(F: Any, g: Any, LU: Any, pivots: Any) -> Any:
     k = min(LU.shape[-2:])
     P, L, U = F.lu_unpack(LU, pivots)
-    return F.matmul(P, lu_back(F, F.basic_index(g, (..., slice(None, k))), F.basic_index(g, (..., slice(None, k), slice(None))), L, U))
+    return F.matmul(P,
+        lu_back(F, F.basic_index(g, (..., slice(None, k))), F.basic_index(g, (..., slice(None, k), slice(None))), L, U))
 
 
 def _factor(name: str, A: Any, pivot: bool, check: bool) -> tuple[Any, Any, Any]:
     check_type("torch." + name, A)
     if A.ndim < 2:
-        raise RuntimeError(f"torch.{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+        raise RuntimeError(f"torch.{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} "
+            "instead")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     lu, pivots, info = kernels.lu_factor(A)
     if check and info.any():
         where, k = element(info)
         raise RuntimeError(
-            f"torch.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still want to "
-            "perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+            f"torch.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If "
+            "you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+            "linalg.lu_factor_ex(A, pivot)"
         )
     return lu, pivots, info
 
 
 @operator(
-    grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots"), nondifferentiable=("pivots",), node="LinalgLuFactorExBackward0",
-    layout=("columns",),
+    grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots"), nondifferentiable=("pivots",),
+    node="LinalgLuFactorExBackward0", layout=("columns",),
 )
 def linalg_lu_factor(A: Array, *, pivot=True):
     """``(LU, pivots)``: LU factors with row pivoting, packed into one matrix, for ``lu_solve`` and ``lu_unpack``."""
@@ -359,8 +367,8 @@ def linalg_lu_factor(A: Array, *, pivot=True):
 
 
 @operator(
-    grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots", "info"), nondifferentiable=("pivots", "info"),
-    layout=("columns",),
+    grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots", "info"),
+    nondifferentiable=("pivots", "info"), layout=("columns",),
 )
 def linalg_lu_factor_ex(A: Array, *, pivot=True, check_errors=False):
     """``(LU, pivots, info)``; ``info`` is not zero where a pivot is zero, instead of an error."""
@@ -368,7 +376,8 @@ def linalg_lu_factor_ex(A: Array, *, pivot=True, check_errors=False):
 
 
 @operator(
-    grad=dict(A=lambda F, g, P, L, U: F.matmul(P, lu_back(F, g[0], g[1], L, U))), wirtinger=True, outputs=("P", "L", "U"), nondifferentiable=("P",),
+    grad=dict(A=lambda F, g, P, L, U: F.matmul(P, lu_back(F, g[0], g[1], L, U))), wirtinger=True,
+    outputs=("P", "L", "U"), nondifferentiable=("P",),
 )
 def linalg_lu(A: Array, *, pivot=True):
     """``(P, L, U)`` with ``A = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
@@ -394,13 +403,14 @@ def _unpack_back(F: Any, g: Any, LU_data_shape: Any, unpack_data: Any) -> Any:
     return gL + gU
 
 
-@operator(grad=dict(LU_data=_unpack_back), outputs=("P", "L", "U"), nondifferentiable=("P",), places=("torch",), layout="rows")
+@operator(grad=dict(LU_data=_unpack_back), outputs=("P", "L", "U"), nondifferentiable=("P",), places=("torch",),
+    layout="rows")
 def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=True):
     """``(P, L, U)`` from the packed form of ``lu_factor``."""
     if LU_pivots.dtype != np.int32:
         raise RuntimeError(
-            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to "
-            "be used with the output produced by torch.linalg.lu_factor"
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
+            "function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
     nothing = np.zeros(0, LU_data.dtype)
     P = _permuter(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
@@ -409,17 +419,21 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=
 
 @composite(node="LinalgLuSolveBackward0", whole=("LU", "B"), layout="columns")
 def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
-    """``X`` with ``A @ X = B`` from the packed LU factors of ``A``; ``adjoint`` for ``A.mH``, ``left=False`` for ``X @ A = B``."""
+    """``X`` with ``A @ X = B`` from the packed LU factors of ``A``; ``adjoint`` for ``A.mH``, ``left=False`` for
+    ``X @ A = B``.
+    """
     check_sides("torch.linalg.lu_solve", LU)
     if tuple(pivots.shape[-1:]) != tuple(LU.shape[-1:]):
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if tuple(pivots.shape) != tuple(LU.shape[:-1]):
         raise RuntimeError(
-            f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
         )
     if F.dtype_of(LU) != F.dtype_of(B):
         lu, b = dt.scalar_name(F.dtype_of(LU)), dt.scalar_name(F.dtype_of(B))
-        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {lu} and B of type {b} instead")
+        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {lu} and "
+            f"B of type {b} instead")
     P, L, U = F.lu_unpack(LU, pivots)
     if left != adjoint:  # A = P L U from the left, or its adjoint from the right
         if adjoint:
@@ -460,7 +474,9 @@ def cholesky_back(F: Any, g: Any, L: Any, upper: Any) -> Any:
 
 
 def push_cholesky(F: Any, t: Any, L: Any, upper: Any) -> Any:
-    """As if the whole matrix had been read, its tangent too: ``L P`` with ``P`` the lower half of ``L^-1 t L^-H``. Murray, 2016."""
+    """As if the whole matrix had been read, its tangent too: ``L P`` with ``P`` the lower half of ``L^-1 t L^-H``.
+    Murray, 2016.
+    """
     L = mH(F, L) if upper else L
     middle = F.linalg_solve_triangular(L, t, upper=False)
     middle = F.linalg_solve_triangular(mH(F, L), middle, upper=True, left=False)
@@ -474,13 +490,14 @@ def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.c
     if check and info.any():
         where, k = element(info)
         raise LinAlgError(
-            f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
-            f"order {k} is not positive-definite)."
+            f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the "
+            f"leading minor of order {k} is not positive-definite)."
         )
     return factor, info
 
 
-@operator(grad=dict(A=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, node="LinalgCholeskyExBackward0",
+@operator(grad=dict(A=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True,
+    node="LinalgCholeskyExBackward0",
           push=lambda F, t, result, upper: push_cholesky(F, t, result, upper), layout="columns")
 def linalg_cholesky(A: Array, *, upper=False):
     """``L`` with ``A = L @ L.mH`` (``upper``: ``A = U.mH @ U``); ``LinAlgError`` where ``A`` is not positive definite.
@@ -494,8 +511,8 @@ def linalg_cholesky(A: Array, *, upper=False):
 
 
 @operator(
-    grad=dict(A=lambda F, g, L, upper: cholesky_back(F, g, L, upper)), wirtinger=True, outputs=("L", "info"), nondifferentiable=("info",),
-    push=lambda F, t, L, upper: push_cholesky(F, t, L, upper), layout=("columns",),
+    grad=dict(A=lambda F, g, L, upper: cholesky_back(F, g, L, upper)), wirtinger=True, outputs=("L", "info"),
+    nondifferentiable=("info",), push=lambda F, t, L, upper: push_cholesky(F, t, L, upper), layout=("columns",),
 )
 def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
     """``(L, info)``; ``info`` is the order of the minor that is not positive, 0 if all are, instead of an error."""
@@ -503,8 +520,8 @@ def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
 
 
 @operator(
-    grad=dict(input=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, places=("torch", "Tensor"),
-    layout="columns",
+    grad=dict(input=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True,
+    places=("torch", "Tensor"), layout="columns",
 )
 def cholesky(input: Array, upper=False):
     """``linalg.cholesky`` under its old name."""
@@ -514,7 +531,9 @@ def cholesky(input: Array, upper=False):
 
 
 def _through_factor(F: Any, common: Any, L: Any, upper: Any) -> Any:
-    """From the gradient of ``A = L @ L.mH`` to that of ``L``: of the whole matrix, as if its other triangle were read too."""
+    """From the gradient of ``A = L @ L.mH`` to that of ``L``: of the whole matrix, as if its other triangle were read
+    too.
+    """
     common = common + mH(F, common)
     return -F.matmul(L, common) if upper else -F.matmul(common, L)
 
@@ -534,11 +553,12 @@ def cholesky_solve(input: Array, L: Array, upper=False):
         name, x = ("b", input) if input.ndim < 2 else ("u", L)
         raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
     if L.shape[-1] != L.shape[-2]:
-        raise RuntimeError(f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices")
+        raise RuntimeError(f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} "
+            "matrices")
     if input.shape[-2] != L.shape[-1]:
         raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
-            f"{input.shape[-2]} by {input.shape[-1]}"
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b "
+            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
         )
     if input.dtype != L.dtype:
         raise RuntimeError(
@@ -573,13 +593,16 @@ def _count(shape: Any) -> int:
 
 @composite
 def linalg_tensorinv(F, A, ind=2):
-    """The inverse for ``tensordot(.., ind)``: ``A`` read as a square matrix of its first ``ind`` dimensions by the rest."""
+    """The inverse for ``tensordot(.., ind)``: ``A`` read as a square matrix of its first ``ind`` dimensions by the
+    rest.
+    """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if _count(first) != _count(last):
         raise RuntimeError(
-            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {_count(last)} != {_count(first)}"
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{_count(last)} != {_count(first)}"
         )
     return F.reshape(F.linalg_inv(F.reshape(A, (_count(first), _count(last)))), (*last, *first))
 
@@ -593,8 +616,8 @@ def linalg_tensorsolve(F, A, B, dims=None):
     rest = tuple(A.shape[B.ndim :])
     if _count(rest) != _count(A.shape[: B.ndim]):
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-            f"{_count(rest)} != {_count(A.shape[: B.ndim])}"
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {_count(rest)} != {_count(A.shape[: B.ndim])}"
         )
     return F.reshape(F.linalg_solve(F.reshape(A, (_count(rest), _count(rest))), F.reshape(B, (-1,))), rest)
 

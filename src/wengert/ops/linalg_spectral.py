@@ -48,8 +48,8 @@ def _phase(F: Any, middle: Any, name: str, what: str) -> None:
     turn = np.diagonal(middle.imag, 0, -2, -1)
     if not np.allclose(turn, 0, rtol=1e-2, atol=1e-2):
         raise RuntimeError(
-            f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function "
-            "depends on this quantity, so it is ill-defined."
+            f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
+            "loss function depends on this quantity, so it is ill-defined."
         )
 
 
@@ -76,7 +76,8 @@ def svd_back(F: Any, gU: Any, gS: Any, gVh: Any, U: Any, S: Any, Vh: Any) -> Any
     if gS is not None:
         middle = middle + F.diag_embed(gS)
     if F.is_complex(U):  # what is left of the phase: the imaginary diagonal
-        middle = middle + F.diag_embed(F.complex(F.zeros(tuple(S.shape), F.dtype_of(S)), F.imag(_diagonal(F, turn_u)) / S))
+        middle = (
+            middle + F.diag_embed(F.complex(F.zeros(tuple(S.shape), F.dtype_of(S)), F.imag(_diagonal(F, turn_u)) / S)))
     out = F.matmul(U, F.matmul(middle, Vh))
     if m > k:  # the part of gU outside the range of U
         outside = gU / row
@@ -94,27 +95,34 @@ def _svd_rule(F: Any, g: Any, U: Any, S: Any, Vh: Any) -> Any:
         columns, rows = (..., slice(None, k)), (..., slice(None, k), slice(None))
         U, Vh = F.basic_index(U, columns), F.basic_index(Vh, rows)
         gU, gVh = None if gU is None else F.basic_index(gU, columns), None if gVh is None else F.basic_index(gVh, rows)
-    return svd_back(F, gU, gS if gS is not None or gU is not None or gVh is not None else F.zeros(tuple(S.shape), F.dtype_of(S)), gVh, U, S, Vh)
+    return svd_back(F, gU, gS if gS is not None or gU is not None or gVh is not None
+        else F.zeros(tuple(S.shape), F.dtype_of(S)), gVh, U, S, Vh)
 
 
 def svd(A: Any, full: bool) -> Any:
-    """PyTorch's LAPACK refuses NaN, and finds NaN for the singular values of a matrix with infinities; others may never end."""
+    """PyTorch's LAPACK refuses NaN, and finds NaN for the singular values of a matrix with infinities; others may never
+    end.
+    """
     if not np.isfinite(A).all():
         lost, bad = np.isnan(A).any((-2, -1)), np.isinf(A).any((-2, -1))
         if lost.any():
             where, _ = element(lost.astype(np.int32))
-            raise LinAlgError(f"linalg.svd: {where}The algorithm failed to converge because the input matrix contained non-finite values.")
+            raise LinAlgError(f"linalg.svd: {where}The algorithm failed to converge because the input matrix contained "
+                "non-finite values.")
         found = svd(np.where(bad[..., None, None], 0, A), full)
-        return tuple(np.where(bad.reshape(bad.shape + (1,) * (x.ndim - bad.ndim)), np.nan, x).astype(x.dtype) for x in found)
+        return tuple(np.where(bad.reshape(bad.shape + (1,) * (x.ndim - bad.ndim)), np.nan, x).astype(x.dtype)
+            for x in found)
     try:
         return np.linalg.svd(A, full_matrices=full)
     except np.linalg.LinAlgError as e:
         raise LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
+            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+            "repeated singular values."
         ) from e
 
 
-@operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"), shows=("full_matrices",), layout=("columns", None, "columns"))
+@operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"), shows=("full_matrices",),
+    layout=("columns", None, "columns"))
 def linalg_svd(A: Array, full_matrices=True, *, driver=None):
     """``(U, S, Vh)`` with ``A = U @ diag(S) @ Vh``, singular values in descending order.
 
@@ -132,7 +140,8 @@ def linalg_svd(A: Array, full_matrices=True, *, driver=None):
 
 def _no_driver(driver: Any) -> None:
     if driver is not None:
-        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
+            "cuSOLVER backend.")
 
 
 def _svdvals_back(F: Any, g: Any, A: Any) -> Any:
@@ -184,8 +193,8 @@ def eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
     if lost.any():
         where, code = element(lost)
         raise LinAlgError(
-            f"linalg.eigh: {where}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
-            f"eigenvalues (error code: {code})."
+            f"linalg.eigh: {where}The algorithm failed to converge because the input matrix is ill-conditioned or has "
+            f"too many repeated eigenvalues (error code: {code})."
         )
     if not bad.any():
         return found
@@ -217,7 +226,8 @@ def _push_eigh(F: Any, t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return F.real(moved) if F.is_complex(moved) else moved, F.matmul(V, turn / gap * (1 - eye))
 
 
-@operator(grad=dict(A=_eigh_rule), push=_push_eigh, wirtinger=True, outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
+@operator(grad=dict(A=_eigh_rule), push=_push_eigh, wirtinger=True, outputs=("eigenvalues", "eigenvectors"),
+    layout=(None, "columns"))
 def linalg_eigh(A: Array, UPLO="L"):
     """Eigenvalues in ascending order and eigenvectors (columns) of Hermitian matrices, of which one triangle is read.
 
@@ -266,7 +276,9 @@ def _eig(A: Any, vectors: bool) -> Any:
 
 @operator(grad=dict(A=_eig_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
 def linalg_eig(A: Array):
-    """Eigenvalues and eigenvectors (columns of length one) of square matrices, always complex, in no particular order."""
+    """Eigenvalues and eigenvectors (columns of length one) of square matrices, always complex, in
+    no particular order.
+    """
     return _eig(A, True)
 
 
@@ -288,8 +300,8 @@ def _qr_rule(F: Any, g: Any, A: Any, Q: Any, R: Any, mode: Any) -> Any:
     gQ, gR = g
     if mode == "r":
         raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if "
-            "you are going to differentiate through linalg.qr."
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+            "mode='reduced') if you are going to differentiate through linalg.qr."
         )
     m, n = A.shape[-2:]
     if mode == "complete" and m > n:
@@ -318,7 +330,8 @@ def linalg_qr(A: Array, mode="reduced"):
     """
     check_matrix("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
+            "'complete'")
     A = A + 0.0  # no zero is negative, for which LAPACKs take opposite signs
     if mode == "r":
         return np.zeros(0, A.dtype), np.linalg.qr(A, "r")
@@ -339,7 +352,8 @@ def packed_qr(input: Array):
 
 @composite(node="LinalgHouseholderProductBackward0", whole=("input", "tau"), layout="columns")
 def linalg_householder_product(F, input, tau):
-    """The first columns of the product of the reflections ``1 - tau[i] * v_i @ v_i.mH``, ``v_i`` below the diagonal of column i.
+    """The first columns of the product of the reflections ``1 - tau[i] * v_i @ v_i.mH``, ``v_i`` below the diagonal of
+    column i.
 
     Shapes: ``(..., m, n), (..., k) -> (..., m, n)`` with ``m >= n >= k``.
     """
@@ -353,11 +367,12 @@ def linalg_householder_product(F, input, tau):
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if input.ndim - tau.ndim != 1:
         raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is equal to "
-            f"{input.ndim}"
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
+            f"input.ndim is equal to {input.ndim}"
         )
     if tuple(tau.shape[:-1]) != tuple(input.shape[:-2]):
-        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
+            f"{list(tau.shape[:-1])}")
     kinds = [dt.scalar_name(F.dtype_of(x)) for x in (tau, input)]
     if kinds[0] != kinds[1]:
         raise RuntimeError(f"{name}: tau dtype {kinds[0]} does not match input dtype {kinds[1]}")
@@ -388,7 +403,9 @@ def orgqr(F, input, input2):
 
 @legacy(node="OrmqrBackward0", whole=("input", "tau", "other"))
 def ormqr(F, input, tau, other, left=True, transpose=False):
-    """The product of ``other`` with the whole orthogonal matrix of ``householder_product`` (``transpose``: its adjoint)."""
+    """The product of ``other`` with the whole orthogonal matrix of ``householder_product`` (``transpose``: its
+    adjoint).
+    """
     if input.ndim < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     if other.ndim < 2:
@@ -404,10 +421,12 @@ def ormqr(F, input, tau, other, left=True, transpose=False):
     for what, kind in (("tau", kinds[1]), ("other", kinds[2])):
         if kind != kinds[0]:
             raise RuntimeError(
-                f"torch.ormqr: Expected input and {what} to have the same dtype, but input has dtype{kinds[0]} and {what} has dtype {kind}"
+                f"torch.ormqr: Expected input and {what} to have the same dtype, but input has dtype{kinds[0]} and "
+                f"{what} has dtype {kind}"
             )
     k = tau.shape[-1]
     forward, backward = range(k), range(k - 1, -1, -1)
     if left:
         return _reflect(F, input, tau, other, forward if transpose else backward, transpose)
-    return F.resolve_conj(mH(F, _reflect(F, input, tau, mH(F, other), backward if transpose else forward, not transpose)))
+    return F.resolve_conj(
+        mH(F, _reflect(F, input, tau, mH(F, other), backward if transpose else forward, not transpose)))

@@ -68,8 +68,9 @@ def _size(shape: Any) -> int:
 def _warn_size(name: str, input: Any, target: Any) -> None:
     if input.shape != target.shape:
         warn(
-            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size (torch.Size({list(input.shape)})). "
-            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
+            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
+            f"(torch.Size({list(input.shape)})). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size."
         )
 
 
@@ -126,7 +127,8 @@ def l1_loss(input: Array, target: Array, reduction="mean"):
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: " + scalar_name(d.dtype)
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            "Got: " + scalar_name(d.dtype)
         )
     return _reduced(d, reduction)
 
@@ -138,7 +140,8 @@ def _bent(name: str, node: str) -> None:
         d = input - target
         return _spread(None, g, reduction, _size(d.shape)) * (K.hardtanh(d, -delta, delta) * scale)
 
-    def twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any, delta: Any, scale: Any) -> Any:
+    def twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any, delta: Any,
+            scale: Any) -> Any:
         back = getattr(F, name)(g, input, target, reduction, delta, scale) if needs[0] else None
         slope: Any = None
         if needs[1] or needs[2]:  # at the corner it is flat
@@ -157,8 +160,10 @@ _bent("huber_loss_grad", "HuberLossBackwardBackward0")
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, target, reduction, beta: F.smooth_l1_loss_grad(g, input, target, reduction, beta, 1 / beta),
-              target=lambda F, g, input, target, reduction, beta: F.smooth_l1_loss_grad(g, target, input, reduction, beta, 1 / beta)),
+    grad=dict(input=lambda F, g, input, target, reduction, beta: F.smooth_l1_loss_grad(g, input, target, reduction,
+        beta, 1 / beta),
+              target=lambda F, g, input, target, reduction, beta: F.smooth_l1_loss_grad(g, target, input, reduction,
+                  beta, 1 / beta)),
     promote="elementwise", scalars="", node="SmoothL1LossBackward0", places=(),
 )
 def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
@@ -168,8 +173,10 @@ def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, input, target, reduction, delta, 1.0),
-              target=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, target, input, reduction, delta, 1.0)),
+    grad=dict(
+        input=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, input, target, reduction, delta, 1.0),
+              target=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, target, input, reduction, delta,
+                  1.0)),
     promote="elementwise", scalars="", node="HuberLossBackward0", places=(),
 )
 def huber(input: Array, target: Array, reduction="mean", delta=1.0):
@@ -183,8 +190,9 @@ def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", l
     """Kullback–Leibler divergence of log-probabilities ``input`` from ``target``, element by element, reduced."""
     if reduction == "mean" and size_average is None and reduce is None:
         warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch size, and "
-            "aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major release."
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
+            "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
+            "same as 'batchmean' in the next major release."
         )
     reduction = legacy(size_average, reduce, reduction)
     if "i" in (F.dtype_of(input).kind, F.dtype_of(target).kind):
@@ -200,8 +208,8 @@ def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", l
 def _bce_check(input: Any, target: Any, name: str) -> None:
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(
-            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size (torch.Size({list(input.shape)})) is "
-            "deprecated. Please ensure they have the same size."
+            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
+            f"(torch.Size({list(input.shape)})) is deprecated. Please ensure they have the same size."
         )
 
 
@@ -231,7 +239,8 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
     if F.dtype_of(input) != F.dtype_of(target):
         from ..arrays.dtypes import scalar_name
 
-        raise RuntimeError(f"Found dtype {scalar_name(F.dtype_of(target))} but expected {scalar_name(F.dtype_of(input))}")
+        raise RuntimeError(f"Found dtype {scalar_name(F.dtype_of(target))} but expected "
+            f"{scalar_name(F.dtype_of(input))}")
     values = F.bce_elements(input, target)
     return _reduce_with(F, values if weight is None else F.cast(values * weight, F.dtype_of(input)), reduction)
 
@@ -245,11 +254,13 @@ def bce_logit_elements(input: Array, target: Array):
 
 
 @composite(node="BinaryCrossEntropyWithLogitsBackward0", whole=("input", "target"), fixed=("weight", "pos_weight"))
-def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean",
+        pos_weight=None):
     """Binary cross-entropy of ``sigmoid(input)``, computed without overflow."""
     reduction = legacy(size_average, reduce, reduction)
     if tuple(input.shape) != tuple(target.shape):
-        raise ValueError(f"Target size (torch.Size({list(target.shape)})) must be the same as input size (torch.Size({list(input.shape)}))")
+        raise ValueError(f"Target size (torch.Size({list(target.shape)})) must be the same as input size "
+            f"(torch.Size({list(input.shape)}))")
     if F.dtype_of(target).kind in "iub" and F.dtype_of(input).kind == "f":
         into(F.dtype_of(input), F.dtype_of(target))
     if pos_weight is None and is_half(F.dtype_of(input)) and not is_half(F.dtype_of(target)):
@@ -259,7 +270,8 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
     else:
         values = (1 - target) * input - (1 + (pos_weight - 1) * target) * F.logsigmoid(input)
     values = values if weight is None else values * weight
-    if weight is not None or pos_weight is not None or F.dtype_of(input) != F.dtype_of(target):  # all is written to what began as 1 - target
+    # all is written to what began as 1 - target
+    if weight is not None or pos_weight is not None or F.dtype_of(input) != F.dtype_of(target):
         values = F.cast(values, F.dtype_of(target))
     return _reduce_with(F, values, reduction)
 
@@ -267,7 +279,8 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
 def into(found: Any, wanted: Any) -> None:
     """Refuse results of type ``found`` where PyTorch writes them to a tensor of type ``wanted``."""
     if not can_cast(found, wanted):
-        raise RuntimeError(f"result type {scalar_name(found)} can't be cast to the desired output type {scalar_name(wanted)}")
+        raise RuntimeError(f"result type {scalar_name(found)} can't be cast to the desired output type "
+            f"{scalar_name(wanted)}")
 
 
 @composite(node="SoftMarginLossBackward0", whole=("input",))
@@ -276,7 +289,8 @@ def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction
     if F.dtype_of(input).kind == "b":
         F.neg(input)  # which is refused
     if common_shape(input.shape, target.shape) != tuple(input.shape):
-        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(common_shape(input.shape, target.shape))}")
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape "
+            f"{list(common_shape(input.shape, target.shape))}")
     into(promote(promote(F.dtype_of(input), F.dtype_of(target)), default_float()), F.dtype_of(input))
     return _reduce_with(F, F.soft_margin_elements(input, target), legacy(size_average, reduce, reduction))
 
@@ -312,10 +326,12 @@ def margin_ranking_loss(F, input1, input2, target, margin=0, size_average=None, 
     """``max(0, -y (x1 - x2) + margin)``."""
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: torch.Size({list(input1.shape)}), "
-            f"input2: torch.Size({list(input2.shape)}), target: torch.Size({list(target.shape)}) "
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"torch.Size({list(input1.shape)}), input2: torch.Size({list(input2.shape)}), target: "
+            f"torch.Size({list(target.shape)}) "
         )
-    return _reduce_with(F, F.clamp_min(-target * (input1 - input2) + margin, 0.0), legacy(size_average, reduce, reduction))
+    return _reduce_with(F, F.clamp_min(-target * (input1 - input2) + margin, 0.0),
+        legacy(size_average, reduce, reduction))
 
 
 @composite
@@ -325,24 +341,28 @@ def cosine_embedding_loss(F, input1, input2, target, margin=0.0, size_average=No
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if (target.ndim == 1 and input1.ndim != 2) or (target.ndim == 0 and input1.ndim != 1):
-        kind = "1D target tensor expects 2D input tensors" if target.ndim == 1 else "0D target tensor expects 1D input tensors"
+        kind = ("1D target tensor expects 2D input tensors" if target.ndim == 1
+            else "0D target tensor expects 1D input tensors")
         raise RuntimeError(f"{kind}, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
     eps = _TINY
-    cos = F.sum(input1 * input2, dim) / F.sqrt((F.sum(input1 * input1, dim) + eps) * (F.sum(input2 * input2, dim) + eps))
+    cos = (
+        F.sum(input1 * input2, dim) / F.sqrt((F.sum(input1 * input1, dim) + eps) * (F.sum(input2 * input2, dim) + eps)))
     zero = F.zeros((), F.dtype_of(cos))
-    values = F.where(target == 1, F.constant(np.ones((), F.dtype_of(cos))) - cos, zero) + F.where(target == -1, F.clamp_min(cos - margin, 0.0), zero)
+    values = (F.where(target == 1, F.constant(np.ones((), F.dtype_of(cos))) - cos, zero) + F.where(target == -1,
+        F.clamp_min(cos - margin, 0.0), zero))
     return _reduce_with(F, values, legacy(size_average, reduce, reduction))
 
 
 @composite
-def triplet_margin_loss(F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
+def triplet_margin_loss(F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None,
+        reduce=None, reduction="mean"):
     """``max(0, d(a, p) - d(a, n) + margin)``. Balntas et al., 2016."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
-            f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
     near, far = F.pairwise_distance(anchor, positive, p, eps), F.pairwise_distance(anchor, negative, p, eps)
     if swap:
@@ -351,7 +371,8 @@ def triplet_margin_loss(F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6
 
 
 @composite
-def poisson_nll_loss(F, input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+def poisson_nll_loss(F, input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None,
+        reduction="mean"):
     """Negative log-likelihood of Poisson counts, up to a constant (with Stirling's term if ``full``)."""
     reduction = legacy(size_average, reduce, reduction)
     values = F.exp(input) - target * input if log_input else input - target * F.log(input + eps)
@@ -363,7 +384,9 @@ def poisson_nll_loss(F, input, target, log_input=True, full=False, size_average=
 
 @composite
 def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="mean"):
-    """Negative log-likelihood of a normal distribution with mean ``input`` and variance ``var``. Nix and Weigend, 1994."""
+    """Negative log-likelihood of a normal distribution with mean ``input`` and variance ``var``.
+    Nix and Weigend, 1994.
+    """
     if not hasattr(var, "shape"):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -371,7 +394,8 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
     elif tuple(var.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = F.unsqueeze(var, -1)
-        elif input.ndim != var.ndim or sum(v for n, v in zip(input.shape, var.shape) if n != v) != 1:  # one variance for a whole dimension
+        # one variance for a whole dimension
+        elif input.ndim != var.ndim or sum(v for n, v in zip(input.shape, var.shape) if n != v) != 1:
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
@@ -420,8 +444,9 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     raw = shown(index if F.raw else index._wg_data)
     if raw.shape != tuple(rows.shape[:1]):
         raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target "
-            f"size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape "
+            f"{list(input.shape)}."
         )
     _check_long(raw)
     if raw.size and (raw.min() < 0 or raw.max() >= rows.shape[1]):
@@ -434,7 +459,8 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
         gap = gap * F.unsqueeze(F.index_select(weight, 0, index), 1)
     others = np.arange(rows.shape[1]) != raw[:, None]
     values = F.sum(F.where(F.constant(others), gap, 0), 1) / rows.shape[1]
-    return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, tuple(target.shape)), reduction)
+    return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, tuple(target.shape)),
+        reduction)
 
 
 @composite(by_example=True, node="MultilabelMarginLossBackward0", whole=("input",))

@@ -128,7 +128,8 @@ def _place(name: str) -> None:
         return _cast(F, getattr(F, name)(x, dim, bool(keepdim)), F.dtype_of(input) if dtype is None else dtype)
 
     word = "largest" if name == "argmax" else "smallest"
-    define.__doc__ = f"The place of the {word} element where ``mask`` is true, along ``dim`` or in row-major order; in the type of ``input``."
+    define.__doc__ = (f"The place of the {word} element where ``mask`` is true, along ``dim`` or in row-major order; "
+        "in the type of ``input``.")
     composite(define, name=f"masked_{name}")
 
 
@@ -145,7 +146,8 @@ def _count(F: Any, input: Any, mask: Any, dims: tuple[int, ...], keepdim: bool) 
 
 @composite
 def masked_mean(F, input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The mean of the elements where ``mask`` is true, over ``dim`` (an int or several; everything by default); NaN of none.
+    """The mean of the elements where ``mask`` is true, over ``dim`` (an int or several; everything by default); NaN of
+    none.
 
     >>> import wengert as torch
     >>> torch.masked.mean(torch.tensor([1.0, 2.0, 9.0]), mask=torch.tensor([True, True, False]))
@@ -170,7 +172,8 @@ def _variance(F: Any, input: Any, dim: Any, unbiased: Any, correction: Any, keep
     mean = F.sum_dim(filled(F, "sum", x, mask), dims, True) / _count(F, x, mask, dims, True)
     away = x - mean
     squares = away * (F.conj(away) if F.is_complex(away) else away)
-    return F.sum_dim(filled(F, "sum", squares, mask), dims, keepdim) / F.clamp(_count(F, x, mask, dims, keepdim) - correction, 0)
+    return (F.sum_dim(filled(F, "sum", squares, mask), dims,
+        keepdim) / F.clamp(_count(F, x, mask, dims, keepdim) - correction, 0))
 
 
 @composite
@@ -203,7 +206,9 @@ def masked_median(F, input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 @composite
 def masked_norm(F, input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The ``ord``-norm of the vector of elements where ``mask`` is true, over ``dim`` (an int or several; everything by default)."""
+    """The ``ord``-norm of the vector of elements where ``mask`` is true, over ``dim`` (an int or several; everything by
+    default).
+    """
     x, dims = filled(F, "norm", input, mask, ord), axes(dim, input.ndim)
     return F.linalg_vector_norm(x, ord, dims, bool(keepdim), dtype=getattr(dtype, "np", dtype) if F.raw else dtype)
 

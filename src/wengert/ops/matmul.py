@@ -50,10 +50,13 @@ def product(a: Any, b: Any) -> Any:
 
 
 def _stacked(a: Any, b: Any) -> Any:
-    """A stack of products, as a mapped function makes them: outer products, and many rows times one and the same matrix."""
+    """A stack of products, as a mapped function makes them: outer products, and many rows times one and the same
+    matrix.
+    """
     if a.shape[-1] == 1 and b.shape[-2] == 1:
         return np.multiply(a, b)
-    if b.ndim == 3 and b.strides[0] == 0 and a.ndim == 3 and 0 < len(a) == len(b) and a.shape[1] == 1 and a.shape[2] == b.shape[1]:
+    if (b.ndim == 3 and b.strides[0] == 0 and a.ndim == 3 and 0 < len(a) == len(b) and a.shape[1] == 1
+            and a.shape[2] == b.shape[1]):
         return np.matmul(a[:, 0], b[0])[:, None]
     return np.matmul(a, b)
 
@@ -70,7 +73,8 @@ _MIXED = {
 
 def same_type(a: Any, b: Any, name: str = "mm") -> None:
     if a.dtype != b.dtype:
-        raise RuntimeError(_MIXED[name].format(a=scalar_name(a.dtype), b=scalar_name(b.dtype), ca=cpp_name(a.dtype), cb=cpp_name(b.dtype)))
+        raise RuntimeError(_MIXED[name].format(a=scalar_name(a.dtype), b=scalar_name(b.dtype), ca=cpp_name(a.dtype),
+            cb=cpp_name(b.dtype)))
 
 
 def _same_types_of(a: Any, b: Any) -> None:
@@ -82,7 +86,8 @@ def _same_types_of(a: Any, b: Any) -> None:
 
 
 def cpp_name(d: Any) -> str:
-    return {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}.get(
+    return {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+        "complex128": "c10::complex<double>"}.get(
         d.name, c_name(d)
     )
 
@@ -124,7 +129,9 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
 
 
 def _by_layout(F: Any, g: Any, needs: Any, a: Any, b: Any) -> Any:
-    """The gradients of a product of matrices; of a factor that lies column by column they are made so, as in PyTorch."""
+    """The gradients of a product of matrices; of a factor that lies column by column they are made
+    so, as in PyTorch.
+    """
     ga = gb = None
     if needs[0]:
         ga = F.t(F.matmul(b, F.t(g))) if _columns(a) else F.matmul(g, F.t(b))
@@ -137,7 +144,8 @@ def _columns(x: Any) -> bool:
     return x is not None and hasattr(x, "stride") and x.stride() == (1, x.shape[0])
 
 
-@operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0", linear="each",
+@operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)},
+    node="MmBackward0", linear="each",
           layout="rows")
 def matmul(input: Array, other: Array):
     """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
@@ -149,7 +157,8 @@ def matmul(input: Array, other: Array):
     tensor([3., 3.])
     """
     if input.ndim == 0 or other.ndim == 0:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D")
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and "
+            f"{other.ndim}D")
     if input.dtype is not other.dtype:
         if input.ndim > 2 < other.ndim and input.dtype != other.dtype and not (input.size and other.size):
             input = input.astype(other.dtype)  # types are not looked at where nothing is multiplied
@@ -167,27 +176,32 @@ def mismatch(a: Any, b: Any) -> RuntimeError:
     """PyTorch's complaint about shapes that do not multiply."""
     if a.ndim == 1 and b.ndim == 1:
         return RuntimeError(
-            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got"
-            f" {a.shape[0]} and {b.shape[0]} elements respectively"
+            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number "
+            f"of elements, but got {a.shape[0]} and {b.shape[0]} elements respectively"
         )
     if b.ndim == 1:
-        return RuntimeError(f"size mismatch, got input ({a.shape[-2]}), mat ({a.shape[-2]}x{a.shape[-1]}), vec ({b.shape[0]})")
+        return RuntimeError(f"size mismatch, got input ({a.shape[-2]}), mat ({a.shape[-2]}x{a.shape[-1]}), vec "
+            f"({b.shape[0]})")
     if a.ndim > 2 and b.ndim > 2:
         if a.shape[-1] == b.shape[-2]:
             n = max(a.ndim, b.ndim)
             pa, pb = (1,) * (n - a.ndim) + a.shape, (1,) * (n - b.ndim) + b.shape
             i = next(i for i in reversed(range(n - 2)) if pa[i] != pb[i] and 1 not in (pa[i], pb[i]))
-            return RuntimeError(f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton dimension {i}")
+            return RuntimeError(f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at "
+                f"non-singleton dimension {i}")
         return RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[-1]}] but got: [{b.shape[0]}, {b.shape[-2]}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[-1]}] but got: "
+            f"[{b.shape[0]}, {b.shape[-2]}]."
         )
     rows = 1
     for n in a.shape[:-1]:
         rows *= n
-    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
+    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and "
+        f"{b.shape[-2]}x{b.shape[-1]})")
 
 
-_mm = dict(input=lambda F, g, mat2: F.matmul(g, turned(F, mat2)), mat2=lambda F, g, input: F.matmul(turned(F, input), g))
+_mm = dict(input=lambda F, g, mat2: F.matmul(g, turned(F, mat2)),
+    mat2=lambda F, g, input: F.matmul(turned(F, input), g))
 
 
 @operator(grad=_mm, linear="each", layout="rows")
@@ -206,12 +220,14 @@ def mm(input: Array, mat2: Array):
 def stacked_alike(a: Any, b: Any) -> None:
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+            f"[{b.shape[0]}, {b.shape[1]}]."
         )
 
 
 @operator(
-    grad=dict(input=lambda F, g, mat2: F.bmm(g, turned(F, mat2)), mat2=lambda F, g, input: F.bmm(turned(F, input), g)), linear="each", layout="rows"
+    grad=dict(input=lambda F, g, mat2: F.bmm(g, turned(F, mat2)), mat2=lambda F, g, input: F.bmm(turned(F, input), g)),
+    linear="each", layout="rows"
 )
 def bmm(input: Array, mat2: Array):
     """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
@@ -227,14 +243,16 @@ def bmm(input: Array, mat2: Array):
     return product(input, mat2)
 
 
-@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec, vec=lambda F, g, input: F.matmul(turned(F, input), g)), linear="each")
+@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec,
+    vec=lambda F, g, input: F.matmul(turned(F, input), g)), linear="each")
 def mv(input: Array, vec: Array):
     """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     same_type(input, vec, "mv")
     if input.shape[1] != vec.shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})")
+        raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec "
+            f"({vec.shape[0]})")
     return product(input, vec)
 
 
@@ -262,7 +280,8 @@ def inner(F, input, other):
         return input * other
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
-            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and "
+            f"{list(other.shape)}"
         )
     return F.tensordot(input, other, ([-1], [-1]))
 
@@ -270,7 +289,8 @@ def inner(F, input, other):
 def _outer_check(input: Any, vec2: Any) -> None:
     if input.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(
-            f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got {(input if input.ndim != 1 else vec2).ndim}-D"
+            f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
+            f"{(input if input.ndim != 1 else vec2).ndim}-D"
         )
 
 
@@ -284,7 +304,8 @@ def outer(F, input, vec2):
 def _check_linear(input: Any, weight: Any, bias: Any) -> None:
     """Refuse what PyTorch refuses of weights that are no matrix and biases that are no vector."""
     if not input.ndim or not weight.ndim:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and "
+            f"{weight.ndim}D")
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if bias is None:
@@ -296,10 +317,12 @@ def _check_linear(input: Any, weight: Any, bias: Any) -> None:
         rows = (_size(input, range(input.ndim - 1)),) if whole else input.shape[:-1]
         shape = (*rows, *weight.shape[:-1])
         if len(shape) < bias.ndim or any(m not in (1, n) for m, n in zip(reversed(bias.shape), reversed(shape))):
-            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape of a bias of shape {list(bias.shape)}")
+            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape of a bias of shape "
+                f"{list(bias.shape)}")
 
 
-def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shape: Any, weight_shape: Any, bias_shape: Any) -> Any:
+def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shape: Any, weight_shape: Any,
+        bias_shape: Any) -> Any:
     need_b, need_x, need_w = needs
     if len(weight_shape) == 1:  # one output: g has the shape of the rows
         flat = F.reshape(g, (_size(g, range(g.ndim)), 1))
@@ -311,7 +334,8 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
         gx = F.matmul(flat, weight if F.raw else F.t(F.t(weight)))
         gx = gx if len(input_shape) == 2 else F.reshape(gx, input_shape)
     if need_w:
-        gw = F.matmul(turned(F, flat), input if len(input_shape) == 2 else F.reshape(input, (flat.shape[0], input_shape[-1])))
+        gw = F.matmul(turned(F, flat),
+            input if len(input_shape) == 2 else F.reshape(input, (flat.shape[0], input_shape[-1])))
         gw = gw if F.raw else F.t(F.t(gw))  # PyTorch multiplies by the weight's transpose
         gw = gw if len(weight_shape) == 2 else F.squeeze(gw, 0)
     if need_b:
@@ -323,8 +347,8 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
 
 
 @operator(
-    grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)}, node="AddmmBackward0",
-    places=("functional",), opmath=True,
+    grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)},
+    node="AddmmBackward0", places=("functional",), opmath=True,
     without=dict(bias="MmBackward0"),
 )
 def linear(input: Array, weight: Array, bias: Array | None = None):
@@ -349,11 +373,13 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
         raise mismatch(x if x.ndim > 1 else x.reshape(1, -1), weight.T) from e
     if bias is not None:
         if y.dtype is not bias.dtype:
-            raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(bias.dtype)} and {scalar_name(y.dtype)}")
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(bias.dtype)} and "
+                f"{scalar_name(y.dtype)}")
         if bias.ndim == 1 and weight.ndim == 2 and bias.shape[0] not in (1, weight.shape[0]):
             raise RuntimeError(
-                f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size ({bias.shape[0]}) at non-singleton dimension "
-                f"{y.ndim - 1}.  Target sizes: {list(y.shape)}.  Tensor sizes: {list(bias.shape)}"
+                f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size ({bias.shape[0]}) "
+                f"at non-singleton dimension {y.ndim - 1}.  Target sizes: {list(y.shape)}.  Tensor sizes: "
+                f"{list(bias.shape)}"
             )
         if bias.ndim > 1:
             return y.reshape(*input.shape[:-1], *y.shape[1:]) + bias if input.ndim > 2 else y + bias
@@ -376,14 +402,17 @@ def tensordot(F, a, b, dims=2):
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={n}")
         left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
     else:
-        left, right = ([int(i) for i in (d.tolist() if hasattr(d, "tolist") else d if isinstance(d, (list, tuple)) else [d])] for d in dims)
+        left, right = (
+            [int(i) for i in (d.tolist() if hasattr(d, "tolist") else d if isinstance(d, (list, tuple)) else [d])]
+            for d in dims)
     left, right = [d % a.ndim for d in left], [d % b.ndim for d in right]
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right):
         if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
+                f"{b.shape[j]} in dim {j}"
             )
     d = F.dtype_of(a)
     if F.dtype_of(b) != d:

@@ -1,8 +1,8 @@
 """Normalisations.
 
-Each has a fused gradient for raw arrays and the same gradient written in other operators, which is what higher derivatives
-go through. In a recorded walk a rule is not given the statistics, which depend on the input: the fused gradients of layer and
-batch normalisation, one step there, compute them again.
+Each has a fused gradient for raw arrays and the same gradient written in other operators, which is what higher
+derivatives go through. In a recorded walk a rule is not given the statistics, which depend on the input: the fused
+gradients of layer and batch normalisation, one step there, compute them again.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ def _moments(F: Any, x: Any, axes: Any, eps: float) -> tuple[Any, Any]:
 _three: dict = dict(outputs=("grad_input", "grad_weight", "grad_bias"), places=())
 
 
-def _twice(F: Any, g: Any, needs: Any, flow: Any, weight: Any, normal: Any, rstd: Any, average: Any, project: Any) -> Any:
+def _twice(F: Any, g: Any, needs: Any, flow: Any, weight: Any, normal: Any, rstd: Any, average: Any,
+        project: Any) -> Any:
     """The gradients of the gradients of a normalisation in ``(flow, input, weight)``, where ``flow`` is what came in.
 
-    The gradient in the input is ``project(flow * weight)``. ``project`` is linear and symmetric; it depends on the input by
-    ``normal``, the normalised numbers, and by ``rstd``, unless the statistics are fixed. ``average``: over what is normalised
-    together; None with fixed statistics.
+    The gradient in the input is ``project(flow * weight)``. ``project`` is linear and symmetric; it depends on the
+    input by ``normal``, the normalised numbers, and by ``rstd``, unless the statistics are fixed. ``average``: over
+    what is normalised together; None with fixed statistics.
     """
     of_input, of_weight, of_bias = g
     scaled = flow if weight is None else flow * weight
@@ -75,13 +76,15 @@ def _twice(F: Any, g: Any, needs: Any, flow: Any, weight: Any, normal: Any, rstd
     return back, slope, in_weight
 
 
-def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, dims: int, eps: float, needs: Any) -> Any:
+def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, dims: int, eps: float,
+        needs: Any) -> Any:
     if mean is None:
         _, mean, rstd = K.layer_norm(input, dims, None, None, eps)
     return K.layer_norm_grad(g, input, mean, rstd, weight, dims, tuple(needs))
 
 
-def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, dims: Any, eps: Any) -> Any:
+def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, dims: Any,
+        eps: Any) -> Any:
     axes = tuple(range(input.ndim - dims, input.ndim))
     n = _count([input.shape[a] for a in axes])
     if F.raw:
@@ -92,15 +95,18 @@ def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
         normal, mean = (input - mean) * rstd, None
 
     def project(x: Any) -> Any:
-        return F.layer_norm_grad(x, input, mean, rstd if F.raw else None, None, None, dims, eps, (True, False, False))[0]
+        return F.layer_norm_grad(x, input, mean, rstd if F.raw else None, None, None, dims, eps,
+            (True, False, False))[0]
 
     back, slope, in_weight = _twice(
-        F, g, (needs[0], needs[1], needs[4]), grad_output, weight, normal, rstd, lambda x: F.sum(x, axes, True) / n, project
+        F, g, (needs[0], needs[1], needs[4]), grad_output, weight, normal, rstd, lambda x: F.sum(x, axes, True) / n,
+        project
     )
     return back, slope, None, None, in_weight, None
 
 
-@composite(raw=_layer_norm_grad_raw, node="NativeLayerNormBackwardBackward0", whole=("g", "input", "mean", "rstd", "weight", "bias"),
+@composite(raw=_layer_norm_grad_raw, node="NativeLayerNormBackwardBackward0",
+    whole=("g", "input", "mean", "rstd", "weight", "bias"),
            optional=("mean", "rstd", "weight", "bias"), grad=_layer_norm_twice, **_three)  # fmt: skip
 def layer_norm_grad(F, g, input, mean, rstd, weight, bias, dims, eps, needs):
     axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
@@ -118,8 +124,8 @@ def layer_norm_grad(F, g, input, mean, rstd, weight, bias, dims, eps, needs):
     grad=lambda F, g, needs, input, mean, rstd, weight, bias, dims, eps: F.layer_norm_grad(
         g, g if input is None else input, mean, rstd, weight, bias, dims, eps, needs
     ),
-    wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
-    node="NativeLayerNormBackward0", layout="rows",
+    wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
+    places=(), node="NativeLayerNormBackward0", layout="rows",
 )
 def layer_norm_over(input: Array, weight: Array | None, bias: Array | None, dims, eps):
     return K.layer_norm(input, dims, weight, bias, eps)
@@ -156,25 +162,28 @@ def check_types(F: Any, input: Any, kernel: str, *parameters: Any) -> None:
 def _check_shape(name: str, input: Any, shape: Any, weight: Any, bias: Any = None) -> None:
     if len(shape) < 1:
         raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
         )
     for label, p in (("weight", weight), ("bias", bias)):
         if p is not None and tuple(p.shape) != shape:
             raise RuntimeError(
-                f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape {list(p.shape)} and "
-                f"normalized_shape = {list(shape)}"
+                f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape {list(p.shape)} "
+                f"and normalized_shape = {list(shape)}"
             )
     if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape) :]) != shape:
         stars = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input of size{list(input.shape)}"
+            f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input of "
+            f"size{list(input.shape)}"
         )
 
 
 # -- RMS norm ---------------------------------------------------------------------------------------------------------
 
 
-@composite(raw=lambda g, x, rstd, weight, dims, eps, needs: K.rms_norm_grad(g, x, rstd, weight, dims, tuple(needs)), places=())
+@composite(raw=lambda g, x, rstd, weight, dims, eps, needs: K.rms_norm_grad(g, x, rstd, weight, dims, tuple(needs)),
+    places=())
 def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
     axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
     n = _count([input.shape[a] for a in axes])
@@ -187,7 +196,8 @@ def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
 
 @operator(
     grad=lambda F, g, needs, input, rstd, weight, dims, eps: F.rms_norm_grad(g, input, rstd, weight, dims, eps, needs),
-    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0", layout="channels",
+    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0",
+    layout="channels",
 )
 def rms_norm_over(input: Array, weight: Array | None, dims, eps):
     return K.rms_norm(input, dims, weight, eps)
@@ -222,14 +232,16 @@ def _channel_rstd(var: Any, eps: float) -> Any:
     return 1 / np.sqrt(var + var.dtype.type(eps))
 
 
-def _batch_norm_grad_raw(g: Any, input: Any, weight: Any, mean: Any, rstd: Any, training: bool, eps: float, needs: Any) -> Any:
+def _batch_norm_grad_raw(g: Any, input: Any, weight: Any, mean: Any, rstd: Any, training: bool, eps: float,
+        needs: Any) -> Any:
     if mean is None and (needs[0] or needs[1]):
         mean, var = K.channel_moments(input)
         rstd = _channel_rstd(var, eps)
     return K.batch_norm_grad(g, input, mean, rstd, weight, training, tuple(needs))
 
 
-def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, mean: Any, rstd: Any, training: Any, eps: Any) -> Any:
+def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, mean: Any, rstd: Any,
+        training: Any, eps: Any) -> Any:
     shape, axes, ndim = tuple(grad_output.shape), (0, *range(2, grad_output.ndim)), grad_output.ndim
     if F.raw:
         *g, grad_output, input, weight = (None if x is None else wide(x) for x in (*g, grad_output, input, weight))
@@ -257,7 +269,8 @@ def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
     return back, slope, None if in_weight is None else F.sum(in_weight, axes), None, None
 
 
-@composite(raw=_batch_norm_grad_raw, node="NativeBatchNormBackwardBackward0", whole=("g", "input", "weight", "mean", "rstd"),
+@composite(raw=_batch_norm_grad_raw, node="NativeBatchNormBackwardBackward0",
+    whole=("g", "input", "weight", "mean", "rstd"),
            optional=("input", "weight", "mean", "rstd"), grad=_batch_norm_twice, **_three)  # fmt: skip
 def batch_norm_grad(F, g, input, weight, mean, rstd, training, eps, needs):
     axes = (0, *range(2, g.ndim))
@@ -294,8 +307,8 @@ class Fixed:
 
 
 @operator(
-    grad=_batch_rule, wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
-    places=(), node="NativeBatchNormBackward0", layout=("channels",),
+    grad=_batch_rule, wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")},
+    aux=("mean", "rstd"), places=(), node="NativeBatchNormBackward0", layout=("channels",),
 )
 def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, fixed, eps, moments):
     """Normalise each channel (dimension 1) by ``fixed`` statistics, or by its own, which ``moments`` receives."""
@@ -321,7 +334,8 @@ def _by_group(F: Any, v: Any, groups: int) -> Any:
     return F.reshape(v, (v.shape[0], groups, v.shape[1] // groups * _size(v.shape[2:])))
 
 
-@composite(raw=lambda g, x, mean, rstd, weight, groups, eps, needs: K.group_norm_grad(g, x, mean, rstd, weight, groups, tuple(needs)), places=())
+@composite(raw=lambda g, x, mean, rstd, weight, groups, eps, needs: K.group_norm_grad(g, x, mean, rstd, weight, groups,
+    tuple(needs)), places=())
 def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
     shape, axes = tuple(input.shape), (0, *range(2, input.ndim))
     rows = _by_group(F, input, groups)
@@ -338,8 +352,8 @@ def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
     grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(
         g, g if input is None else input, mean, rstd, weight, groups, eps, needs
     ),
-    wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
-    node="NativeGroupNormBackward0", layout=("channels",),
+    wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
+    places=(), node="NativeGroupNormBackward0", layout=("channels",),
 )
 def group_norm_over(input: Array, weight: Array | None, bias: Array | None, groups, eps):
     return K.group_norm(input, groups, weight, bias, eps)
@@ -355,18 +369,19 @@ def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_ena
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if c % num_groups:
         raise RuntimeError(
-            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and "
-            f"num_groups={num_groups}"
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
         )
     for label, p in (("weight", weight), ("bias", bias)):
         if p is not None and (p.ndim != 1 or p.shape[0] != c):
             raise RuntimeError(
-                f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} of shape "
-                f"{list(p.shape)} and input of shape {list(input.shape)}"
+                f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} of "
+                f"shape {list(p.shape)} and input of shape {list(input.shape)}"
             )
     check_types(F, input, "GroupNormKernelImpl", weight, bias)
     if n * c // num_groups * _size(input.shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {[1, num_groups, *input.shape[2:]]}")
+        raise ValueError("Expected more than 1 value per channel when training, got input size "
+            f"{[1, num_groups, *input.shape[2:]]}")
     return F.group_norm_over(input, weight, bias, num_groups, eps)
 
 

@@ -13,52 +13,58 @@ Example, the whole of ``exp``::
 backward its functions are the forwards of this table on raw arrays, under ``create_graph=True`` they are the recorded
 operators on tensors, so that one rule serves every order. ``g`` is the gradient of the output (a list of them for
 several differentiable outputs, undefined ones as zeros, or as None with ``undefined=True``). Further parameters say, by
-name, what is remembered from the forward: an argument, ``result`` (or an output's name), an ``aux`` value, ``NAME_shape``
-(only the shape of an argument). Only what the inputs that need a gradient ask for is kept. A rule need not undo broadcasting or promotion
-(the engine does), and for complex numbers it is written as for an analytic function: saved values reach it conjugated
-(``wirtinger=True`` switches that off for operators that are not analytic, such as ``abs``).
+name, what is remembered from the forward: an argument, ``result`` (or an output's name), an ``aux`` value,
+``NAME_shape`` (only the shape of an argument). Only what the inputs that need a gradient ask for is kept. A rule need
+not undo broadcasting or promotion (the engine does), and for complex numbers it is written as for an analytic function:
+saved values reach it conjugated (``wirtinger=True`` switches that off for operators that are not analytic, such as
+``abs``).
 
 *dtype rule*: ``promote="elementwise"`` brings the ``promoted`` arguments (all tensors, unless named) to their common
 type, ``"float"`` also makes integers floating, None leaves them alone. ``kernel`` names a function of the tensors
 alone, in order, that may replace the forward when everything else has its default (a ufunc, say).
 
-*Half precision*: ``opmath=True`` says that float16 and bfloat16 are computed in float32, Python numbers among the arguments
-too, and rounded once at the end (PyTorch's term for the wider type). Without it the forward rounds as it goes.
+*Half precision*: ``opmath=True`` says that float16 and bfloat16 are computed in float32, Python numbers among the
+arguments too, and rounded once at the end (PyTorch's term for the wider type). Without it the forward rounds as it
+goes.
 
-*Numbers*: ``scalars`` says which tensors may be Python numbers: ``"one"`` any of them but not all (so where ``promote`` is
-given), ``"any"`` all of them too, a tuple of names only those, ``""`` none.
+*Numbers*: ``scalars`` says which tensors may be Python numbers: ``"one"`` any of them but not all (so where ``promote``
+is given), ``"any"`` all of them too, a tuple of names only those, ``""`` none.
 
-*Layout*: how results lie in memory. ``"rows"``: row by row, whatever the strides of the arguments; ``"elementwise"`` (for what
-is ``pointwise`` or promotes elementwise, unless it says otherwise): in the order of the arguments; ``"first"``: in that of the
-first; ``"channels"``: row by row, or with the channels innermost where the first argument is an image like that (``"lines"``:
-or a row of pixels; ``"pictures"``: or that, but no volume); ``"columns"``: matrices column by column, as LAPACK leaves them.
-A tuple says it for each result. Without it, results are as the forward makes them.
+*Layout*: how results lie in memory. ``"rows"``: row by row, whatever the strides of the arguments; ``"elementwise"``
+(for what is ``pointwise`` or promotes elementwise, unless it says otherwise): in the order of the arguments;
+``"first"``: in that of the first; ``"channels"``: row by row, or with the channels innermost where the first argument
+is an image like that (``"lines"``: or a row of pixels; ``"pictures"``: or that, but no volume); ``"columns"``: matrices
+column by column, as LAPACK leaves them. A tuple says it for each result. Without it, results are as the forward makes
+them.
 
 *Joint rule*: where the gradients share work, ``grad`` is one function that returns a tuple of them, in the order of
 ``wrt``; its parameter ``needs`` tells which are wanted, and ``keeps={"input": ("weight",)}`` says for whose gradient a
 value is needed (without it, for any), so that the others do not hold it in memory.
 
 *Structure*: ``pointwise=True`` says that every element of the result depends only on the elements of the (broadcast)
-tensors at its place; ``linear=True`` that the operator is linear in all that it is differentiated by, ``"each"`` in each
-of them alone (a product). Forward mode needs neither, but is faster for knowing. ``push``: a rule ``(F, t, ...)`` for it, where PyTorch's
-forward mode is not the transpose of its backward: ``t`` is the tangent, or with several arguments in ``wrt`` a list of them (None for
-none), and what it asks for is an argument or a result; gives the tangent of the result, or of each.
+tensors at its place; ``linear=True`` that the operator is linear in all that it is differentiated by, ``"each"`` in
+each of them alone (a product). Forward mode needs neither, but is faster for knowing. ``push``: a rule ``(F, t, ...)``
+for it, where PyTorch's forward mode is not the transpose of its backward: ``t`` is the tangent, or with several
+arguments in ``wrt`` a list of them (None for none), and what it asks for is an argument or a result; gives the tangent
+of the result, or of each.
 
-*Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be. ``lazy=True`` if the forward takes and
-gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others see the memory as it is.
+*Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be. ``lazy=True`` if the
+forward takes and gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others see the memory as it
+is.
 
 ``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
 
-*PyTorch's names*: ``node`` is the name of the node that is left on the tape, whatever the call. Where programs know two names
-of one operator, ``without=dict(exponent="PowBackward0")`` gives the name if that argument is not a tensor (but a
-number, or missing). A composite with ``node`` and ``whole=("input", "target")``, the arguments that this node has edges for, is one
-node of that name to hooks and profilers.
+*PyTorch's names*: ``node`` is the name of the node that is left on the tape, whatever the call. Where programs know two
+names of one operator, ``without=dict(exponent="PowBackward0")`` gives the name if that argument is not a tensor (but a
+number, or missing). A composite with ``node`` and ``whole=("input", "target")``, the arguments that this node has edges
+for, is one node of that name to hooks and profilers.
 
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
-alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With ``grad`` it is recorded as one operator, which
-runs that kernel, has edges to ``whole`` and leaves one node (``g`` is called ``grad_output`` there): ``grad`` is the rules of
-that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted. ``by_example=True`` if
-it looks at the numbers of its arguments (in a mapped function it is then called for each example).
+alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With ``grad`` it is recorded as one operator,
+which runs that kernel, has edges to ``whole`` and leaves one node (``g`` is called ``grad_output`` there): ``grad`` is
+the rules of that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted.
+``by_example=True`` if it looks at the numbers of its arguments (in a mapped function it is then called for each
+example).
 """
 
 from __future__ import annotations
@@ -86,9 +92,9 @@ class Operator:
 
     __slots__ = (
         "aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "forward", "inplace",
-        "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params",
-        "places", "pointwise", "promote", "promoted", "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users",
-        "variadic", "view", "wirtinger", "without", "wrt",
+        "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable", "opmath",
+        "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules", "saved",
+        "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without", "wrt",
     )
 
     name: str
@@ -105,10 +111,12 @@ class Operator:
         self.params = code.co_varnames[: positional + kwonly]
         taken = _TAKEN.intersection(self.params)
         if taken:
-            raise ValueError(f"the operator {self.name} has a parameter of the name {min(taken)!r}, which the functions made from declarations use")
+            raise ValueError(f"the operator {self.name} has a parameter of the name {min(taken)!r}, which the "
+                "functions made from declarations use")
         self.kwonly = kwonly
         given = forward.__defaults__ or ()
-        self.defaults = dict(zip(self.params[positional - len(given) : positional], given)) | (forward.__kwdefaults__ or {})
+        self.defaults = (
+            dict(zip(self.params[positional - len(given) : positional], given)) | (forward.__kwdefaults__ or {}))
         notes = forward.__annotations__
         self.tensors = tuple(p for p in self.params if notes.get(p, "").startswith("Array"))
         self.tensor_lists = tuple(p for p in self.tensors if notes[p].startswith("Arrays"))
@@ -117,7 +125,8 @@ class Operator:
         self.nondifferentiable = options.get("nondifferentiable", ())
         shown = () if self.outputs is ... else self.outputs
         self.undefined = options.get("undefined", False)
-        self.differentiable = tuple(i for i, o in enumerate(shown) if o not in self.nondifferentiable)  # carry a gradient
+        # carry a gradient
+        self.differentiable = tuple(i for i, o in enumerate(shown) if o not in self.nondifferentiable)
         self.aux = options.get("aux", ())
         self.promote = options.get("promote")
         self.promoted = options.get("promoted", self.tensors)
@@ -141,7 +150,8 @@ class Operator:
         self.without: dict[str, str] = options.get("without", {})
         self._rules(grad, options.get("wrt"), options.get("keeps", {}), options.get("shows", ()))
 
-    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]], shows: tuple[str, ...]) -> None:
+    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]],
+            shows: tuple[str, ...]) -> None:
         wanted: dict[str, tuple[int, ...]]
         self.joint: Any = None
         self.rules: tuple[Any, ...] = ()
@@ -150,7 +160,8 @@ class Operator:
             names = _names(grad)
             self.joint = (grad, names)
             every = tuple(range(len(self.wrt)))
-            wanted = {n: tuple(self.wrt.index(p) for p in keeps[n]) if n in keeps else every for n in names if n != "needs"}
+            wanted = {n: tuple(self.wrt.index(p) for p in keeps[n]) if n in keeps else every for n in names
+                if n != "needs"}
         else:
             grad = grad or {}
             self.wrt = tuple(p for p in self.params if p in grad)
@@ -178,8 +189,8 @@ class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
     __slots__ = (
-        "aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node", "optional", "outputs", "params", "places",
-        "pointwise", "raw", "whole",
+        "aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node", "optional",
+        "outputs", "params", "places", "pointwise", "raw", "whole",
     )
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -187,13 +198,15 @@ class Composite:
         self.node: str | None = options.get("node")
         self.name = options.get("name") or define.__name__.rstrip("_")
         code, given = define.__code__, define.__defaults__ or ()
-        self.defaults = dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {})
+        self.defaults = (
+            dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {}))
         self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
         self.fixed = options.get("fixed", ())  # tensors that PyTorch has no gradient for
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
         self.by_example, self.layout = options.get("by_example", False), options.get("layout")
-        self.grad, self.outputs, self.optional = options.get("grad"), options.get("outputs", ()), options.get("optional", ())
+        self.grad, self.outputs, self.optional = (options.get("grad"), options.get("outputs", ()),
+            options.get("optional", ()))
         self.pointwise = options.get("pointwise", False)
 
 

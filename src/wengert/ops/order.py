@@ -68,7 +68,8 @@ def _medians(name: str, skip_nan: bool) -> None:
     def median(input: Array, dim=-1, keepdim=False):
         return _ranked(name, input, dim, keepdim, lambda row, n: place(row, axis(dim, input.ndim)))
 
-    @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all", node=f"{name.capitalize()}Backward0", places=())
+    @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all",
+        node=f"{name.capitalize()}Backward0", places=())
     def median_all(input: Array):
         ordered("median_cpu", input.dtype)
         if not input.size:
@@ -91,7 +92,8 @@ def mode(input: Array, dim=-1, keepdim=False):
     nonempty("mode", input, d)
     real("mode_cpu", input)
     n = input.shape[d]
-    if n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):  # which of equal values is meant says PyTorch's way to sort
+    # which of equal values is meant says PyTorch's way to sort
+    if n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):
         wide = np.dtype(np.int64 if input.dtype.kind in "biu" else np.float64)
         rows = np.moveaxis(K.cast(input, wide), d, -1)
         places = K.mode_places(np.ascontiguousarray(rows.reshape(-1, n))).reshape(rows.shape[:-1])
@@ -125,7 +127,8 @@ def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
     if d.name not in ("float32", "float64"):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if interpolation not in _INTERPOLATIONS:
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}")
     if isinstance(q, (int, float)):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
@@ -152,13 +155,15 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
     if name == "nanquantile":
         rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, np.dtype(np.int64)), kind)
     else:
-        rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1))  # NaN is sorted last: rows with one give NaN
+        # NaN is sorted last: rows with one give NaN
+        rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1))
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": F.floor, "higher": F.ceil, "nearest": F.round}[interpolation](rank)
     below = F.cast(rank, np.dtype(np.int64))
     values = F.gather(x, -1, below)
     if interpolation in ("linear", "midpoint"):
-        weight = rank - F.cast(below, kind) if interpolation == "linear" else F.constant(np.full(tuple(rank.shape), 0.5, kind))
+        weight = (rank - F.cast(below, kind) if interpolation == "linear"
+            else F.constant(np.full(tuple(rank.shape), 0.5, kind)))
         above = F.gather(x, -1, F.cast(F.ceil(rank), np.dtype(np.int64)))
         values = F.lerp_tensor(values, above, weight)
     if not single:

@@ -35,7 +35,9 @@ _C_NAMES = {
 
 
 def _times(F: Any, x: Any, value: Any) -> Any:
-    """``x * value`` in the type that PyTorch's rule gives the product: of whole numbers theirs (where it may wrap), or the default one."""
+    """``x * value`` in the type that PyTorch's rule gives the product: of whole numbers theirs (where it may wrap), or
+    the default one.
+    """
     d = F.dtype_of(x)
     if (type(value) is int and value == 1) or d.kind not in "biu":
         return x if value == 1 and F.raw else x * value
@@ -58,10 +60,11 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
 
 
 _WHOLE_QUOTIENT = (
-    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
-    "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
-    "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
-    "implementation: (input + value * tensor1 / tensor2), for all dtypes."
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+    "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+    "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for "
+    "float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), "
+    "for all dtypes."
 )
 
 
@@ -94,10 +97,12 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
             weight, rest = number(weight, input.dtype), number(rest, input.dtype)
         return input + weight * step if near else end - rest * step
     weight = weight.astype(input.dtype, copy=False)
-    return np.where(np.absolute(weight) < 0.5, input + weight * step, end - (1 - weight).astype(step.dtype, copy=False) * step)
+    return np.where(np.absolute(weight) < 0.5, input + weight * step,
+        end - (1 - weight).astype(step.dtype, copy=False) * step)
 
 
-@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True, opmath=True)
+@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True,
+    opmath=True)
 def lerp(input: Array, end: Array, weight):
     """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
 
@@ -134,7 +139,8 @@ def _push_atan2(F: Any, t: Any, input: Any, other: Any) -> Any:
     return across / (input * input + other * other)
 
 
-@pair(grad=_atan2_back, wrt=("input", "other"), push=_push_atan2, promote="float", kernel=K.arctan2, inplace=True, aliases=("arctan2",))
+@pair(grad=_atan2_back, wrt=("input", "other"), push=_push_atan2, promote="float", kernel=K.arctan2, inplace=True,
+    aliases=("arctan2",))
 def atan2(input: Array, other: Array):
     """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
     return np.arctan2(real("atan2_cpu", input), other)
@@ -157,7 +163,8 @@ def _complex_logaddexp(input: Any, other: Any) -> Any:
     high, low = np.where(larger, input, other), np.where(larger, other, input)
     out = high + np.log1p(np.exp(low - high))
     infinite = np.isinf(high.real)
-    return np.where(infinite, np.where((high.real < 0) | (low.real != high.real), high, np.log(np.exp(high) + np.exp(low))), out)
+    return np.where(infinite,
+        np.where((high.real < 0) | (low.real != high.real), high, np.log(np.exp(high) + np.exp(low))), out)
 
 
 @pair(grad=dict(input=lambda F, g, input, other: g / (F.exp(other - input) + 1),
@@ -191,7 +198,8 @@ def _times_log(log: Any, where_zero: Any) -> Any:
     return rule
 
 
-_by_log, _by_log1p = _times_log(lambda F, g, x: F.xlogy(g, x), 0), _times_log(lambda F, g, x: F.special_xlog1py(g, x), -1)
+_by_log, _by_log1p = (_times_log(lambda F, g, x: F.xlogy(g, x), 0),
+    _times_log(lambda F, g, x: F.special_xlog1py(g, x), -1))
 
 
 @operator(grad=dict(input=_by_log, other=lambda F, g, input, other: g * input / other),

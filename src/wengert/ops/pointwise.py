@@ -95,7 +95,8 @@ def no_derivative(name: str) -> Any:
 _INVERT = "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
 _BOOL_NEGATIVE = f"Negation, the `-` operator, on a bool tensor is not supported. {_INVERT}"
 _BOOL_MINUS = f"Subtraction, the `-` operator, with a bool tensor is not supported. {_INVERT}"
-_BOOLS_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+_BOOLS_MINUS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+    "operator instead.")
 
 
 def _times_alpha(input: Any, other: Any, alpha: Any) -> Any:
@@ -173,7 +174,8 @@ def div(input: Array, other: Array):
     return np.true_divide(input, other)
 
 
-@arithmetic(grad=dict(input=flat_gradient, other=flat_gradient), node="DivBackward2", places=(), shows=("rounding_mode",))
+@arithmetic(grad=dict(input=flat_gradient, other=flat_gradient), node="DivBackward2", places=(),
+    shows=("rounding_mode",))
 def div_rounded(input: Array, other: Array, rounding_mode):
     """``input / other`` rounded towards zero (``"trunc"``) or down (``"floor"``); integers stay integers."""
     if rounding_mode in _QUOTIENTS:
@@ -312,12 +314,14 @@ def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     """NaN bounds make everything NaN; where the bounds cross, ``max`` wins."""
-    min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))  # NumPy's numbers would widen the result
+    # NumPy's numbers would widen the result
+    min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     for limit in (min, max):
         if isinstance(limit, str):
-            raise TypeError("clamp() received an invalid combination of arguments - got (str), but min and max must be Number or Tensor")
+            raise TypeError("clamp() received an invalid combination of arguments - got (str), but min and max must be "
+                "Number or Tensor")
         if type(limit) is complex and input.dtype.kind != "c":
             raise RuntimeError("value cannot be converted to type double without overflow")
     if input.dtype.kind != "f" or type(min) is np.ndarray or type(max) is np.ndarray:
@@ -360,7 +364,8 @@ def _push_clamp(F: Any, t: Any, input: Any, min: Any, max: Any) -> Any:
     return F.where(min > max, tu, F.where(input < min, tl, F.where(input > max, tu, ti)))
 
 
-@hidden(grad=dict(input=_inside, min=_below, max=_above), push=_push_clamp, scalars=("min", "max"), node="ClampBackward0")
+@hidden(grad=dict(input=_inside, min=_below, max=_above), push=_push_clamp, scalars=("min", "max"),
+    node="ClampBackward0")
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None):
     """``clamp`` with tensors for limits, which get the gradient where they apply."""
     return _clamped(input, min, max)

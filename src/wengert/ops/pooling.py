@@ -24,7 +24,8 @@ operator, composite = family("functional")
 # -- maxima -----------------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, indices: F.pool_gather(g, indices)), places=(), node="MaxPool2DWithIndicesBackward0")
+@operator(grad=dict(input=lambda F, g, indices: F.pool_gather(g, indices)), places=(),
+    node="MaxPool2DWithIndicesBackward0")
 def pool_scatter(input: Array, indices: Array, shape):
     """Each number of ``input`` added at its flat place ``indices`` within the spatial dimensions of ``shape``."""
     return K.max_pool_grad(input, indices, tuple(shape[2:]))
@@ -52,26 +53,32 @@ def _as_two(F: Any, pool: Any, input: Any, *sizes: Any, **options: Any) -> Any:
 def _pool_back(kind: str) -> dict[str, Any]:
     """The rule of a maximum."""
 
-    @composite(name=f"{kind}_back", places=(), raw=lambda g, input, indices: K.max_pool_grad(g, indices, input.shape[2:]))
+    @composite(name=f"{kind}_back", places=(),
+        raw=lambda g, input, indices: K.max_pool_grad(g, indices, input.shape[2:]))
     def back(F, g, input, indices):
         return F.kept(F.pool_scatter(g, indices, tuple(input.shape)), True, input)
 
     return dict(input=lambda F, g, input, indices: getattr(F, f"{kind}_back")(g, input, indices))
 
 
-_two: dict = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(), node="MaxPool2DWithIndicesBackward0")
+_two: dict = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(),
+    node="MaxPool2DWithIndicesBackward0")
 
 
-@operator(grad=_pool_back("MaxPool#DWithIndices"), shows=("kernel", "stride", "padding", "dilation", "ceil_mode"), layout="lines", **_two)
+@operator(grad=_pool_back("MaxPool#DWithIndices"), shows=("kernel", "stride", "padding", "dilation", "ceil_mode"),
+    layout="lines", **_two)
 def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
 
-def _max_pool(F: Any, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, alone: bool) -> Any:
+def _max_pool(F: Any, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+        alone: bool) -> Any:
     name = f"max_pool{n}d" if alone or n > 1 else "max_pool1d_with_indices"
-    x, whole, kernel, stride, padding, dilation = prepare(F, name, n, input, kernel, stride, padding, dilation, ceil_mode)
+    x, whole, kernel, stride, padding, dilation = prepare(F, name, n, input, kernel, stride, padding, dilation,
+        ceil_mode)
     if n == 1:
-        return _as_two(F, F.max_pool2d_with_indices, input, (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil_mode)
+        return _as_two(F, F.max_pool2d_with_indices, input, (1, *kernel), (1, *stride), (0, *padding), (1, *dilation),
+            ceil_mode)
     values, indices = F.max_pool_windows(x, kernel, stride, padding, dilation, bool(ceil_mode))
     return (values, indices) if whole else (F.squeeze(values, 0), F.squeeze(indices, 0))
 
@@ -133,7 +140,8 @@ def _adaptive_max(n: int) -> None:
     def indexed(F, input, output_size, return_indices=True):
         return plain(F, input, output_size, True)
 
-    plain.__doc__ = f"The maximum of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
+    plain.__doc__ = (f"The maximum of windows of the last {n} dimensions, sized so that ``output_size`` numbers come "
+        "out.")
     indexed.__doc__ = plain.__doc__ + " With their places."
     composite(plain, name=f"adaptive_max_pool{n}d", **_node("AdaptiveMaxPool#D", n))
     composite(indexed, name=f"adaptive_max_pool{n}d_with_indices", **_node("AdaptiveMaxPool#D", n))
@@ -157,23 +165,26 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
         asked = tuple(output_size)[-n:]
         for want, natural, step in zip(asked, size, stride):
             if not natural - step < want < natural + step:
-                raise ValueError(f'invalid output_size "{asked}" (dim 0 must be between {natural - step} and {natural + step})')
+                raise ValueError(f'invalid output_size "{asked}" (dim 0 must be between {natural - step} and '
+                    f'{natural + step})')
         size = asked
     if tuple(indices.shape) != tuple(input.shape):
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: "
-            f"{list(indices.shape)}"
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
+            f"tensor with shape: {list(indices.shape)}"
         )
     x, whole = batched(F, input, n, f"max_unpool{n}d")
     places = indices if whole else F.unsqueeze(indices, 0)
     if n == 1:
-        return _as_two(F, F.max_unpool2d, input, F.unsqueeze(indices, -2), (1, *kernel), (1, *stride), (0, *padding), (1, *size))
+        return _as_two(F, F.max_unpool2d, input, F.unsqueeze(indices, -2), (1, *kernel), (1, *stride), (0, *padding),
+            (1, *size))
     alert(f"max_unpooling{n}d_forward_out")
     b, c = x.shape[:2]
     area = math.prod(size)
     raw = shown(indices if F.raw else indices._wg_data)
     if raw.size and (raw.min() < 0 or raw.max() >= area):
-        raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size {'x'.join(map(str, size))})")
+        raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size "
+            f"{'x'.join(map(str, size))})")
     flat = F.scatter(F.zeros((b, c, area), F.dtype_of(x)), 2, F.reshape(places, (b, c, -1)), F.reshape(x, (b, c, -1)))
     y = F.reshape(flat, (b, c, *size))
     return y if whole else F.squeeze(y, 0)
@@ -254,17 +265,21 @@ def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, inc
 
 
 def _avg_pools(n: int) -> None:
-    def pool(F, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    def pool(F, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+            divisor_override=None):
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        x, whole, kernel, step, pad, _ = prepare(F, f"avg_pool{n}d", n, input, kernel_size, stride, padding, 1, ceil_mode)
+        x, whole, kernel, step, pad, _ = prepare(F, f"avg_pool{n}d", n, input, kernel_size, stride, padding, 1,
+            ceil_mode)
         if n == 1:
-            return _as_two(F, F.avg_pool2d, input, (1, *kernel), (1, *step), (0, *pad), ceil_mode, count_include_pad, divisor_override)
+            return _as_two(F, F.avg_pool2d, input, (1, *kernel), (1, *step), (0, *pad), ceil_mode, count_include_pad,
+                divisor_override)
         y = F.avg_pool_windows(x, kernel, step, pad, bool(ceil_mode), bool(count_include_pad), divisor_override)
         return y if whole else F.squeeze(y, 0)
 
     pool.__doc__ = f"The average of each window of the last {n} dimensions."
-    composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",), **_node("AvgPool#D", n))
+    composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",),
+        **_node("AvgPool#D", n))
 
 
 for _n in (1, 2, 3):
@@ -289,7 +304,8 @@ def _adaptive_avg(n: int) -> None:
             y = F.zeros((*x.shape[:2], *size), F.dtype_of(x))
         elif all(o and s % o == 0 for s, o in zip(space, size)):
             kernel = tuple(s // o for s, o in zip(space, size))
-            y = F.mean(x, tuple(range(2, 2 + n)), True) if kernel == space else F.avg_pool_windows(x, kernel, kernel, (0,) * n, False, True, None)
+            y = (F.mean(x, tuple(range(2, 2 + n)), True) if kernel == space
+                else F.avg_pool_windows(x, kernel, kernel, (0,) * n, False, True, None))
         else:
             d = F.dtype_of(x)
             y = F.cast(x, np.dtype(np.float32)) if is_half(d) else x
@@ -308,12 +324,14 @@ def _adaptive_avg(n: int) -> None:
 def along(F: Any, x: Any, axis: int, matrix: Any, taps: Any = None) -> Any:
     """``x`` with a constant matrix ``(size, out)`` applied along one axis.
 
-    ``taps``: the terms of each sum, their places and factors, both ``(terms, out)``; else the elements that are not zero.
+    ``taps``: the terms of each sum, their places and factors, both ``(terms, out)``; else the elements that are not
+    zero.
     """
     return F.resampled(x, axis - x.ndim, matrix, taps)
 
 
-@operator(grad=dict(input=lambda F, g, axis, matrix: F.resampled(g, axis, matrix.T, None)), places=(), linear=True, node="MmBackward0")
+@operator(grad=dict(input=lambda F, g, axis, matrix: F.resampled(g, axis, matrix.T, None)), places=(), linear=True,
+    node="MmBackward0")
 def resampled(input: Array, axis, matrix, taps):
     """``input`` times ``matrix`` along ``axis``; what is not finite goes only where ``taps`` take it."""
     x = input.swapaxes(axis, -1)

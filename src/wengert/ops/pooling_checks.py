@@ -1,4 +1,6 @@
-"""What pooling refuses, in the order and with the words of PyTorch, which pools one dimension as two (but for maxima)."""
+"""What pooling refuses, in the order and with the words of PyTorch, which pools one dimension as
+two (but for maxima).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ _WORDS = ("one", "two", "three")
 
 
 def window(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """``value`` for each of ``n`` spatial dimensions; ``RuntimeError`` as in PyTorch if there are too many or too few."""
+    """``value`` for each of ``n`` spatial dimensions; ``RuntimeError`` as in PyTorch if there are
+    too many or too few.
+    """
     row = (value,) * n if isinstance(value, int) else tuple(int(v) for v in value)
     if len(row) == 1:
         row = row * n
@@ -45,10 +49,12 @@ def _spread(name: str, n: int, what: str, value: Any) -> tuple[int, ...]:
 def _dimensions(name: str, n: int, shape: list[int]) -> str:
     """What is wrong with an input of ``shape``, in PyTorch's words, which differ from function to function."""
     if name == "max_pool1d":
-        return f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
+        return ("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{shape}")
     if n == 1:
         label = name.removesuffix("_with_indices")
-        return f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 'self' (while checking arguments for {label})"
+        return (f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 'self' (while "
+            f"checking arguments for {label})")
     if name.startswith("adaptive"):
         return f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' if 'max' in name else ''} {shape}"
     return f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"
@@ -58,7 +64,8 @@ def batched(F: Any, input: Any, n: int, name: str) -> tuple[Any, bool]:
     """``input`` with a batch dimension, and whether it had one."""
     if input.ndim not in (n + 1, n + 2):
         if name == "avg_pool2d" and input.ndim < 3:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got -3)")
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], "
+                "but got -3)")
         raise RuntimeError(_dimensions(name, n, list(input.shape)))
     return (input, True) if input.ndim == n + 2 else (F.unsqueeze(input, 0), False)
 
@@ -73,7 +80,8 @@ def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[A
     if n == 1 and len(row) != 1:
         raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(row)})")
     if len(row) != n:
-        raise RuntimeError(f"{name}: output_size must be {n}" if average else f"{name}(): internal error: output_size.size() must be {n}")
+        raise RuntimeError(f"{name}: output_size must be {n}" if average
+            else f"{name}(): internal error: output_size.size() must be {n}")
     x, whole = batched(F, input, n, name)
     size = tuple(s if o is None else int(o) for o, s in zip(row, x.shape[2:]))
     flat = average and n == 1  # averages of one dimension are averages of two
@@ -82,14 +90,15 @@ def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[A
         if shape[i] == 0:
             at, shown = (i + 1, [*shape[:-1], 1, shape[-1]]) if flat else (i, shape)
             raise RuntimeError(
-                f"{'adaptive_avg_pool2d' if flat else name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                f"{shown} with dimension {at} being empty"
+                f"{'adaptive_avg_pool2d' if flat else name}(): Expected input to have non-zero size for non-batch "
+                f"dimensions, but input has sizes {shown} with dimension {at} being empty"
             )
     if any(o < 0 for o in size):
         if average:
             received = ", ".join(map(str, (1, *size) if flat else size[:2])) + "".join(f",{o}" for o in size[2:])
             name = "adaptive_avg_pool2d" if flat else name
-            raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{received}}}")
+            raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received "
+                f"{{{received}}}")
         made = [*x.shape[:2], *((1,) if n == 1 else ()), *size]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {made}")
     check_countable(*x.shape[:2], *size)
@@ -134,7 +143,8 @@ def _check_max_pool1d(kernel: int, stride: int, padding: int, dilation: int) -> 
     if padding < 0:
         raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
     if padding > kernel // 2:
-        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}")
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and "
+            f"kernel_size={kernel}")
     if dilation <= 0:
         raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
 
@@ -146,9 +156,11 @@ def _check_windows(name: str, n: int, shape: list[int], kernel: Any, stride: Any
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if k > 0 and p > ((k - 1) * d + 1) // 2 and d > 0:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} "
+                f"and dilation={d}")
     letters = "THW"[-max(n, 2) :]
-    for what, row, prefix in (("kernel size", kernel, "k"), ("stride", stride, "d"), ("dilation", dilation, "dilation")):
+    for what, row, prefix in (("kernel size", kernel, "k"), ("stride", stride, "d"),
+            ("dilation", dilation, "dilation")):
         if min(row) <= 0:
             shown = (1, *row) if n == 1 else row
             found = " ".join(f"{prefix}{letter}: {v}" for letter, v in zip(letters, shown))
@@ -157,11 +169,13 @@ def _check_windows(name: str, n: int, shape: list[int], kernel: Any, stride: Any
         if n == 3:
             label = name if "avg" in name else "max_pool3d_with_indices_out_cpu_template"
             raise RuntimeError(
-                f"{label}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {shape} and non-batch "
-                f"dimension 0 has length zero!"
+                f"{label}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+                f"{shape} and non-batch dimension 0 has length zero!"
             )
         shown = [*shape[:-1], 1, shape[-1]] if n == 1 else shape
-        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{shown}")
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{shown}")
     if name == "avg_pool3d" and any(s < k for s, k in zip(shape[-3:], kernel)):
-        sizes, kernels = (" ".join(f"{a}{letter}: {v}" for letter, v in zip("THW", row)) for a, row in (("", shape[-3:]), ("k", kernel)))
+        sizes, kernels = (" ".join(f"{a}{letter}: {v}" for letter, v in zip("THW", row))
+            for a, row in (("", shape[-3:]), ("k", kernel)))
         raise RuntimeError(f"input image ({sizes}) smaller than kernel size ({kernels})")

@@ -24,8 +24,10 @@ LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
 
 def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
-    if not getattr(exponent, "shape", ()) and (F.raw or not hasattr(exponent, "shape")):  # one number: its small powers are worth a test
-        if exponent == 2 and F.raw:  # recorded it is a power like others: that of 1 has a history, and so has the second derivative
+    # one number: its small powers are worth a test
+    if not getattr(exponent, "shape", ()) and (F.raw or not hasattr(exponent, "shape")):
+        # recorded it is a power like others: that of 1 has a history, and so has the second derivative
+        if exponent == 2 and F.raw:
             return g * (conjugate(F, input) * 2)
         if exponent == 0:
             return flat_gradient(F, g)
@@ -57,14 +59,17 @@ def _not_negative(F: Any, x: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    """``a ** b``. NumPy is slow at negative floats, which an integer power need not meet: it is that of ``|a|``, but for a sign."""
+    """``a ** b``. NumPy is slow at negative floats, which an integer power need not meet: it is that of ``|a|``, but
+    for a sign.
+    """
     if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
         if b == 3:
             return K.cube(a)
         size = K.absolute(a) ** b
         return K.copysign(size, a) if b % 2 else size
     if type(b) in (int, float) and b in (3, -2, -0.5) and a.dtype.kind == "V":  # each step is rounded, in PyTorch
-        return a * a * a if b == 3 else np.ones((), a.dtype) / (a * a) if b == -2 else K.cast(1 / np.sqrt(K.cast(a, np.dtype(np.float32))), a.dtype)
+        return (a * a * a if b == 3 else np.ones((), a.dtype) / (a * a) if b == -2
+            else K.cast(1 / np.sqrt(K.cast(a, np.dtype(np.float32))), a.dtype))
     return python.pow(a, b)
 
 
@@ -109,7 +114,8 @@ def float_power(F, input, exponent):
     if isinstance(exponent, np.generic):
         exponent = exponent.item()
     if not (hasattr(input, "dtype") or hasattr(exponent, "dtype")):
-        raise TypeError(f"float_power(): argument 'exponent' (position 2) must be Tensor, not {type(exponent).__name__}")
+        raise TypeError("float_power(): argument 'exponent' (position 2) must be Tensor, not "
+            f"{type(exponent).__name__}")
     wide = dt.C128 if any(_is_complex(F, x) for x in (input, exponent)) else dt.F64
     return F.pow(*(F.cast(x, wide) if hasattr(x, "dtype") and F.dtype_of(x) != wide else x for x in (input, exponent)))
 

@@ -48,7 +48,8 @@ def fake_quantize_per_tensor_affine(input: Array, scale: Array, zero_point: Arra
     >>> torch.fake_quantize_per_tensor_affine(torch.tensor([-1.0, 0.26, 9.0]), 0.1, 0, 0, 15)
     tensor([0.0000, 0.3000, 1.5000])
     """
-    step, zero = np.asarray(scale).astype(np.float32), np.rint(np.asarray(zero_point, dtype=np.float64)).astype(np.int64)
+    step, zero = (np.asarray(scale).astype(np.float32),
+        np.rint(np.asarray(zero_point, dtype=np.float64)).astype(np.int64))
     return _rounded("fake_quantize_tensor_cachemask_kernel_type_handling", input, step, zero, quant_min, quant_max)
 
 
@@ -80,5 +81,6 @@ def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Arr
     tensor([[0.3000, 0.2000]])
     """
     shape = _per_channel(input, scale, zero_point, axis)
-    step, zero = scale.astype(np.float32).reshape(shape), np.rint(zero_point.astype(np.float64)).astype(np.int64).reshape(shape)
+    step, zero = (scale.astype(np.float32).reshape(shape),
+        np.rint(zero_point.astype(np.float64)).astype(np.int64).reshape(shape))
     return _rounded("fake_quantize_channel_cachemask_cpu_type_handling", input, step, zero, quant_min, quant_max)

@@ -67,7 +67,8 @@ def _thirds(x: Any, count: int) -> list[Any]:
 
 
 def _lstm_raw(
-    g: Any, gates: Any, w_hh: Any, h0: Any, c0: Any, output: Any, cells: Any, act: Any, sizes: Any, reverse: bool, needs: Any
+    g: Any, gates: Any, w_hh: Any, h0: Any, c0: Any, output: Any, cells: Any, act: Any, sizes: Any, reverse: bool,
+    needs: Any
 ) -> Any:
     return raw.lstm_grad(g, w_hh, h0, c0, output, cells, act, sizes, reverse, needs)
 

@@ -133,7 +133,8 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
         if d.kind in "biu":
             which = "Input" if dtype is None else "Optional"
             raise RuntimeError(
-                f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: {dt.scalar_name(d)}"
+                f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex "
+                f"dtype. Got: {dt.scalar_name(d)}"
             )
         wide = wide_type(d)
         if dtype is None and K.available and d.kind in "fV" and input.flags.c_contiguous:
@@ -164,7 +165,8 @@ def nansum(input: Array, dim=None, keepdim=False, *, dtype=None):
 def nanmean(F, input, dim=None, keepdim=False, *, dtype=None):
     """The mean of what is not NaN, of everything or over ``dim``."""
     if F.dtype_of(input).kind in "biu":
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {dt.scalar_name(F.dtype_of(input))}")
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
+            f"{dt.scalar_name(F.dtype_of(input))}")
     return F.nansum(input, dim, keepdim, dtype=dtype) / F.sum(input == input, dim, keepdim)
 
 
@@ -256,8 +258,8 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
     n = count(input.shape, dim)
     if n <= correction:
         warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
-            "output numel)."
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel)."
         )
     mean = mean / n
     away = np.asarray(input - mean)
@@ -328,7 +330,8 @@ def _push_std_mean(F: Any, t: Any, input: Any, std: Any, dim: Any, correction: A
     return _push_std(F, t, input, std, dim, correction, keepdim), F.mean(t, dim, keepdim)
 
 
-@operator(grad=dict(input=_std_mean_back), push=_push_std_mean, wirtinger=True, outputs=("std", "mean"), undefined=True, places=())
+@operator(grad=dict(input=_std_mean_back), push=_push_std_mean, wirtinger=True, outputs=("std", "mean"), undefined=True,
+    places=())
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Standard deviation and mean over ``dim``, or of everything."""
     var, mean = spread_squares("std_mean", input, dim, correction, keepdim)
@@ -370,7 +373,8 @@ def logsumexp(input: Array, dim, keepdim=False):
 def _truth(ufunc: Any, name: str) -> Any:
     @operator(name=name)
     def holds(input: Array, dim=None, keepdim=False):
-        axes = () if type(dim) in (tuple, list) and not dim else axes_of(dim, input.ndim)  # over no dimension, unlike sum
+        # over no dimension, unlike sum
+        axes = () if type(dim) in (tuple, list) and not dim else axes_of(dim, input.ndim)
         out = np.asarray(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
         return out.astype(np.uint8) if input.dtype == np.uint8 else out
 
@@ -434,7 +438,8 @@ def renorm(input: Array, p, dim, maxnorm):
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     dims_of(dim, input.ndim)
     if input.dtype.kind not in "fcVW":
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dt.scalar_name(input.dtype)}")
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{dt.scalar_name(input.dtype)}")
     size = np.abs(input).astype(wide_type(input.dtype) or np.abs(input).dtype)
     rest = _slices(input, dim)
     norm = _maximum(size, rest, keepdims=True) if p == float("inf") else _plus(size**p, rest, keepdims=True) ** (1 / p)

@@ -1,6 +1,7 @@
 """Kinds of numbers that an operator does not take, refused in PyTorch's words.
 
-A kind is NumPy's letter: ``b`` truth values, ``i`` and ``u`` whole numbers, ``f`` and ``V`` (bfloat16) real, ``c`` complex ones.
+A kind is NumPy's letter: ``b`` truth values, ``i`` and ``u`` whole numbers, ``f`` and ``V`` (bfloat16) real, ``c``
+complex ones.
 """
 
 from __future__ import annotations

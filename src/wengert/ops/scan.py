@@ -20,7 +20,9 @@ operator, composite = family("torch", "Tensor", layout="rows")
 
 
 def _accumulate(running: Any, input: Any, dim: Any, dtype: Any) -> Any:
-    """The running sums or products along ``dim`` in PyTorch's type: integers as int64, half precision carried in float32."""
+    """The running sums or products along ``dim`` in PyTorch's type: integers as int64, half precision carried in
+    float32.
+    """
     d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
     if input.dtype.kind == "c" and d.kind != "c":
         input = input.real
@@ -105,7 +107,8 @@ def cumprod(input: Array, dim, *, dtype=None):
 
 def _running(name: str, text: str) -> None:
     @operator(
-        grad=dict(input=lambda F, g, indices, input_shape, dim: F.scattered(g, dim, indices, input_shape) if 0 not in input_shape else g),
+        grad=dict(input=lambda F, g, indices, input_shape, dim: F.scattered(g, dim, indices, input_shape)
+            if 0 not in input_shape else g),
         outputs=("values", "indices"), nondifferentiable=("indices",), name=name,
     )
     def extreme(input: Array, dim):
@@ -117,7 +120,8 @@ def _running(name: str, text: str) -> None:
         ordered(f"{name}_cpu", input.dtype)
         return K.running_extreme(input, d, name == "cummin")
 
-    extreme.doc = f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."
+    extreme.doc = (f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the "
+        "last.")
 
 
 _running("cummax", "largest")
@@ -203,8 +207,9 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
         for d in range(input.ndim):
             if more is not None and d != dim and more.shape[d] != input.shape[d]:
                 raise RuntimeError(
-                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
-                    f"input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = {more.shape[d]}"
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = "
+                    f"{more.shape[d]}"
                 )
     parts = [x for x in (prepend, input, append) if x is not None]
     if n == 0:
@@ -218,7 +223,8 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
 
 def _no_masks(F: Any, name: str, y: Any, x: Any) -> None:
     if F.dtype_of(y).kind == "b" or (x is not None and F.dtype_of(x).kind == "b"):
-        raise RuntimeError(f"{name}: received a bool input for `{'y' if x is None else 'x` or `y'}`, but bool is not supported")
+        raise RuntimeError(f"{name}: received a bool input for `{'y' if x is None else 'x` or `y'}`, but bool is not "
+            "supported")
 
 
 def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
@@ -282,7 +288,8 @@ def _slope(F: Any, x: Any, d: int, gap: Any, edge_order: int) -> Any:
         if edge_order == 1:
             first, last = (at(1) - at(0)) / gap, (at(-1) - at(-2)) / gap
         else:
-            first, last = (-1.5 * at(0) + 2 * at(1) - 0.5 * at(2)) / gap, (0.5 * at(-3) - 2 * at(-2) + 1.5 * at(-1)) / gap
+            first, last = ((-1.5 * at(0) + 2 * at(1) - 0.5 * at(2)) / gap,
+                (0.5 * at(-3) - 2 * at(-2) + 1.5 * at(-1)) / gap)
         middle = (F.narrow(x, d, 2, size) - F.narrow(x, d, 0, size)) / gap / 2
         return F.cat([first, middle, last], d)
     gap = F.diff(gap)
@@ -322,7 +329,8 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
     n = input.ndim
     dims = tuple(range(n)) if dim is None else dims_of(dim, n)
     if getattr(spacing, "ndim", 0):
-        raise TypeError("gradient() received an invalid combination of arguments: spacing is a number, or a tuple of vectors")
+        raise TypeError("gradient() received an invalid combination of arguments: spacing is a number, or a tuple of "
+            "vectors")
     spacing = 1 if spacing is None else spacing
     gaps = [spacing] * len(dims) if not isinstance(spacing, (list, tuple)) else list(spacing)
     if len(gaps) != len(dims):
@@ -344,10 +352,12 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
     places = [v.device for v in (input, *gaps) if hasattr(v, "device")]
     for place in places[1:]:
         if place != places[0]:
-            raise RuntimeError(f"torch.gradient expected each tensor to be on the same device, but got devices {places[0]} and {place}!")
+            raise RuntimeError("torch.gradient expected each tensor to be on the same device, but got devices "
+                f"{places[0]} and {place}!")
     if F.dtype_of(input).kind == "b" and not (edge_order == 2 and any(hasattr(gap, "shape") for gap in gaps)):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
         )
     if any(input.shape[d] < edge_order + 1 for d in dims):
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
@@ -357,7 +367,8 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
         if hasattr(gap, "shape"):
             if gap.ndim > 1:
                 raise RuntimeError(
-                    f"torch.gradient expected each element of spacing to have one dimension, but got an element with {gap.ndim} dimensions!"
+                    "torch.gradient expected each element of spacing to have one dimension, but got an element with "
+                    f"{gap.ndim} dimensions!"
                 )
             gap = gap if gap.ndim else gap.item()
         slopes.append(_slope(F, x, d, gap, edge_order))

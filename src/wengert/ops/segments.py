@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 operator, composite = family("torch")
 
 _START: dict[str, tuple[Any, float]] = {
-    "sum": (np.add, 0.0), "mean": (np.add, 0.0), "prod": (np.multiply, 1.0), "max": (np.maximum, -np.inf), "min": (np.minimum, np.inf),
+    "sum": (np.add, 0.0), "mean": (np.add, 0.0), "prod": (np.multiply, 1.0), "max": (np.maximum, -np.inf),
+    "min": (np.minimum, np.inf),
 }
 
 
@@ -32,13 +33,14 @@ def _spread(F: Any, g: Any, ids: Any, share: Any, reduce: str, data_shape: Any) 
 
 @operator(grad=dict(data=_spread), aux=("ids", "share"), node="SegmentReduceBackward0")
 def segment_reduce(
-    data: Array, reduce, *, lengths: Array | None = None, indices: Array | None = None, offsets: Array | None = None, axis=0, unsafe=False,
-    initial=None,
+    data: Array, reduce, *, lengths: Array | None = None, indices: Array | None = None, offsets: Array | None = None,
+    axis=0, unsafe=False, initial=None,
 ):
-    """Reduces runs of slices along ``axis``: ``lengths`` of them, or from each of ``offsets`` to the next, after dimensions of batches.
+    """Reduces runs of slices along ``axis``: ``lengths`` of them, or from each of ``offsets`` to the next, after
+    dimensions of batches.
 
-    ``reduce``: ``"sum"``, ``"mean"``, ``"prod"``, ``"max"`` or ``"min"``; ``initial`` is taken with each run. Elements that tie for an
-    extreme share the gradient. ``RuntimeError`` if the lengths do not add up, unless ``unsafe``.
+    ``reduce``: ``"sum"``, ``"mean"``, ``"prod"``, ``"max"`` or ``"min"``; ``initial`` is taken with each run. Elements
+    that tie for an extreme share the gradient. ``RuntimeError`` if the lengths do not add up, unless ``unsafe``.
 
     >>> import wengert as torch
     >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([2, 1]))
@@ -56,7 +58,8 @@ def segment_reduce(
     if data.dtype.kind != "f" and dt.scalar_name(data.dtype) != "BFloat16":
         raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{dt.scalar_name(data.dtype)}'")
     if given.dtype.kind not in "iu":
-        raise NotImplementedError(f"\"_segment_reduce_{called}_cpu_kernel1\" not implemented for '{dt.scalar_name(given.dtype)}'")
+        raise NotImplementedError(
+            f"\"_segment_reduce_{called}_cpu_kernel1\" not implemented for '{dt.scalar_name(given.dtype)}'")
     axis = axis % max(data.ndim, 1)
     if axis != given.ndim - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {called} but got {axis}.")
@@ -66,7 +69,8 @@ def segment_reduce(
             raise RuntimeError("lengths contains negative value!")
         if (runs.sum(-1) != data.shape[axis]).any():
             raise RuntimeError(
-                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+                "!unsafe."
             )
     count = runs.shape[-1]
     rows, rest = runs.reshape(-1, count), int(np.prod(data.shape[axis + 1 :]))
@@ -77,7 +81,8 @@ def segment_reduce(
     combine.at(out, ids, flat)
     n = rows.reshape(-1, 1)
     if reduce == "mean":
-        out = np.where(n > 0, out / np.maximum(n, 1).astype(data.dtype), out if initial is not None else data.dtype.type(np.nan))
+        out = np.where(n > 0, out / np.maximum(n, 1).astype(data.dtype),
+            out if initial is not None else data.dtype.type(np.nan))
     share = _shares(reduce, flat, out, ids, n, 1.0 if initial is None else initial)
     return out.astype(data.dtype).reshape(*data.shape[:axis], count, *data.shape[axis + 1 :]), Bits(ids), Bits(share)
 

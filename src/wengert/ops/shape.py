@@ -43,7 +43,9 @@ def common(arrays: list[Any]) -> list[Any]:
 
 
 def _joined(arrays: Any, dim: int, looks: Any) -> Any:
-    """``arrays`` one after another: row by row in memory, or with the channels innermost where they are so in all of ``looks``."""
+    """``arrays`` one after another: row by row in memory, or with the channels innermost where they are so in all of
+    ``looks``.
+    """
     a = np.concatenate(arrays, dim)
     if a.ndim not in (4, 5):
         return a if a.flags.c_contiguous else a.copy()
@@ -109,7 +111,8 @@ def stack(tensors: Arrays, dim=0):
     shape = tensors[0].shape
     for i, a in enumerate(tensors):
         if a.shape != shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at entry {i}")
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                f"{list(a.shape)} at entry {i}")
     row, at = common(tensors), axis(dim, len(shape) + 1)
     if at == len(shape) or len(shape) not in (4, 5):
         key = _key(at, 0, None)
@@ -137,7 +140,8 @@ def select(input: Array, dim, index):
     d = axis(dim, input.ndim)
     size = input.shape[d]
     if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}")
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension "
+            f"{d}")
     return input[(*_key(d, input.ndim, index), ...)]
 
 
@@ -186,7 +190,8 @@ def written(input: Any, src: Any, part: Any) -> Any:
     target = part(out)
     if np.shape(src) != target.shape:
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(target.shape)}"
+            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = "
+            f"{list(target.shape)}"
         )
     target[...] = src
     return out
@@ -203,7 +208,8 @@ def slice_key(dim: int, ndim: int, start: Any, end: Any, step: int) -> tuple[Any
 
 @operator(
     grad=dict(
-        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, start, end, step),
+        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim,
+            start, end, step),
         src=lambda F, g, dim, start, end, step: F.basic_index(g, slice_key(dim, g.ndim, start, end, step)),
     )
 )
@@ -239,7 +245,8 @@ def _even(input: Any, size: int, dim: int) -> list[int]:
     return [min(size, n - i) for i in range(0, n, size)] if n else [0]
 
 
-@operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=(), shows=("split_size",))
+@operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=(),
+    shows=("split_size",))
 def split(tensor: Array, split_size, dim=0):
     """Views of length ``split_size`` along ``dim``, the last one shorter where it does not divide the dimension."""
     if not tensor.ndim:
@@ -248,7 +255,8 @@ def split(tensor: Array, split_size, dim=0):
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     d = axis(dim, tensor.ndim)
     if split_size == 0 and tensor.shape[d]:
-        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {tensor.shape[d]}")
+        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension size of "
+            f"{tensor.shape[d]}")
     return _cut(tensor, _even(tensor, max(split_size, 1), d), d)
 
 
@@ -259,7 +267,8 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = axis(dim, tensor.ndim)
     if any(n < 0 for n in split_sizes):
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+        raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}")
     if sum(split_sizes) != tensor.shape[d]:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's size at "
@@ -313,7 +322,8 @@ def tensor_split(F, input, indices_or_sections, dim=0):
             )
         if F.dtype_of(where) != np.int64:
             found = dt.scalar_name(F.dtype_of(where))
-            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {found}")
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{found}")
         where = where.tolist()
     n = input.shape[d]
     if isinstance(where, int):
@@ -331,9 +341,11 @@ def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
     @composite(name=name)
     def cut(F, input, indices_or_sections):
         if input.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+                f"{input.ndim} dimensions!")
         if isinstance(indices_or_sections, str):
-            raise TypeError(f"{name}() received an invalid combination of arguments. It takes (Tensor, int sections) or (Tensor, ints indices)")
+            raise TypeError(f"{name}() received an invalid combination of arguments. It takes (Tensor, int sections) "
+                "or (Tensor, ints indices)")
         dim = dim_of(input.ndim)
         n = input.shape[dim]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
@@ -429,7 +441,8 @@ def unflatten(F, input, dim, sizes):
         if "invalid for input" not in str(e):
             raise
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor"
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
+            "input tensor"
         ) from None
     return F.view(input, (*shape[:d], *inner, *shape[d + 1 :]))
 
@@ -469,6 +482,7 @@ def swapaxes(F, input, axis0, axis1):
 def adjoint(F, input):
     """The matrices of ``input`` transposed and conjugated."""
     if input.ndim == 1:
-        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
+        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D "
+            "tensor.")
     out = F.transpose(input, -2, -1) if input.ndim else input
     return F.conj(out) if F.is_complex(out) else out

@@ -130,7 +130,8 @@ def _distinct(input: Any, dim: Any) -> tuple[Any, Any, Any]:
 
 def _runs(input: Any, dim: Any) -> tuple[Any, Any, Any]:
     d = None if dim is None else axis(dim, input.ndim)
-    rows = input.reshape(-1, 1) if d is None else np.moveaxis(input, d, 0).reshape(input.shape[d], input.size // max(input.shape[d], 1))
+    rows = (input.reshape(-1, 1) if d is None
+        else np.moveaxis(input, d, 0).reshape(input.shape[d], input.size // max(input.shape[d], 1)))
     new = np.ones(len(rows), bool)
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     starts = np.flatnonzero(new)
@@ -237,14 +238,17 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
     if not np.isfinite([low, high]).all():
         raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low}, {high}] is not finite")
     if low > high:
-        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {d}")
+        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for "
+            f"dimension {d}")
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, int(bins) + 1, dtype=input.dtype)
 
 
 def _counted(rows: Any, edges: list[Any], weights: Any, density: bool) -> Any:
-    """How many rows fall between the given edges, which need not be sorted: as in PyTorch, a binary search finds some place then."""
+    """How many rows fall between the given edges, which need not be sorted: as in PyTorch, a binary search finds some
+    place then.
+    """
     d = rows.dtype
     rows, edges = rows.astype(dt.F64), [e.astype(dt.F64) for e in edges]
     shape = tuple(len(e) - 1 for e in edges)
@@ -255,7 +259,8 @@ def _counted(rows: Any, edges: list[Any], weights: Any, density: bool) -> Any:
         return np.zeros(shape, d)
     at = [(np.searchsorted(e, column, "right") - 1).clip(0, len(e) - 2) for column, e in zip(rows[inside].T, edges)]
     flat = np.ravel_multi_index(tuple(at), shape)
-    hist = np.bincount(flat, None if weights is None else weights[inside].astype(dt.F64), math.prod(shape)).reshape(shape).astype(dt.F64)
+    hist = np.bincount(flat, None if weights is None else weights[inside].astype(dt.F64),
+        math.prod(shape)).reshape(shape).astype(dt.F64)
     if density:
         hist /= hist.sum()
         for axis, e in enumerate(edges):
@@ -264,19 +269,22 @@ def _counted(rows: Any, edges: list[Any], weights: Any, density: bool) -> Any:
 
 
 @operator(outputs=("hist", "bin_edges"), places=())
-def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False):
+def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None,
+        density=False):
     """Counts between edges, given or spread evenly."""
     _floats(input, "histogramdd")
     if weight is not None and weight.shape != input.shape:
         raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, "
-            f"but got input with shape {[input.size, 1]} and weight with shape {list(weight.shape)}"
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {[input.size, 1]} and weight with shape "
+            f"{list(weight.shape)}"
         )
     if weight is not None and weight.dtype != input.dtype:
-        names = [{"float32": "float", "float64": "double", "int32": "int"}.get(d.name, d.name) for d in (input.dtype, weight.dtype)]
+        names = [{"float32": "float", "float64": "double", "int32": "int"}.get(d.name, d.name)
+            for d in (input.dtype, weight.dtype)]
         raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
-            f"but got input({names[0]}), and weight({names[1]})"
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({names[0]}), and weight({names[1]})"
         )
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
     if bins is None:
@@ -297,7 +305,8 @@ def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: 
     if len(bins) != n:
         if counts is not None:
             raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
-        raise RuntimeError(f"torch.histogramdd: expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(bins)}")
+        raise RuntimeError(f"torch.histogramdd: expected {n} sequences of bin edges for a {n}-dimensional histogram "
+            f"but got {len(bins)}")
     edges = [_edges(rows[:, i], b, None if range is None else range[2 * i : 2 * i + 2], i) for i, b in enumerate(bins)]
     weights = None if weight is None else weight.reshape(-1)
     if counts is None:
@@ -315,12 +324,14 @@ def _side(right: Any, side: Any) -> str:
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while "
+            "right was True")
     return "right" if right or side == "right" else "left"
 
 
 @operator(scalars=("input",), places=("torch",))
-def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right=False, side=None, sorter: Array | None = None):
+def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right=False, side=None,
+        sorter: Array | None = None):
     """Where ``input`` (any shape, or rows that match those of ``sorted_sequence``) would go in order; int64.
 
     >>> import wengert as torch
@@ -330,7 +341,8 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     edges, values = (sortable(real("searchsorted_out_cpu", x)) for x in (sorted_sequence, np.asarray(input)))
     where: Any = _side(right, side)
     if not edges.ndim:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
+            "dimension")
     if edges.ndim != 1 and edges.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
@@ -357,7 +369,9 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
 
 
 def _places(edges: Any, values: Any, where: Any) -> Any:
-    """Where ``values`` go among ``edges``; by halving as PyTorch does it, step by step, where there are NaN: nothing lies left of them."""
+    """Where ``values`` go among ``edges``; by halving as PyTorch does it, step by step, where there are NaN: nothing
+    lies left of them.
+    """
     if edges.dtype.kind != "f" or not (np.isnan(edges).any() or np.isnan(values).any()):
         return np.asarray(np.searchsorted(edges, values, where))
     low, high = np.zeros(values.shape, np.int64), np.full(values.shape, edges.size, np.int64)

@@ -20,7 +20,8 @@ operator, composite = family()
 
 
 @operator(
-    grad=dict(values=lambda F, g, indices: F.sparse_taken(g, indices)), node="SparseCooTensorWithDimsAndTensorsBackward0"
+    grad=dict(values=lambda F, g, indices: F.sparse_taken(g, indices)),
+    node="SparseCooTensorWithDimsAndTensorsBackward0"
 )
 def sparse_made(values: Array, indices: Array, size, coalesced):
     """The sparse array of ``size`` with these values ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``."""
@@ -145,15 +146,19 @@ def sparse_turned(F, x):
     node="MmBackward0",
 )
 def sparse_times(input: Array, dense: Array):
-    """A sparse matrix times a dense one. Its gradient is dense: that of the elements which are not stored counts as well."""
+    """A sparse matrix times a dense one. Its gradient is dense: that of the elements which are not stored counts as
+    well.
+    """
     rows, columns = input.indices  # type: ignore[attr-defined]  # a Coo
     return sparse_product.forward(input.values, dense, rows, columns, input.shape[0])  # type: ignore[attr-defined]
 
 
 @operator(
     grad=dict(
-        values=lambda F, g, dense, rows, columns: F.sum(F.index_select(g, 0, rows) * F.index_select(dense, 0, columns), 1),
-        dense=lambda F, g, values, rows, columns, dense_shape: F.sparse_product(values, g, columns, rows, dense_shape[0]),
+        values=lambda F, g, dense, rows, columns: F.sum(F.index_select(g, 0, rows) * F.index_select(dense, 0, columns),
+            1),
+        dense=lambda F, g, values, rows, columns, dense_shape: F.sparse_product(values, g, columns, rows,
+            dense_shape[0]),
     ),
     node="SparseAddmmBackward0",
 )
@@ -189,7 +194,9 @@ def _look_up_gradient(F: Any, g: Any, at: Any, kept: Any, by_frequency: bool, we
 
 @operator(grad=dict(weight=_look_up_gradient), node="EmbeddingBackward0")
 def sparse_look_up(weight: Array, indices: Array, at: Array, kept: Array | None, by_frequency):
-    """Rows of a table whose gradient is sparse. ``at``: the indices as ``(1, n)``; ``kept``: which of them count (None: all)."""
+    """Rows of a table whose gradient is sparse. ``at``: the indices as ``(1, n)``; ``kept``: which of them count (None:
+    all).
+    """
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):

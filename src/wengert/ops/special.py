@@ -178,7 +178,8 @@ def special_entr(input: Array):
 def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
     least, most = (0, 1) if eps is None else (eps, 1 - eps)
     if is_half(F.dtype_of(input)):  # the limits are of the type of the numbers
-        least, most = (float(K.cast(K.cast(np.asarray(v, np.float32), F.dtype_of(input)), np.dtype(np.float32))) for v in (least, most))
+        least, most = (float(K.cast(K.cast(np.asarray(v, np.float32), F.dtype_of(input)), np.dtype(np.float32)))
+            for v in (least, most))
     other = float("nan") if eps is None else 0
     if F.raw:  # infinite at both ends; the sum makes the zero a positive one
         return F.where((input < least) | (input > most), other, g / (input * (1 - input) + 0))

@@ -20,7 +20,8 @@ operator, composite = family("torch", "Tensor")
 
 
 @operator(
-    grad=dict(input=lambda F, g, input_shape, dimension, size, step: F.unfold_back(g, input_shape, dimension, size, step)),
+    grad=dict(
+        input=lambda F, g, input_shape, dimension, size, step: F.unfold_back(g, input_shape, dimension, size, step)),
     view=True,
     places=("Tensor",),
 )
@@ -127,7 +128,9 @@ def _last(shape: Any, strides: Any, offset: int) -> int:
 
 
 def _apart(shape: Any, strides: Any) -> bool:
-    """Whether the elements surely lie at different places: each step is longer than all that the smaller steps cover."""
+    """Whether the elements surely lie at different places: each step is longer than all that the
+    smaller steps cover.
+    """
     reach = 0
     for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
         if s <= reach:
@@ -157,7 +160,8 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
     PyTorch's gradient of ``input``, which is given here too, is that of the part written over, zero elsewhere.
     """
     if np.shape(src) != tuple(size):
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(size)}")
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, "
+            f"slice size = {list(size)}")
     if _apart(input.shape, input.strides):  # the whole memory is copied, also what ``input`` does not show of it
         memory, item = memory_of(input), input.itemsize
         start = input.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
@@ -170,8 +174,9 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
     reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     if reach > whole.size:
         raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {input.itemsize} requiring "
-            f"a storage size of {reach * input.itemsize} are out of bounds for storage of size {whole.nbytes}"
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+            f"{input.itemsize} requiring a storage size of {reach * input.itemsize} are out of bounds for storage of "
+            f"size {whole.nbytes}"
         )
     whole[_places(size, stride, offset)] = src
     return out

@@ -118,7 +118,8 @@ _sigmoid_twice = dict(
 )
 
 
-@composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result), node="SigmoidBackwardBackward0", whole=("g", "result"),
+@composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result), node="SigmoidBackwardBackward0",
+    whole=("g", "result"),
            grad=_sigmoid_twice, pointwise=True)  # fmt: skip
 def sigmoid_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``sigmoid``, from its result."""

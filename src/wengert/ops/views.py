@@ -23,7 +23,9 @@ operator, composite = family("torch", "Tensor")
 
 
 def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
-    """``dim`` (None for all, an int, or several) as non-negative axes; ``IndexError`` or ``RuntimeError`` as in PyTorch."""
+    """``dim`` (None for all, an int, or several) as non-negative axes; ``IndexError`` or ``RuntimeError`` as in
+    PyTorch.
+    """
     if dim is None or (type(dim) in (tuple, list) and not dim):
         return tuple(range(ndim))
     row = tuple(axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
@@ -76,8 +78,8 @@ def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
     if hole is not None:
         if known == 0 == size:
             raise RuntimeError(
-                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
-                "value and is ambiguous"
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
+                "-1 can be any value and is ambiguous"
             )
         if known and size % known == 0:
             return (*shape[:hole], size // known, *shape[hole + 1 :])
@@ -114,7 +116,8 @@ def as_type(a: Any, kind: np.dtype) -> Any:
         *((f"stride({d})", s, ratio) for d, s in enumerate(row[:-1])),
     ):  # fmt: skip
         if number != 1 if wanted is None else number % wanted:
-            raise RuntimeError(f"self.{what} must be {f'divisible by {wanted}' if wanted else '1'} {told}, but got {number}")
+            raise RuntimeError(f"self.{what} must be {f'divisible by {wanted}' if wanted else '1'} {told}, but got "
+                f"{number}")
     if not a.size:
         return np.empty((*a.shape[:-1], a.shape[-1] * size // item), kind)
     return a.view(kind)
@@ -137,8 +140,8 @@ def view(input: Array, shape=()):
     found = as_view(input, resolve_shape(shape, input.size))
     if found is None:
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-            "subspaces). Use .reshape(...) instead."
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
         )
     return found
 
@@ -169,31 +172,35 @@ _FIRST = frozenset(("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Do
 
 
 def _type_name(d: np.dtype) -> str:
-    """What PyTorch's older messages call tensors of a type: those that are not of the first types have no name of their own."""
+    """What PyTorch's older messages call tensors of a type: those that are not of the first types have no name of their
+    own.
+    """
     name = scalar_name(d)
     return f"torch.{name}Tensor" if name in _FIRST else f"CPU{name}Type"
 
 
-@operator(grad=dict(input=lambda F, g, input_shape: F.sum_to(g, input_shape)), view=True, variadic="size", places=("Tensor",))
+@operator(grad=dict(input=lambda F, g, input_shape: F.sum_to(g, input_shape)), view=True, variadic="size",
+    places=("Tensor",))
 def expand(input: Array, size=(), *, implicit=False):
     size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     extra = len(size) - input.ndim
     if extra < 0:
         raise RuntimeError(
-            f"expand({_type_name(input.dtype)}{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
-            f"greater or equal to the number of dimensions in the tensor ({input.ndim})"
+            f"expand({_type_name(input.dtype)}{{{list(input.shape)}}}, size={list(size)}): the number of sizes "
+            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({input.ndim})"
         )
     full = []
     for i, n in reversed([*enumerate(size)]):
         have = input.shape[i - extra] if i >= extra else None
         if n == -1:
             if have is None:
-                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}")
+                raise RuntimeError("The expanded size of the tensor (-1) isn't allowed in a leading, non-existing "
+                    f"dimension {i}")
             n = have
         elif have is not None and have != n and have != 1:
             raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  "
-                f"Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
+                f"dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
             )
         full.append(n)
     full.reverse()
@@ -207,7 +214,8 @@ def broadcast_to(F, input, size):
     return F.expand(input, tuple(size))
 
 
-@operator(grad=dict(input=lambda F, g, input_shape: F.expand(g, input_shape)), node="SumBackward1", places=(), linear=True)
+@operator(grad=dict(input=lambda F, g, input_shape: F.expand(g, input_shape)), node="SumBackward1", places=(),
+    linear=True)
 def sum_to(input: Array, size):
     return reduce.sum_to(input, tuple(size))
 
@@ -226,12 +234,13 @@ def _inverse(dims: Any) -> tuple[int, ...]:
     return tuple(out)
 
 
-@operator(grad=dict(input=lambda F, g, dims: F.permute(g, _inverse(dims) if dims else dims)), view=True, variadic="dims")
+@operator(grad=dict(input=lambda F, g, dims: F.permute(g, _inverse(dims) if dims else dims)), view=True,
+    variadic="dims")
 def permute(input: Array, dims=()):
     if len(dims) != input.ndim:
         raise RuntimeError(
-            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
-            f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
         )
     try:
         return input.transpose(dims)
@@ -265,7 +274,8 @@ def unsqueeze(input: Array, dim):
 def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
     if F.raw:
         return F.reshape(g, input_shape)
-    dims = range(len(input_shape)) if dim is None else sorted(dims_of(dim, len(input_shape))) if dim != () and input_shape else ()
+    dims = (range(len(input_shape)) if dim is None else sorted(dims_of(dim, len(input_shape)))
+        if dim != () and input_shape else ())
     for d in dims:
         if input_shape[d] == 1:
             g = F.unsqueeze(g, d)
@@ -276,7 +286,8 @@ def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
 def squeeze(input: Array, dim=None):
     if dim is None:
         return input.squeeze()
-    axes = tuple(d for d in dims_of(dim, input.ndim) if input.ndim and input.shape[d] == 1) if dim not in ((), []) else ()
+    axes = (tuple(d for d in dims_of(dim, input.ndim) if input.ndim and input.shape[d] == 1) if dim not in ((), [])
+        else ())
     return input.squeeze(axes) if axes else input[...]
 
 
@@ -287,13 +298,15 @@ for _name, _node in (
 ):
 
     @operator(
-        grad=dict(input=lambda F, g, input_shape, key: F.basic_scatter(g, input_shape, key)), view=True, node=_node, name=_name, places=()
+        grad=dict(input=lambda F, g, input_shape, key: F.basic_scatter(g, input_shape, key)), view=True, node=_node,
+        name=_name, places=()
     )
     def basic_index(input: Array, key):
         return part(input, key)
 
 
-@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceBackwardBackward0", places=(), linear=True)
+@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceBackwardBackward0", places=(),
+    linear=True)
 def basic_scatter(input: Array, shape, key):
     """Zeros of ``shape`` with ``input`` at ``key``."""
     whole = np.zeros(shape, input.dtype)
@@ -302,7 +315,8 @@ def basic_scatter(input: Array, shape, key):
 
 
 @operator(
-    grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_put(F.zeros(input_shape, F.dtype_of(g)), indices, g, not exact)),
+    grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_put(F.zeros(input_shape, F.dtype_of(g)), indices,
+        g, not exact)),
     places=(), linear=True,
 )
 def index(input: Array, indices: Arrays | None, exact=False):
@@ -315,9 +329,11 @@ def index(input: Array, indices: Arrays | None, exact=False):
         if shape is None or 0 not in shape:
             raise bad_index(input, key) from error
         return np.zeros(shape, input.dtype)  # where nothing is read, nothing is wrong with places
-    if type(found) is not np.ndarray or type(input) is not np.ndarray or any(i is not None and i.dtype.kind not in "iu" for i in indices or ()):
+    if (type(found) is not np.ndarray or type(input) is not np.ndarray
+            or any(i is not None and i.dtype.kind not in "iu" for i in indices or ())):
         return found
-    return taken(found, input, indices)  # where the indexed dimensions are not the first, NumPy puts them outermost in memory
+    # where the indexed dimensions are not the first, NumPy puts them outermost in memory
+    return taken(found, input, indices)
 
 
 def index_key(indices: Any) -> tuple[Any, ...]:
@@ -335,7 +351,9 @@ def _mask(index: Array) -> Array:
 
 
 def _add_leading(out: Any, indices: Any, values: Any) -> bool:
-    """Add where whole numbers name places of the first dimensions and all the rest is meant; whether it was such a case."""
+    """Add where whole numbers name places of the first dimensions and all the rest is meant; whether it was such a
+    case.
+    """
     named = [i for i in indices if i is not None]
     n = len(named)
     if not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2:
@@ -349,7 +367,8 @@ def _add_leading(out: Any, indices: Any, values: Any) -> bool:
         places = places * size + np.where(i < 0, i + size, i)
     rest = out.shape[n:]
     values = np.broadcast_to(values, places.shape + rest)
-    K.add_at(out.reshape(-1, *rest) if n > 1 else out, places.reshape(-1), np.ascontiguousarray(values).reshape(-1, *rest))
+    K.add_at(out.reshape(-1, *rest) if n > 1 else out, places.reshape(-1),
+        np.ascontiguousarray(values).reshape(-1, *rest))
     return True
 
 
@@ -359,7 +378,9 @@ def _shape_at(input: Any, indices: Any) -> tuple[int, ...] | None:
         if i is not None and i.dtype != bool and i.size and not n:
             raise IndexError("index is out of bounds for dimension with size 0")
     try:  # the first places stand for all
-        return input[tuple(slice(None) if i is None else i if i.dtype == bool else np.zeros_like(i) for i in indices)].shape
+        return (
+            input[
+                tuple(slice(None) if i is None else i if i.dtype == bool else np.zeros_like(i) for i in indices)].shape)
     except IndexError:
         return None
 
@@ -373,7 +394,8 @@ def _puts(input: Any, indices: Any, values: Any) -> bool:
         np.broadcast_to(values, shape)
     except ValueError:
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
         ) from None
     return 0 not in shape
 
@@ -493,7 +515,8 @@ def _overwritten(F: Any, g: Any) -> Any:
 
 
 @operator(
-    grad=dict(input=_overwritten, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(), promoted=(), scalars=("src",),
+    grad=dict(input=_overwritten, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(),
+    promoted=(), scalars=("src",),
 )
 def copy(input: Array, src: Array, non_blocking=False):
     src = np.asarray(src)
@@ -505,7 +528,8 @@ def copy(input: Array, src: Array, non_blocking=False):
     for n, (a, b) in enumerate(zip(reversed(input.shape), reversed(src.shape)), 1):
         if a != b and a != 1 and b != 1:
             raise RuntimeError(
-                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {max(input.ndim, src.ndim) - n}"
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+                f"{max(input.ndim, src.ndim) - n}"
             )
     whole = np.broadcast_shapes(input.shape, src.shape)
     if whole != input.shape:
@@ -549,7 +573,8 @@ def drawn_from(input: Array, array):
 
 
 @operator(
-    grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape), std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_random,
+    grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape),
+        std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_random,
 )
 def drawn_from_two(mean: Array, std: Array, array):
     """Random numbers whose distribution depends on two tensors."""

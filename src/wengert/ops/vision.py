@@ -29,7 +29,9 @@ def _cubic(t: Any, a: float) -> Any:
 
 
 def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any) -> tuple[Any, float]:
-    """Where each output lies among the inputs, and the step between them, in ``dtype``, multiplied and subtracted as one operation."""
+    """Where each output lies among the inputs, and the step between them, in ``dtype``, multiplied and subtracted as
+    one operation.
+    """
     one: Any = dtype.type
     wide: Any = np.longdouble if dtype.itemsize == 8 else np.float64
     i = np.arange(out).astype(wide)
@@ -41,7 +43,9 @@ def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any
 
 
 def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
-    """The matrix ``(size, out)`` of linear or cubic interpolation, and the terms that it adds up (None: what is not zero)."""
+    """The matrix ``(size, out)`` of linear or cubic interpolation, and the terms that it adds up (None: what is not
+    zero).
+    """
     at, step = _positions(size, out, scale, align, np.dtype(np.float64) if antialias else dtype)
     matrix = np.zeros((size, out))
     columns = np.arange(out)
@@ -87,7 +91,8 @@ def _named(size: Any) -> str:
 
 
 # how many spatial dimensions each mode needs
-_MODES: dict[str, Any] = dict.fromkeys(("nearest", "nearest-exact", "area")) | dict(linear=1, bilinear=2, bicubic=2, lanczos=2, trilinear=3)
+_MODES: dict[str, Any] = (
+    dict.fromkeys(("nearest", "nearest-exact", "area")) | dict(linear=1, bilinear=2, bicubic=2, lanczos=2, trilinear=3))
 _KINDS = dict(linear="linear", bilinear="linear", trilinear="linear", bicubic="cubic", lanczos="lanczos")
 
 
@@ -96,7 +101,8 @@ def _bytes_resampled(
 ) -> Any:
     """A picture of bytes resized, as whole numbers in float64: rows first, then columns, each rounded to a byte.
 
-    As in PyTorch the weights are fixed-point numbers of 16 bits, with as many bits behind the point as the largest leaves.
+    As in PyTorch the weights are fixed-point numbers of 16 bits, with as many bits behind the point as the largest
+    leaves.
     """
     y = F.cast(input, np.dtype(np.float64))
     for axis in (1, 0):
@@ -111,30 +117,34 @@ def _bytes_resampled(
 
 
 @composite(node="UpsampleBackward0", whole=("input",), layout="channels")
-def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
+        antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
 
-    Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area, and lanczos (4-d, with ``antialias``).
+    Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area, and lanczos (4-d,
+    with ``antialias``).
     """
     if mode not in _MODES:
         raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic |"
-            f" trilinear | lanczos | area | nearest-exact (got {mode})"
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | "
+            f"linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
         )
     n = input.ndim - 2
     if n not in (1, 2, 3) or _MODES[mode] not in (None, n):
         if mode in ("linear", "bilinear", "trilinear") and n in (1, 2, 3):
             raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
         raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic |"
-            f" trilinear | lanczos | area | nearest-exact (got {mode})"
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | "
+            f"linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
         )
     if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
-        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
+            "bicubic | trilinear")
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if antialias and mode not in ("bilinear", "bicubic", "lanczos"):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D "
+            "tensor as input")
     if mode == "lanczos" and align_corners:
         raise ValueError("Lanczos mode does not support align_corners=True")
     if mode == "lanczos" and not antialias:
@@ -147,15 +157,16 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         out = (int(size),) * n if isinstance(size, int) else tuple(int(s) for s in size)
         if len(out) != n:
             raise ValueError(
-                f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(space)} and"
-                f" output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+                "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(space)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, "
+                "...,dK) format and output size in (o1, o2, ...,oK) format."
             )
     elif scale_factor is not None:
         factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
         if len(factors) != n:
             raise ValueError(
-                f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(space)}"
-                f" and scale_factor of shape {scale_factor}."
+                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(space)} and scale_factor of shape {scale_factor}."
             )
         out = tuple(math.floor(s * float(f)) for s, f in zip(space, factors))
         if not recompute_scale_factor:
@@ -164,14 +175,16 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         raise ValueError("either size or scale_factor should be defined")
     if any(o <= 0 for o in out) or any(s <= 0 for s in space):
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({_named(space)}) and output ({_named(out)})"
+            f"Input and output sizes should be greater than 0, but got input ({_named(space)}) and output "
+            f"({_named(out)})"
         )
     check_countable(*input.shape[:2], *out)
     if mode == "area":
         return getattr(F, f"adaptive_avg_pool{n}d")(input, out)
     d = F.dtype_of(input)
     if d.kind in "iub" and d != np.uint8:
-        raise unsupported("compute_indices_weights_" + (mode.removesuffix("-exact") if mode.startswith("nearest") else "linear"), d)
+        raise unsupported(
+            "compute_indices_weights_" + (mode.removesuffix("-exact") if mode.startswith("nearest") else "linear"), d)
     if d == np.uint8 and not mode.startswith("nearest"):
         if n != 2:
             raise unsupported("compute_indices_weights_linear", d)
@@ -197,8 +210,9 @@ def _corners(align_corners: bool | None) -> bool:
     """``align_corners``, whose default is not what it was."""
     if align_corners is None:
         warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
-            "old behavior is desired. See the documentation of grid_sample for details."
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+            "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+            "details."
         )
     return bool(align_corners)
 
@@ -232,14 +246,15 @@ def pixel_shuffle(F, input, upscale_factor):
     """Channels become pixels: ``(*, C r^2, H, W) -> (*, C, H r, W r)``. Shi et al., 2016."""
     r = upscale_factor
     if input.ndim < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+        raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got input with "
+            f"{input.ndim} dimension(s)")
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, c, h, w = input.shape
     if c % (r * r):
         raise RuntimeError(
-            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not"
-            f" divisible by {r * r}"
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={c} is not divisible by {r * r}"
         )
     k = len(lead)
     x = F.reshape(input, (*lead, c // (r * r), r, r, h, w))
@@ -254,10 +269,12 @@ def pixel_unshuffle(F, input, downscale_factor):
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     if input.ndim < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+        raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
+            f"{input.ndim} dimension(s)")
     *lead, c, h, w = input.shape
     if h % r or w % r:
-        raise RuntimeError(f"pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)={h} is not divisible by {r}")
+        raise RuntimeError("pixel_unshuffle expects height to be divisible by downscale_factor, but "
+            f"input.size(-2)={h} is not divisible by {r}")
     if 0 in input.shape:
         return F.clone(input)  # not taken apart
     k = len(lead)
@@ -266,7 +283,8 @@ def pixel_unshuffle(F, input, downscale_factor):
     return F.reshape(x, (*lead, c * r * r, h // r, w // r))
 
 
-@composite(places=("torch", "functional"), aliases=("native_channel_shuffle",), node="ChannelShuffleBackward0", whole=("input",), layout="channels")
+@composite(places=("torch", "functional"), aliases=("native_channel_shuffle",), node="ChannelShuffleBackward0",
+    whole=("input",), layout="channels")
 def channel_shuffle(F, input, groups):
     """Interleave groups of channels. Zhang et al., 2018."""
     if input.ndim < 3:
@@ -290,17 +308,21 @@ def _line(n: int, align: bool, dtype: Any) -> Any:
 
 @composite(node="AffineGridGeneratorBackward0", whole=("theta",))
 def affine_grid(F, theta, size, align_corners=None):
-    """Sampling grid of affine maps ``theta`` ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
+    """Sampling grid of affine maps ``theta`` ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al.,
+    2015.
+    """
     size = tuple(whole(n) for n in size)  # 0-d tensors among them
     d = F.dtype_of(theta)
     if len(size) not in (4, 5):
         raise NotImplementedError(
-            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"{size}."
         )
     if d.kind not in "fV":
         raise ValueError(f"Expected theta to have floating point type, but got torch.{d}")
     if tuple(theta.shape[-2:]) != (len(size) - 2, len(size) - 1) or theta.ndim != 3:
-        expected = f"Expected a batch of 2D affine matrices of shape Nx2x3 for size {size}. Got torch.Size({list(theta.shape)})."
+        expected = (f"Expected a batch of 2D affine matrices of shape Nx2x3 for size {size}. Got "
+            f"torch.Size({list(theta.shape)}).")
         raise ValueError(expected if len(size) == 4 else expected.replace("2D", "3D").replace("Nx2x3", "Nx3x4"))
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
@@ -353,26 +375,30 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
     Shapes: ``(N, C, H, W), (N, H', W', 2) -> (N, C, H', W')``, and likewise for volumes.
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but "
+            f"got: '{mode}'")
     if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'")
     n = input.ndim - 2
     if n not in (2, 3) or grid.ndim != input.ndim:
         raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} and"
-            f" grid with sizes {list(grid.shape)}"
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with "
+            f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(
-            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(input.shape)} and grid with sizes"
-            f" {list(grid.shape)}"
+            "grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
+            f"{list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if grid.shape[-1] != n:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(grid.shape)}")
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes "
+            f"{list(grid.shape)}")
     if F.dtype_of(input) != F.dtype_of(grid):
         from ..arrays.dtypes import scalar_name
 
-        raise RuntimeError(f"expected scalar type {scalar_name(F.dtype_of(input))} but found {scalar_name(F.dtype_of(grid))}")
+        raise RuntimeError(f"expected scalar type {scalar_name(F.dtype_of(input))} but found "
+            f"{scalar_name(F.dtype_of(grid))}")
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     align = _corners(align_corners)
@@ -401,7 +427,8 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
 
     if mode == "nearest":
         picked = pick([np.rint(raw(_bounded(F, p, s, padding_mode, align))) for p, s in zip(places, space)], False)
-        return F.where(F.constant(np.zeros((), bool)), F.unsqueeze(grid[..., 0], 1), picked)  # the grid's gradient is zero, not undefined
+        # the grid's gradient is zero, not undefined
+        return F.where(F.constant(np.zeros((), bool)), F.unsqueeze(grid[..., 0], 1), picked)
     if mode == "bilinear":
         places = [_bounded(F, p, s, padding_mode, align) for p, s in zip(places, space)]
         low = [np.floor(raw(p)) for p in places]

@@ -56,11 +56,14 @@ def watched(params: Any) -> bool:
     """Whether some parameter, or its gradient, has no numbers to look at: their classes do the step."""
     if not (DISPATCHING or META_DEVICE or NESTED):
         return False
-    return any(p._wg_opaque or (p._wg_meta is not None and p._wg_meta.grad is not None and p._wg_meta.grad._wg_opaque) for p in params)
+    return any(p._wg_opaque or (p._wg_meta is not None and p._wg_meta.grad is not None and p._wg_meta.grad._wg_opaque)
+        for p in params)
 
 
 def filled_like(p: Tensor, value: Any) -> Tensor:
-    """``zeros_like`` with another number; of a class that dispatches it is one of that class, on a device without numbers it is there."""
+    """``zeros_like`` with another number; of a class that dispatches it is one of that class, on a device without
+    numbers it is there.
+    """
     if p.is_nested:
         return p.detach().clone().fill_(value)
     if p._wg_opaque:

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.arrays import optim_factored, optim_kernels
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_lr, counter, decayed, filled_like, number, places, scalar
+from ._per_parameter import (
+    PerParameter,
+    check_at_least_zero,
+    check_lr,
+    counter,
+    decayed,
+    filled_like,
+    number,
+    places,
+    scalar,
+)
 
 if TYPE_CHECKING:
     from wengert.tensor import Tensor

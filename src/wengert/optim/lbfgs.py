@@ -198,7 +198,8 @@ class LBFGS(Optimizer):
         parts: list[Any] = []
         if watched(self._params):  # their classes compute
             for p in self._params:
-                part = p.new_zeros(p.numel()) if p.grad is None else (p.grad.to_dense() if p.grad.is_sparse else p.grad).reshape(-1)
+                part = (p.new_zeros(p.numel()) if p.grad is None
+                    else (p.grad.to_dense() if p.grad.is_sparse else p.grad).reshape(-1))
                 parts.append(function("view_as_real")(part).reshape(-1) if part.is_complex() else part)
             return function("cat")(parts)
         for p in self._params:
@@ -218,7 +219,8 @@ class LBFGS(Optimizer):
             part = d[start : start + n]
             start += n
             if tensors:
-                p.add_((function("view_as_complex")(part.reshape(-1, 2)) if p.is_complex() else part).reshape(p.shape), alpha=float(t))
+                p.add_((function("view_as_complex")(part.reshape(-1, 2)) if p.is_complex() else part).reshape(p.shape),
+                    alpha=float(t))
                 continue
             change = (part.view(a.dtype) if a.dtype.kind == "c" else part).reshape(a.shape)
             a[...] += change.dtype.type(t) * change

@@ -119,8 +119,9 @@ class Optimizer:
         groups: list[Any] = list(params)
         if not groups:
             raise ValueError(
-                "optimizer got an empty parameter list: a module finds parameters in the modules that are its attributes, so keep those in an "
-                "nn.ModuleList or nn.ModuleDict rather than a list or dict; and model.parameters() can be gone through only once"
+                "optimizer got an empty parameter list: a module finds parameters in the modules that are its "
+                "attributes, so keep those in an nn.ModuleList or nn.ModuleDict rather than a list or dict; and "
+                "model.parameters() can be gone through only once"
             )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
@@ -161,7 +162,8 @@ class Optimizer:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
-            hooks = self._optimizer_step_pre_hooks or _global_optimizer_pre_hooks or self._optimizer_step_post_hooks or _global_optimizer_post_hooks
+            hooks = (self._optimizer_step_pre_hooks or _global_optimizer_pre_hooks or self._optimizer_step_post_hooks
+                or _global_optimizer_post_hooks)
             m = modes()
             if not hooks and m.mutation is None and not m.watchers:
                 return func(*args, **kwargs)

@@ -10,7 +10,17 @@ from wengert.arrays import optim_factored, optim_kernels
 from wengert.graph import no_grad
 from wengert.tensor import Tensor, wrap
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_fused, check_lr, decayed, number, places, scalar, zeros_like
+from ._per_parameter import (
+    PerParameter,
+    check_at_least_zero,
+    check_fused,
+    check_lr,
+    decayed,
+    number,
+    places,
+    scalar,
+    zeros_like,
+)
 
 if TYPE_CHECKING:
     from ._per_parameter import Arrays

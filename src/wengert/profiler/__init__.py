@@ -1,4 +1,6 @@
-"""Profiles of training loops: ``profile``, ``schedule``, traces for Perfetto and TensorBoard. See ``docs/profiler.md``."""
+"""Profiles of training loops: ``profile``, ``schedule``, traces for Perfetto and TensorBoard. See
+``docs/profiler.md``.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from .observer import ExecutionTraceObserver
 
 __all__ = [
-    "DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule",
-    "supported_activities", "tensorboard_trace_handler",
+    "DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile",
+    "record_function", "schedule", "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
 
 

@@ -18,8 +18,8 @@ _TYPES = {int: "Int", float: "Double", bool: "Bool", complex: "ComplexDouble", s
 class ExecutionTraceObserver:
     """Writes the operators that run between ``start`` and ``stop`` into the file given to ``register_callback``.
 
-    There is one at a time in a process. The file is complete after ``unregister_callback``. It has a node for each operator and
-    label: ``ctrl_deps`` is the node around it, ``inputs`` its arguments with their shapes and types.
+    There is one at a time in a process. The file is complete after ``unregister_callback``. It has a node for each
+    operator and label: ``ctrl_deps`` is the node around it, ``inputs`` its arguments with their shapes and types.
 
     >>> import json, os, tempfile, wengert as torch
     >>> path = os.path.join(tempfile.mkdtemp(), "trace.json")
@@ -44,7 +44,9 @@ class ExecutionTraceObserver:
 
     @staticmethod
     def build_execution_trace_obs_from_env() -> ExecutionTraceObserver | None:
-        """One that writes to a temporary file, if ``ENABLE_PYTORCH_EXECUTION_TRACE`` is 1 in the environment; else None."""
+        """One that writes to a temporary file, if ``ENABLE_PYTORCH_EXECUTION_TRACE`` is 1 in the environment; else
+        None.
+        """
         if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE", "0") != "1":
             return None
         import tempfile
@@ -55,7 +57,7 @@ class ExecutionTraceObserver:
         observer.set_extra_resource_collection(os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS", "0") == "1")
         return observer
 
-    # -- where to ---------------------------------------------------------------------------------------------------------
+    # -- where to ------------------------------------------------------------------------------------------------------
 
     def register_callback(self, output_file_path: str) -> ExecutionTraceObserver:
         """Write to this file, compressed if its name ends in ``.gz``."""
@@ -97,7 +99,7 @@ class ExecutionTraceObserver:
         """Whether there is a file to write to."""
         return self._registered
 
-    # -- when -------------------------------------------------------------------------------------------------------------
+    # -- when ----------------------------------------------------------------------------------------------------------
 
     def is_running(self) -> bool:
         """Whether operators are being written down."""
@@ -118,7 +120,7 @@ class ExecutionTraceObserver:
 
     cleanup = unregister_callback
 
-    # -- what else is kept beside the file --------------------------------------------------------------------------------
+    # -- what else is kept beside the file -----------------------------------------------------------------------------
 
     def set_extra_resource_collection(self, val: bool) -> None:
         """Whether there is a directory for what belongs to the trace."""
@@ -151,7 +153,8 @@ def _nodes(parts: list[Recorder]) -> Iterator[dict[str, Any]]:
             yield _node(count, "[pytorch|profiler|execution_trace|thread]", 1, {"scope": USER, "tid": event.thread})
         count = numbers[event] = count + 1
         around = numbers.get(event.parent) or numbers[event.thread]
-        facts = {"scope": event.scope, "tid": event.thread, "seq_id": event.seq, "fw_tid": event.fwd_thread or 0, "rf_id": count}
+        facts = {"scope": event.scope, "tid": event.thread, "seq_id": event.seq, "fw_tid": event.fwd_thread or 0,
+            "rf_id": count}
         yield _node(count, event.name, around, facts, described(event.inputs))
 
 
@@ -164,10 +167,12 @@ def _node(number: int, name: str, around: int, facts: dict[str, int], inputs: An
         "id": number,
         "name": name,
         "ctrl_deps": around,
-        "inputs": {"values": ["<None>" if v is None else v for _, v in rows], "shapes": list(shapes), "types": types, "strides": nothing},
+        "inputs": {"values": ["<None>" if v is None else v for _, v in rows], "shapes": list(shapes), "types": types,
+            "strides": nothing},
         "outputs": {"values": nothing, "shapes": nothing, "types": nothing, "strides": nothing},
         "attrs": [
-            {"name": key, "type": "int64" if key == "seq_id" else "uint64", "value": facts.get(key, -1 if key == "seq_id" else 0)}
+            {"name": key, "type": "int64" if key == "seq_id" else "uint64",
+                "value": facts.get(key, -1 if key == "seq_id" else 0)}
             for key in ("rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid")
         ],
     }

@@ -1,4 +1,6 @@
-"""What PyTorch's compiled profiler takes and says: options for its tracing library, and the kinds of recorded functions."""
+"""What PyTorch's compiled profiler takes and says: options for its tracing library, and the kinds of recorded
+functions.
+"""
 
 from __future__ import annotations
 

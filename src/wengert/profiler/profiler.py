@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from .observer import ExecutionTraceObserver
 
-__all__ = ["ExecutionTraceObserver", "ProfilerAction", "profile", "schedule", "supported_activities", "tensorboard_trace_handler"]
+__all__ = ["ExecutionTraceObserver", "ProfilerAction", "profile", "schedule", "supported_activities",
+    "tensorboard_trace_handler"]
 
 PROFILER_STEP_NAME = "ProfilerStep"
 _DEVICES = {"CUDA": "cuda", "XPU": "xpu", "MTIA": "mtia", "HPU": "hpu", "PrivateUse1": "privateuseone"}
@@ -32,7 +33,9 @@ def _warn_once(message: str) -> None:
 
 
 class ProfilerAction(Enum):
-    """What the profiler does in a step. ``DEVICE_STOPPED`` is for devices whose recording ends early, and no schedule may say it."""
+    """What the profiler does in a step. ``DEVICE_STOPPED`` is for devices whose recording ends early, and no schedule
+    may say it.
+    """
 
     NONE = 0
     WARMUP = 1
@@ -64,7 +67,8 @@ def _activities(given: Iterable[Any]) -> tuple[set[ProfilerActivity], dict[Profi
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
              skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:  # fmt: skip
-    """Which steps to record: skip ``skip_first``, then cycles of ``wait`` idle, ``warmup`` discarded and ``active`` recorded ones.
+    """Which steps to record: skip ``skip_first``, then cycles of ``wait`` idle, ``warmup`` discarded and ``active``
+    recorded ones.
 
     ``repeat``: how many cycles, 0 for no end. ``skip_first_wait``: leave out the wait of the first cycle if not 0.
 
@@ -75,8 +79,8 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     """
     if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
         raise AssertionError(
-            f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} (need >= 0), active={active} (need > 0), "
-            f"repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0)."
+            f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} (need >= 0), "
+            f"active={active} (need > 0), repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0)."
         )
     if warmup == 0:
         warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
@@ -123,8 +127,8 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
 class _KinetoProfile:
     """One recording, from ``start`` to ``stop``, with what is asked of it and the notes that go into its trace.
 
-    ``activities``: what to record; devices other than the CPU are accepted with a warning. The other options are those of
-    ``autograd.profiler.profile``; ``execution_trace_observer`` is started and stopped together with the recording.
+    ``activities``: what to record; devices other than the CPU are accepted with a warning. The other options are those
+    of ``autograd.profiler.profile``; ``execution_trace_observer`` is started and stopped together with the recording.
     """
 
     def __init__(
@@ -142,14 +146,17 @@ class _KinetoProfile:
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
-        self.activities, self.activity_filters = _activities(supported_activities() if activities is None else activities)
+        self.activities, self.activity_filters = _activities(
+            supported_activities() if activities is None else activities)
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.acc_events = with_flops, with_modules, acc_events
         self.experimental_config = prof.without_trace_only(experimental_config, with_stack)
         self.execution_trace_observer = execution_trace_observer
-        self.custom_trace_id_callback, self.post_processing_timeout_s = custom_trace_id_callback, post_processing_timeout_s
+        self.custom_trace_id_callback, self.post_processing_timeout_s = (custom_trace_id_callback,
+            post_processing_timeout_s)
         self.profiler: prof.profile | None = None
-        self.use_device = next((name for kind, name in _DEVICES.items() if ProfilerActivity[kind] in self.activities), None)
+        self.use_device = next((name for kind, name in _DEVICES.items() if ProfilerActivity[kind] in self.activities),
+            None)
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
 
@@ -168,8 +175,8 @@ class _KinetoProfile:
         """A new cycle, whose warm-up is the work that comes until ``start_trace``."""
         if self.profiler is not None and not self.acc_events:
             _warn_once(
-                "Warning: Profiler clears events at the end of each cycle. Only events from the current cycle will be reported. "
-                "To keep events across cycles, set acc_events=True."
+                "Warning: Profiler clears events at the end of each cycle. Only events from the current cycle will be "
+                "reported. To keep events across cycles, set acc_events=True."
             )
         if self.profiler is None or not self.acc_events:
             self.profiler = prof.profile(
@@ -222,9 +229,11 @@ class _KinetoProfile:
         """The events of the last cycle, or of all with ``acc_events``."""
         return self._recorded("accessing events").function_events
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
+            group_by_overload_name: bool = False) -> EventList:
         """Averages by name; also by the shapes of the arguments, or by the innermost ``n`` lines of the stack."""
-        return self._recorded("getting key averages").key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+        return self._recorded("getting key averages").key_averages(group_by_input_shape, group_by_stack_n,
+            group_by_overload_name)
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
         """Write a trace for https://ui.perfetto.dev, compressed if ``path`` ends in ``.gz``."""
@@ -235,7 +244,8 @@ class _KinetoProfile:
         self._recorded("exporting stacks").export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Write how many bytes arrays held over time: as numbers, or as a page if ``path`` ends in ``.html``. See ``timeline.save``.
+        """Write how many bytes arrays held over time: as numbers, or as a page if ``path`` ends in ``.html``. See
+        ``timeline.save``.
 
         Needs ``record_shapes``, ``profile_memory`` and ``with_stack``. Deprecated in PyTorch, and so here.
         """
@@ -245,7 +255,8 @@ class _KinetoProfile:
             FutureWarning,
             stacklevel=2,
         )
-        missing = [f"{name}=True" for name in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, name)]
+        missing = [f"{name}=True" for name in ("record_shapes", "profile_memory", "with_stack")
+            if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
         from time import perf_counter_ns, time_ns
@@ -307,7 +318,8 @@ class profile(_KinetoProfile):
         post_processing_timeout_s: float | None = None,
     ) -> None:
         activities = None if activities is None else list(activities)
-        wanted = {kind for item in activities or () if isinstance(item, (ProfilerActivity, dict)) for kind in _listed(item)}
+        wanted = {kind for item in activities or () if isinstance(item, (ProfilerActivity, dict))
+            for kind in _listed(item)}
         if activities is None:
             wanted = supported_activities()
         if use_cuda is not None:
@@ -373,7 +385,8 @@ class profile(_KinetoProfile):
         action = self.schedule(step)
         if action is ProfilerAction.DEVICE_STOPPED:
             raise ValueError(
-                "ProfilerAction.DEVICE_STOPPED is set internally by the profiler and must not be returned by a user-provided schedule"
+                "ProfilerAction.DEVICE_STOPPED is set internally by the profiler and must not be returned by a "
+                "user-provided schedule"
             )
         return action
 
@@ -438,11 +451,12 @@ _BEGIN, _END = "prepare_trace start_trace", "stop_trace _trace_ready"
 # (the action so far, the next one or "" at the end): what is done between them.
 _TRANSITIONS = {
     ("NONE", "WARMUP"): "prepare_trace", ("NONE", "RECORD"): _BEGIN, ("NONE", "RECORD_AND_SAVE"): _BEGIN,
-    ("WARMUP", "NONE"): "start_trace stop_trace", ("WARMUP", "RECORD"): "start_trace", ("WARMUP", "RECORD_AND_SAVE"): "start_trace",
-    ("WARMUP", ""): "start_trace stop_trace",
+    ("WARMUP", "NONE"): "start_trace stop_trace", ("WARMUP", "RECORD"): "start_trace",
+    ("WARMUP", "RECORD_AND_SAVE"): "start_trace", ("WARMUP", ""): "start_trace stop_trace",
     ("RECORD", "NONE"): "stop_trace", ("RECORD", "WARMUP"): "stop_trace", ("RECORD", ""): _END,
-    ("RECORD_AND_SAVE", "NONE"): _END, ("RECORD_AND_SAVE", "WARMUP"): f"{_END} prepare_trace", ("RECORD_AND_SAVE", ""): _END,
-    ("RECORD_AND_SAVE", "RECORD"): f"{_END} {_BEGIN}", ("RECORD_AND_SAVE", "RECORD_AND_SAVE"): f"{_END} {_BEGIN}",
+    ("RECORD_AND_SAVE", "NONE"): _END, ("RECORD_AND_SAVE", "WARMUP"): f"{_END} prepare_trace",
+    ("RECORD_AND_SAVE", ""): _END, ("RECORD_AND_SAVE", "RECORD"): f"{_END} {_BEGIN}",
+    ("RECORD_AND_SAVE", "RECORD_AND_SAVE"): f"{_END} {_BEGIN}",
 }  # fmt: skip
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..autograd.profiler_util import EventList
 
-_KINDS = 9  # columns of PyTorch's table: what tensors are for. It is not known here, and so all are in the last column, of unknown ones
+# columns of PyTorch's table: what tensors are for. It is not known here, and so all are in the last column, of unknown
+# ones
+_KINDS = 9
 _UNKNOWN = 7  # the number of that kind among changes
 _CREATED, _FREED = 1, 4
 
@@ -24,7 +26,8 @@ def save(path: str, events: EventList, began: int) -> None:
         with open(path, "w") as file:
             file.write(_page(rows))
         return
-    found: Any = _changes(rows) if path.endswith("raw.json.gz") else [[t for t, _ in rows], [[*[0] * (_KINDS - 1), held] for _, held in rows]]
+    found: Any = (_changes(rows) if path.endswith("raw.json.gz")
+        else [[t for t, _ in rows], [[*[0] * (_KINDS - 1), held] for _, held in rows]])
     import gzip
 
     with gzip.open(path, "wt") if path.endswith(".gz") else open(path, "w") as out:

@@ -16,10 +16,10 @@ from .locations import default_restore_location, location_tag
 from .names import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
 __all__ = [
-    "EndOfFileError", "LoadEndianness", "LoadError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
-    "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
-    "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
-    "set_default_mmap_options", "skip_data",
+    "EndOfFileError", "LoadEndianness", "LoadError", "add_safe_globals", "clear_safe_globals",
+    "default_restore_location", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
+    "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag", "safe_globals", "save",
+    "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options", "skip_data",
 ]  # fmt: skip
 MAP_LOCATION = Any  # where tensors go: a device, its name, a dictionary of names, a function of (storage, name)
 _LATER = {
@@ -53,9 +53,9 @@ def save(
     Tensors that share memory share it in the file: saving a small view of a large tensor writes the large one
     (``clone()`` it first to avoid that). Nothing is written if the object cannot be pickled.
 
-    At a path there is the old file or the whole new one, whatever happens meanwhile: it is written under another name in
-    the same folder, and renamed when it is on the disk. Other hard links to the old file keep the old contents. (In a
-    folder that takes no new files, an existing one is written over in place.) A process that is killed can leave the
+    At a path there is the old file or the whole new one, whatever happens meanwhile: it is written under another name
+    in the same folder, and renamed when it is on the disk. Other hard links to the old file keep the old contents. (In
+    a folder that takes no new files, an existing one is written over in place.) A process that is killed can leave the
     temporary file, ``.name.*.tmp``, behind.
 
     Args:
@@ -121,8 +121,8 @@ def load(
 
     Code in the file is never run, whatever ``weights_only`` says: what a file may name is an allow-list that
     :func:`add_safe_globals` and :class:`safe_globals` extend; what they add, a file may have called. With
-    ``weights_only=False`` a file may also name NumPy's arrays, numbers and types, some values of the standard library, and
-    what the running program has itself: functions, which can be held and are not called, and its classes and this
+    ``weights_only=False`` a file may also name NumPy's arrays, numbers and types, some values of the standard library,
+    and what the running program has itself: functions, which can be held and are not called, and its classes and this
     package's, whose instances are made as ``pickle`` makes them: without ``__init__``, but with methods of the class
     that take part in it, such as ``__new__``, ``__setstate__`` and ``__hash__``.
 
@@ -137,13 +137,13 @@ def load(
             leaves the file as it is.
         pickle_load_args: ``encoding``, for text in pickles that Python 2 wrote.
 
-    The environment variables ``TORCH_FORCE_WEIGHTS_ONLY_LOAD`` and ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` set to ``1`` make
-    ``weights_only`` True, or False where it is not given.
+    The environment variables ``TORCH_FORCE_WEIGHTS_ONLY_LOAD`` and ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` set to ``1``
+    make ``weights_only`` True, or False where it is not given.
 
     Files whose name ends with ``.safetensors`` are read as such.
 
-    Raises :class:`LoadError`, which is a ``RuntimeError`` and a ``pickle.UnpicklingError``, for a file that is damaged or
-    names anything else ("Weights only load failed ...").
+    Raises :class:`LoadError`, which is a ``RuntimeError`` and a ``pickle.UnpicklingError``, for a file that is damaged
+    or names anything else ("Weights only load failed ...").
     """
     import warnings
 
@@ -205,15 +205,17 @@ def load(
 def _weights_only(given: bool | None, pickle_module: Any) -> bool:
     """Whether files may only name what is listed: the argument of ``load``, or what the environment says."""
     yes = ("1", "y", "yes", "true")
-    force, force_not = (os.environ.get(f"TORCH_FORCE_{name}_LOAD", "0").lower() in yes for name in ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY"))
+    force, force_not = (os.environ.get(f"TORCH_FORCE_{name}_LOAD", "0").lower() in yes
+        for name in ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY"))
     if force and force_not:
-        raise RuntimeError("Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set.")
+        raise RuntimeError("Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should "
+            "be set, but both were set.")
     if force_not and given is None:
         import warnings
 
         warnings.warn(
-            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not explicitly "
-            "passed to `torch.load`, forcing weights_only=False.", stacklevel=3,
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not "
+            "explicitly passed to `torch.load`, forcing weights_only=False.", stacklevel=3,
         )  # fmt: skip
     return force or (given if given is not None else pickle_module is None and not force_not)
 
@@ -249,7 +251,8 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         file.seek(start)
         archive = Reader(file)
         if "constants.pkl" in archive.records:
-            raise ValueError("Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint")
+            raise ValueError("Expected input to be a checkpoint returned by torch.save but got a torchscript "
+                "checkpoint")
         return sorted(globals_in(archive.read("data.pkl")) - known().keys() - allowed_by_user().keys())
     finally:
         if path:

@@ -123,7 +123,8 @@ def storage_identifier(identifier: tuple[Any, ...]) -> tuple[Any, str, str, int]
     raise RuntimeError(f"not the identifier of a storage: {', '.join(map(shown, identifier[1:5]))}")
 
 
-def load_archive(file: Any, restore: Callable[[Any, str], Any], path: str | None, encoding: str, own_classes: bool) -> Any:
+def load_archive(file: Any, restore: Callable[[Any, str], Any], path: str | None, encoding: str,
+        own_classes: bool) -> Any:
     """The object in the archive; its storages are looked at in the file at ``path``, if that is given."""
     archive = Reader(file)
     if "constants.pkl" in archive.records:
@@ -140,7 +141,8 @@ def load_archive(file: Any, restore: Callable[[Any, str], Any], path: str | None
 
 
 class set_default_mmap_options:
-    """Whether ``load(..., mmap=True)`` writes through to the file (``mmap.MAP_SHARED``) or not (``MAP_PRIVATE``); also a context.
+    """Whether ``load(..., mmap=True)`` writes through to the file (``mmap.MAP_SHARED``) or not (``MAP_PRIVATE``); also
+    a context.
 
     >>> import mmap, wengert as torch
     >>> with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
@@ -153,7 +155,8 @@ class set_default_mmap_options:
         from mmap import MAP_PRIVATE, MAP_SHARED
 
         if flags not in (MAP_PRIVATE, MAP_SHARED):
-            raise ValueError(f"Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}")
+            raise ValueError("Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or "
+                f"mmap.MAP_SHARED, but got {flags}")
         self.before, _sharing = _sharing, flags == MAP_SHARED
 
     def __enter__(self) -> None:
@@ -168,7 +171,9 @@ _sharing = False
 
 
 def get_default_mmap_options() -> int | None:
-    """``mmap.MAP_PRIVATE`` or ``MAP_SHARED``, see :class:`set_default_mmap_options`; None where the system has neither."""
+    """``mmap.MAP_PRIVATE`` or ``MAP_SHARED``, see :class:`set_default_mmap_options`; None where the
+    system has neither.
+    """
     import mmap
 
     return getattr(mmap, "MAP_SHARED" if _sharing else "MAP_PRIVATE", None)

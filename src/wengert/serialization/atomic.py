@@ -69,7 +69,10 @@ def _beside(target: str) -> tuple[int, str] | None:
     while True:
         path = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.tmp")
         try:
-            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), 0o666), path
+            return (
+                os.open(path,
+                    os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0),
+                    0o666), path)
         except FileExistsError:
             continue
         except OSError as error:

@@ -2,7 +2,8 @@
 
 Some of these things do more for odd arguments than to make a value: ``bytes(10**12)`` takes memory that the file does
 not have, ``str(x)`` calls a method of ``x``, ``Fraction("1e999999999")`` does not end. Here stands what is called
-instead, which takes what pickles have and refuses the rest. The functions for NumPy's objects are in :mod:`.numpy_objects`.
+instead, which takes what pickles have and refuses the rest. The functions for NumPy's objects are in
+:mod:`.numpy_objects`.
 """
 
 from __future__ import annotations
@@ -40,13 +41,15 @@ def _plain(kind: Any, kinds: frozenset[type] = _PLAIN, most: int = 2) -> Callabl
 
 
 def _wrong(name: str, args: tuple[Any, ...]) -> LoadError:
-    return LoadError(f"the file is damaged: {name} is not called with {', '.join(shown(arg) for arg in args) or 'nothing'}")
+    return LoadError(f"the file is damaged: {name} is not called with "
+        f"{', '.join(shown(arg) for arg in args) or 'nothing'}")
 
 
 def _bytes(kind: Any) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         held = tuple(type(arg) for arg in args)
-        if held not in ((), (bytes,), (bytearray,), (str, str)) or (len(args) == 2 and args[1] not in ("latin1", "latin-1")):
+        if (held not in ((), (bytes,), (bytearray,), (str, str))
+                or (len(args) == 2 and args[1] not in ("latin1", "latin-1"))):
             raise _wrong(kind.__name__, args)
         return kind(*args)
 
@@ -59,7 +62,8 @@ def _defaultdict(factory: Any = None, *args: Any) -> Any:
     return defaultdict(factory, *args)
 
 
-_BITS = 1 << 14  # of the parts of a fraction, whose reduction takes quadratic time; what Python reads as text is as long
+# of the parts of a fraction, whose reduction takes quadratic time; what Python reads as text is as long
+_BITS = 1 << 14
 
 
 def _fraction(*args: Any) -> Fraction:
@@ -71,7 +75,8 @@ def _fraction(*args: Any) -> Fraction:
 
 
 def _size(*args: Any) -> types.Size:
-    if len(args) > 1 or any(type(arg) not in (tuple, list, types.Size) or any(type(n) is not int for n in arg) for arg in args):
+    if (len(args) > 1
+            or any(type(arg) not in (tuple, list, types.Size) or any(type(n) is not int for n in arg) for arg in args)):
         raise _wrong("Size", args)
     return types.Size(*args)
 
@@ -89,7 +94,8 @@ def _tensor(*args: Any) -> Any:
 @cache
 def checked() -> dict[int, Callable[..., Any]]:
     """The identity of something that may be called -> what is called instead."""
-    found: dict[Any, Callable[..., Any]] = {kind: _plain(kind) for kind in (list, dict, tuple, set, frozenset, OrderedDict, Counter)}
+    found: dict[Any, Callable[..., Any]] = {
+        kind: _plain(kind) for kind in (list, dict, tuple, set, frozenset, OrderedDict, Counter)}
     numbers = frozenset((*_NUMBERS, str, bytes, bytearray))
     found |= {kind: _plain(kind, numbers) for kind in (int, float, complex, bool, types.device)}
     found |= {bytes: _bytes(bytes), bytearray: _bytes(bytearray), defaultdict: _defaultdict, Fraction: _fraction}

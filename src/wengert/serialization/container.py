@@ -17,7 +17,8 @@ ALIGNMENT = 64
 _FULL = 0xFFFFFFFF  # sizes and offsets from here on move into 64-bit fields
 _UTF8, _DESCRIPTOR = 0x800, 0x8
 _DEFLATED = 8
-_UNPACKED, _RATIO = 1 << 26, 100  # what compressed records may grow to, all together: so much, and so many times the file
+# what compressed records may grow to, all together: so much, and so many times the file
+_UNPACKED, _RATIO = 1 << 26, 100
 
 
 class Writer:
@@ -95,9 +96,9 @@ class Reader:
             self.zip = ZipFile(file)
         except (BadZipFile, NotImplementedError, OSError, ValueError, struct.error) as error:
             raise RuntimeError(
-                f"PytorchStreamReader failed reading zip archive: failed finding central directory ({error}). There is a high likelihood that your "
-                "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
-                "transferred incorrectly, or the file was modified after saving."
+                f"PytorchStreamReader failed reading zip archive: failed finding central directory ({error}). There is "
+                "a high likelihood that your checkpoint file is corrupted. This can happen if the checkpoint was not "
+                "saved properly, was transferred incorrectly, or the file was modified after saving."
             ) from None
         self.file = file
         infos = self.zip.infolist()
@@ -132,19 +133,23 @@ class Reader:
         return start
 
     def claim(self, name: str, size: int) -> None:
-        """Note that ``size`` bytes of a record are about to be read. Raises ``RuntimeError`` if the file cannot have that many."""
+        """Note that ``size`` bytes of a record are about to be read. Raises ``RuntimeError`` if the file cannot have
+        that many.
+        """
         info = self._info(name)
         if not info.compress_type:
             self._stored += size
             if self._stored > self.file_size:
-                raise _failed(name, f"records lie in each other: together they are larger than the file, which has {self.file_size} bytes")
+                raise _failed(name, "records lie in each other: together they are larger than the file, which has "
+                    f"{self.file_size} bytes")
             return
         if info.compress_type != _DEFLATED:
             raise _failed(name, f"compression method {info.compress_type} is not supported")
         self._unpacked += size
         most = _UNPACKED + _RATIO * self.file_size
         if self._unpacked > most:
-            raise _failed(name, f"unpacked it is larger than the {most} bytes that are read from a file of {self.file_size}")
+            raise _failed(name,
+                f"unpacked it is larger than the {most} bytes that are read from a file of {self.file_size}")
 
     def read(self, name: str, default: bytes | None = None) -> bytes:
         """The bytes of a record; ``default``, if there is one, where it is missing."""

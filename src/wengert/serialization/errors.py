@@ -1,4 +1,6 @@
-"""What ``load`` raises for a file that it cannot read: one family, which programs that catch PyTorch's errors catch too."""
+"""What ``load`` raises for a file that it cannot read: one family, which programs that catch PyTorch's errors catch
+too.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,11 @@ class EndOfFileError(LoadError, EOFError):
 
 
 def shown(thing: Any) -> str:
-    """A function or class as a message names it; of other things only the type: what files hold can be endless to print."""
-    return repr(thing) if callable(thing) and hasattr(thing, "__qualname__") else f"an object of type {type(thing).__name__}"
+    """A function or class as a message names it; of other things only the type: what files hold can be endless to
+    print.
+    """
+    return (repr(thing) if callable(thing) and hasattr(thing, "__qualname__")
+        else f"an object of type {type(thing).__name__}")
 
 
 def reported(error: Exception, name: str | None, weights_only: bool, passing: list[Exception]) -> Exception:
@@ -47,10 +52,12 @@ def reported(error: Exception, name: str | None, weights_only: bool, passing: li
     if kind is RuntimeError:
         return LoadError(told + file)
     if kind.__module__ in ("zlib", "zipfile") or isinstance(error, NotImplementedError):
-        return LoadError(f"PytorchStreamReader failed reading file: the file is damaged, or of a kind that is not supported ({told}){file}")
+        return LoadError("PytorchStreamReader failed reading file: the file is damaged, or of a kind that is not "
+            f"supported ({told}){file}")
     if isinstance(error, RecursionError):
         told = "its objects are nested too deeply"
-    return LoadError(_explained(f"the pickle is damaged ({kind.__name__}{': ' if told else ''}{told})", weights_only) + file)
+    return LoadError(
+        _explained(f"the pickle is damaged ({kind.__name__}{': ' if told else ''}{told})", weights_only) + file)
 
 
 def _explained(message: str, weights_only: bool) -> str:

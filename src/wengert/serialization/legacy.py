@@ -99,7 +99,8 @@ class _Storages:
             raise RuntimeError("a part of a storage has a name, an offset and a size")
         name, offset, size = view
         if not 0 <= offset <= offset + size <= self.arrays[key].size:
-            raise RuntimeError(f"elements {offset} to {offset + size} are no part of a storage of {self.arrays[key].size}")
+            raise RuntimeError(f"elements {offset} to {offset + size} are no part of a storage of "
+                f"{self.arrays[key].size}")
         if name not in self.loaded:
             part = UntypedStorage(self.arrays[key][offset : offset + size])
             self.loaded[name] = TypedStorage(wrap_storage=part, dtype=kind.dtype)
@@ -109,7 +110,8 @@ class _Storages:
         """Read the contents of the storages, which are there in this order."""
         for key in keys if type(keys) is list else [keys]:
             if type(key) is not str or key not in self.arrays:
-                raise RuntimeError(f"storage key {repr(key[:50]) if type(key) is str else shown(key)} not found among the storages of the object")
+                raise RuntimeError(f"storage key {repr(key[:50]) if type(key) is str else shown(key)} not found among "
+                    "the storages of the object")
         if sorted(keys) != sorted(self.arrays):
             raise RuntimeError("keys are missing for storages of the object, or there twice")
         for key in keys:
@@ -134,7 +136,8 @@ def load_legacy(file: Any, restore: Callable[[Any, str], Any], encoding: str, ow
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = plain()
     if version != VERSION or type(version) is not int:
-        raise RuntimeError(f"Invalid protocol version: {version if type(version) is int and version < 2**63 else shown(version)}")
+        raise RuntimeError("Invalid protocol version: "
+            f"{version if type(version) is int and version < 2**63 else shown(version)}")
     facts = plain()
     if type(facts) is not dict:
         raise RuntimeError("the file does not say on what machine it was written")

@@ -2,7 +2,8 @@
 
 A pickle can name one object twice in the next, and that one twice in the one after it: forty such steps are a hundred
 bytes, and hashing the last takes years. Keys can be chosen to have one hash, and to fill a dict with them takes
-quadratic time. A tuple that is nested deeply crashes the process when it is hashed, and so does a deque when it is freed.
+quadratic time. A tuple that is nested deeply crashes the process when it is hashed, and so does a deque when it is
+freed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _FLAT = frozenset({type(None), bool, int, float, complex})
 _TEXTS = (str, bytes, bytearray)
 _UNFORESEEN = frozenset({str, bytes, bool, float, type(None)})  # texts, and what has few values of one hash
 _PRIME = sys.hash_info.modulus  # smaller integers are their own hashes
-_DEEPEST, _LISTS = 200, 4  # levels of tuples; of lists and dicts, which are not hashed, but gone through by what is called
+# levels of tuples; of lists and dicts, which are not hashed, but gone through by what is called
+_DEEPEST, _LISTS = 200, 4
 
 
 class Budget:
@@ -31,7 +33,9 @@ class Budget:
         self._hashes: dict[int, list[Any]] = {}  # the first key of each hash, and how many others have it too
 
     def spend(self, things: Any) -> None:
-        """Pay for hashing each of ``things``, or for a call with them. Raises ``UnpicklingError`` where that costs too much."""
+        """Pay for hashing each of ``things``, or for a call with them. Raises ``UnpicklingError`` where that costs too
+        much.
+        """
         level = list(things)
         self._pay(len(level))
         for depth in range(_DEEPEST):
@@ -50,16 +54,20 @@ class Budget:
             if not below:
                 return
             level = below
-        raise UnpicklingError(f"the pickle is damaged, or an attack: what it uses as a key is nested more than {_DEEPEST} deep")
+        raise UnpicklingError("the pickle is damaged, or an attack: what it uses as a key is nested more than "
+            f"{_DEEPEST} deep")
 
     def tell_apart(self, keys: Any) -> None:
-        """Pay for keys of one hash: each is compared with all before it. Call ``spend`` first, which sees what a hash costs.
+        """Pay for keys of one hash: each is compared with all before it. Call ``spend`` first, which sees what a hash
+        costs.
 
-        The hashes of texts cannot be foreseen; those of numbers and of tuples can, so that a file can choose its keys by them.
+        The hashes of texts cannot be foreseen; those of numbers and of tuples can, so that a file can choose its keys
+        by them.
         """
         for key in keys:
             kind = type(key)
-            if kind in _UNFORESEEN or (kind is int and -_PRIME < key < _PRIME) or kind.__hash__ in (None, object.__hash__):
+            if (kind in _UNFORESEEN or (kind is int and -_PRIME < key < _PRIME)
+                    or kind.__hash__ in (None, object.__hash__)):
                 continue
             known = self._hashes.setdefault(hash(key), [key, 0])
             if known[0] is not key and known[0] != key:
@@ -69,7 +77,8 @@ class Budget:
     def _pay(self, cost: int) -> None:
         self.left -= cost
         if self.left < 0:
-            raise UnpicklingError("the pickle is damaged, or an attack: it repeats its objects in each other beyond what its size allows")
+            raise UnpicklingError("the pickle is damaged, or an attack: it repeats its objects in each other beyond "
+                "what its size allows")
 
 
 def _parts(thing: Any, kind: type, depth: int) -> Any:
@@ -86,7 +95,9 @@ def _parts(thing: Any, kind: type, depth: int) -> Any:
 
 
 def keys_for(kind: Any, args: tuple[Any, ...]) -> list[Any]:
-    """What is hashed when ``kind`` is called with ``args``. Those of a dict or a set have been seen when it was made."""
+    """What is hashed when ``kind`` is called with ``args``. Those of a dict or a set have been seen
+    when it was made.
+    """
     row = args[-1] if args and kind in (set, frozenset, Counter, dict, OrderedDict, defaultdict) else ()
     if type(row) not in (list, tuple):
         return []
@@ -112,7 +123,8 @@ class Nests:
     def check(self) -> None:
         """Raises ``UnpicklingError`` if they are nested so deeply that to free them could crash."""
         if len(self.links) > _MOST_LINKS and self._depth() > _MOST_LINKS:
-            raise UnpicklingError(f"the pickle is damaged, or an attack: its containers are nested more than {_MOST_LINKS} deep")
+            raise UnpicklingError("the pickle is damaged, or an attack: its containers are nested more than "
+                f"{_MOST_LINKS} deep")
 
     def undo(self) -> None:
         """Take the nests apart."""

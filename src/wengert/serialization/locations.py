@@ -24,7 +24,8 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
         return storage
     kind = location.partition(":")[0]
     if kind not in _ELSEWHERE:
-        raise RuntimeError(f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})")
+        raise RuntimeError("don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
+            f"{location})")
     raise RuntimeError(
         f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you "
         "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
@@ -33,7 +34,9 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
 
 
 def restorer(map_location: Any, raised: list[Exception]) -> Callable[[UntypedStorage, str], UntypedStorage]:
-    """What to do with each storage that is read, given the user's ``map_location``; the errors that it is to blame for are added to ``raised``."""
+    """What to do with each storage that is read, given the user's ``map_location``; the errors that it is to blame for
+    are added to ``raised``.
+    """
     from ..tensor.types import device
 
     if map_location is None:

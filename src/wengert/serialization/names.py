@@ -146,7 +146,8 @@ def allowed_by_user() -> dict[str, Any]:
     for thing in _safe:
         if isinstance(thing, tuple):
             if len(thing) != 2:
-                raise ValueError(f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(thing)}")
+                raise ValueError("Expected tuple of length 2 (global, str of callable full path), but got tuple of "
+                    f"length: {len(thing)}")
             thing, full = thing
             if type(full) is not str:
                 raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(full)}")

@@ -39,11 +39,14 @@ def _holds_objects(kind: np.dtype[Any]) -> bool:
 
 
 def make_dtype(spec: Any = None, align: Any = False, copy: Any = True) -> np.dtype[Any]:
-    """What ``numpy.dtype`` is called with in pickles: ``"f8"`` or a class of scalars. It is a new object, whose state may be set."""
+    """What ``numpy.dtype`` is called with in pickles: ``"f8"`` or a class of scalars. It is a new object, whose state
+    may be set.
+    """
     if not (isinstance(spec, type) and issubclass(spec, np.generic)) and not (
         type(spec) is str and fullmatch(r"[<>=|]?[a-zA-Z?]\d{0,9}(\[[\w ]{0,20}\])?", spec)
     ):
-        raise _refused(f"no type of NumPy's is made from {spec if type(spec) is str and len(spec) < 50 else shown(spec)}")
+        raise _refused("no type of NumPy's is made from "
+            f"{spec if type(spec) is str and len(spec) < 50 else shown(spec)}")
     return np.dtype(spec, False, True)
 
 
@@ -78,12 +81,14 @@ def _described(kind: np.dtype[Any], state: tuple[Any, ...]) -> np.dtype[Any]:
 
 
 def _structured(names: Any, fields: Any, size: Any, flags: Any) -> np.dtype[Any]:
-    if type(names) is not tuple or type(fields) is not dict or any(type(n) is not str for n in names) or type(size) is not int:
+    if (type(names) is not tuple or type(fields) is not dict or any(type(n) is not str for n in names)
+            or type(size) is not int):
         raise _refused("a type of NumPy's has fields that are none")
     entries = [fields[name] for name in names]
     if any(type(e) is not tuple or not isinstance(e[0], np.dtype) or type(e[1]) is not int for e in entries):
         raise _refused("a type of NumPy's has fields that are none")
-    described: dict[str, Any] = {"names": list(names), "formats": [e[0] for e in entries], "offsets": [e[1] for e in entries], "itemsize": size}
+    described: dict[str, Any] = {"names": list(names), "formats": [e[0] for e in entries],
+        "offsets": [e[1] for e in entries], "itemsize": size}
     if any(len(e) > 2 for e in entries):
         described["titles"] = [e[2] if len(e) > 2 else None for e in entries]
     if type(flags) is int and flags & _ALIGNED:
@@ -139,19 +144,24 @@ def fill_array(array: np.ndarray, state: Any) -> Any:
     if not _is_shape(shape) or not isinstance(kind, np.dtype):
         raise _refused("an array of NumPy's has a shape or a type that is none")
     listed, count = _holds_objects(kind), prod(shape)
-    if type(held) not in ((list,) if listed else (bytes, bytearray, str)) or len(held) != count * (1 if listed else kind.itemsize):
+    if (type(held) not in ((list,) if listed else (bytes, bytearray, str))
+            or len(held) != count * (1 if listed else kind.itemsize)):
         there = len(held) if isinstance(held, (list, bytes, bytearray, str)) else "no"
-        raise _refused(f"an array of NumPy's needs {count} elements of {kind.itemsize} bytes, and there are {there} elements or bytes")
+        raise _refused(f"an array of NumPy's needs {count} elements of {kind.itemsize} bytes, and there are {there} "
+            "elements or bytes")
     array.__setstate__(state)  # type: ignore[attr-defined]
     return held if listed else ()
 
 
-def array_of_buffer(buffer: Any = None, kind: Any = None, shape: Any = None, order: Any = "C", axes: Any = None) -> np.ndarray:
+def array_of_buffer(buffer: Any = None, kind: Any = None, shape: Any = None, order: Any = "C",
+        axes: Any = None) -> np.ndarray:
     """An array as pickles of protocol 5 have it: its bytes, type, shape and order."""
-    if not isinstance(buffer, (bytes, bytearray)) or not isinstance(kind, np.dtype) or not _is_shape(shape) or _holds_objects(kind):
+    if (not isinstance(buffer, (bytes, bytearray)) or not isinstance(kind, np.dtype) or not _is_shape(shape)
+            or _holds_objects(kind)):
         raise _refused("an array of NumPy's is not made from that")
     if len(buffer) != prod(shape) * kind.itemsize or not kind.itemsize:
-        raise _refused(f"an array of NumPy's needs {prod(shape)} elements of {kind.itemsize} bytes, and there are {len(buffer)} bytes")
+        raise _refused(f"an array of NumPy's needs {prod(shape)} elements of {kind.itemsize} bytes, and there are "
+            f"{len(buffer)} bytes")
     flat = np.frombuffer(buffer, kind)
     if axes is None:
         return flat.reshape(shape, order=order)
@@ -177,13 +187,13 @@ def _no_array(*args: Any, **kwargs: Any) -> Any:
 
 
 CALLS: dict[Any, Any] = {
-    np.dtype: make_dtype, np.ndarray: _no_array, _core.multiarray._reconstruct: make_array, _core.multiarray.scalar: make_scalar,
-    _core.numeric._frombuffer: array_of_buffer,
+    np.dtype: make_dtype, np.ndarray: _no_array, _core.multiarray._reconstruct: make_array,
+    _core.multiarray.scalar: make_scalar, _core.numeric._frombuffer: array_of_buffer,
 }  # fmt: skip
 NAMES: dict[str, Any] = {
-    "dtype": np.dtype, "ndarray": np.ndarray, "matrix": np.matrix, "record": np.record, "recarray": np.recarray, "rec.recarray": np.recarray,
-    "core.multiarray._reconstruct": _core.multiarray._reconstruct, "core.multiarray.scalar": _core.multiarray.scalar,
-    "core.numeric._frombuffer": _core.numeric._frombuffer,
+    "dtype": np.dtype, "ndarray": np.ndarray, "matrix": np.matrix, "record": np.record, "recarray": np.recarray,
+    "rec.recarray": np.recarray, "core.multiarray._reconstruct": _core.multiarray._reconstruct,
+    "core.multiarray.scalar": _core.multiarray.scalar, "core.numeric._frombuffer": _core.numeric._frombuffer,
 }  # fmt: skip
 if _StringDType is not None:
     NAMES["core._internal._convert_to_stringdtype_kwargs"] = _core._internal._convert_to_stringdtype_kwargs
@@ -191,7 +201,8 @@ if _StringDType is not None:
 
 
 def named(full: str) -> Any:
-    """What ``full``, a name in a file, is of NumPy's that makes plain arrays, numbers and types; None if it is nothing of the kind.
+    """What ``full``, a name in a file, is of NumPy's that makes plain arrays, numbers and types; None if it is nothing
+    of the kind.
 
     Names of NumPy 1 and 2 mean the same, whichever is installed.
     """

@@ -36,7 +36,8 @@ class Storages:
         where, n = storage.data_ptr(), storage.nbytes()
         if n:
             if self._dtypes.setdefault(where, dtype) is not dtype:
-                raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+                raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different "
+                    "types")
             found = self._keys.get((where, n))
             if found is not None:
                 return found
@@ -91,14 +92,17 @@ class Pickler(_Writer):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor) and hasattr(type(obj._wg_data), "coo"):
             a: Any = obj._wg_data  # stored by rows or columns
-            return rebuild.rebuild_sparse_tensor, (obj.layout, (Tensor._wg_wrap(a.starts), Tensor._wg_wrap(a.others), obj._values(), obj.shape))
+            return (rebuild.rebuild_sparse_tensor,
+                (obj.layout, (Tensor._wg_wrap(a.starts), Tensor._wg_wrap(a.others), obj._values(), obj.shape)))
         if isinstance(obj, Tensor) and obj.is_sparse:
-            return rebuild.rebuild_sparse_tensor, (obj.layout, (obj._indices(), obj._values(), obj.shape, obj.is_coalesced()))
+            return (rebuild.rebuild_sparse_tensor,
+                (obj.layout, (obj._indices(), obj._values(), obj.shape, obj.is_coalesced())))
         if isinstance(obj, Tensor) and obj.is_nested:
             return _reduced_nested(obj)
         if isinstance(obj, Tensor):
             reduce = type(obj).__reduce_ex__
-            if Tensor.__reduce_ex__ in (reduce, getattr(reduce, "__wrapped__", None)):  # a subclass's asks its class first
+            # a subclass's asks its class first
+            if Tensor.__reduce_ex__ in (reduce, getattr(reduce, "__wrapped__", None)):
                 return _reduced(obj)
         if isinstance(obj, _BY_NAME):
             return obj.name
@@ -131,7 +135,8 @@ def _reduced_nested(t: Any) -> Any:
     wants, t = requires_grad(t), t.detach()
     values = t._packed
     if t.layout is types.jagged:
-        parts = {"values": values, "offsets": t.offsets(), "lengths": t.lengths(), "_ragged_idx": t._ragged_idx, "requires_grad": wants}
+        parts = {"values": values, "offsets": t.offsets(), "lengths": t.lengths(), "_ragged_idx": t._ragged_idx,
+            "requires_grad": wants}
         return rebuild.rebuild_from_type_v2, (rebuild.rebuild_njt, rebuild.Jagged, (parts,), {})
     if wants:
         values = values.detach()._wg_require()
@@ -158,7 +163,8 @@ def _plain(tensor: Tensor) -> Any:
         return rebuild.rebuild_wrapper_subclass, rebuild.wrapper_parts(tensor)
     if tensor.is_meta:
         warn_if_has_hooks(tensor)
-        return rebuild.rebuild_meta_tensor_no_storage, (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad)
+        return (rebuild.rebuild_meta_tensor_no_storage,
+            (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad))
     storage, offset, size, stride, dtype, requires_grad = rebuild.to_parts(tensor)
     args: tuple[Any, ...] = (_StorageOf(storage, dtype), offset, tuple(size), stride, requires_grad, OrderedDict())
     marks = rebuild.marks_of(tensor)

@@ -42,7 +42,9 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     kind = type(tensor)
     name = next((name for name, known in _KINDS.items() if kind is known), kind)
     state = state_of(tensor) or None
-    return rebuild_tensor, (None if tensor.is_meta else storage, offset, size, stride, dtype.name, requires_grad, name, state, marks_of(tensor))
+    return (rebuild_tensor,
+        (None if tensor.is_meta else storage, offset, size, stride, dtype.name, requires_grad, name, state,
+            marks_of(tensor)))
 
 
 def rebuild_tensor(

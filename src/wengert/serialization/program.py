@@ -1,4 +1,5 @@
-"""What a file may name under ``weights_only=False``: values, and the classes and functions that the running program has.
+"""What a file may name under ``weights_only=False``: values, and the classes and functions that the running program
+has.
 
 Nothing is imported for a file. Of the program's classes it can make instances and give them their state, as ``pickle``
 does, without their constructors; functions it can only hold, as a model holds its activation. What is called to make a
@@ -21,13 +22,14 @@ from .names import CONSTANTS
 
 # Their calls make values and do nothing else.
 _VALUES = {
-    "argparse": "Namespace", "collections": "deque", "datetime": "date datetime time timedelta timezone", "decimal": "Decimal",
-    "fractions": "Fraction", "functools": "partial", "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath",
-    "types": "SimpleNamespace", "uuid": "UUID",
+    "argparse": "Namespace", "collections": "deque", "datetime": "date datetime time timedelta timezone",
+    "decimal": "Decimal", "fractions": "Fraction", "functools": "partial",
+    "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath", "types": "SimpleNamespace",
+    "uuid": "UUID",
 }  # fmt: skip
 _COMPUTE = frozenset((
-    "", "functional", "nn.functional", "linalg", "special", "fft", "_C._nn", "_C._linalg", "_C._special", "_C._fft", "utils.data._utils.collate",
-    "utils.data.collate",
+    "", "functional", "nn.functional", "linalg", "special", "fft", "_C._nn", "_C._linalg", "_C._special", "_C._fft",
+    "utils.data._utils.collate", "utils.data.collate",
 ))  # fmt: skip
 _OPERATORS = (f"{THEIRS}._C._VariableFunctionsClass", f"{THEIRS}._C.TensorBase")
 
@@ -88,14 +90,16 @@ def _operator(owner: Any, name: Any) -> Any:
     if not isinstance(found, FunctionType):
         from pickle import UnpicklingError
 
-        raise UnpicklingError(f"Trying to call reduce for unrecognized function getattr({type(owner).__name__}, {name!r})")
+        raise UnpicklingError(f"Trying to call reduce for unrecognized function getattr({type(owner).__name__}, "
+            f"{name!r})")
     return found if isinstance(owner, (str, type)) else MethodType(found, owner)
 
 
 def _loaded(module: str, name: str) -> Any:
     found: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = vars(found).get(part) if isinstance(found, type) or found is sys.modules.get(module) is not None else None
+        found = (vars(found).get(part) if isinstance(found, type) or found is sys.modules.get(module) is not None
+            else None)
     return found
 
 
@@ -107,14 +111,16 @@ def _holds(kind: type) -> bool:
 def _is_public(module: str, name: str) -> bool:
     """Whether a function of ours computes on tensors; those that write files or start processes are not for files."""
     top, _, rest = module.partition(".")
-    return top in (THEIRS, OURS) and rest in _COMPUTE and not name.startswith("_") and not (rest == "" and name in ("save", "load"))
+    return (top in (THEIRS, OURS) and rest in _COMPUTE and not name.startswith("_")
+        and not (rest == "" and name in ("save", "load")))
 
 
 @cache
 def _elsewhere() -> tuple[str, ...]:
     from sysconfig import get_path
 
-    return tuple(path for path in (get_path("stdlib"), get_path("platstdlib"), get_path("purelib"), get_path("platlib")) if path)
+    return tuple(path for path in (get_path("stdlib"), get_path("platstdlib"), get_path("purelib"), get_path("platlib"))
+        if path)
 
 
 def _is_programs(module: str) -> bool:

@@ -48,7 +48,8 @@ def from_parts(
         storage = storage.untyped()
     if type(storage) is not UntypedStorage:
         raise RuntimeError(f"a tensor is rebuilt from a storage, got {type(storage).__name__}")
-    if requires_grad not in (True, False) or not all(type(n) is int for n in (offset, *_sequence(size), *_sequence(stride))):
+    if (requires_grad not in (True, False)
+            or not all(type(n) is int for n in (offset, *_sequence(size), *_sequence(stride)))):
         raise RuntimeError("a tensor's offset, sizes and strides must be integers")
     if storage.meta:
         return rebuild_meta_tensor_no_storage(dtype or storage.dtype, size, stride, requires_grad)
@@ -69,9 +70,12 @@ def _tensor(thing: Any) -> Any:
 
 
 def _places(thing: Any) -> Any:
-    """A tensor that says where others lie, so that all of it is gone through: it is no small storage, repeated endlessly."""
+    """A tensor that says where others lie, so that all of it is gone through: it is no small storage, repeated
+    endlessly.
+    """
     if thing is not None and _tensor(thing).numel() * thing.dtype.itemsize > thing.untyped_storage().nbytes():
-        raise RuntimeError(f"{thing.numel()} indices are more than the {thing.untyped_storage().nbytes()} bytes of their storage")
+        raise RuntimeError(f"{thing.numel()} indices are more than the {thing.untyped_storage().nbytes()} bytes of "
+            "their storage")
     return thing
 
 
@@ -116,7 +120,8 @@ def marked(tensor: Tensor, metadata: Any) -> Tensor:
     """The tensor with its numbers conjugated or negated when they are read, as ``marks_of`` says."""
     marks = {name for name, on in (metadata or {}).items() if on}
     if not marks <= {"conj", "neg"}:
-        raise RuntimeError(f"tensors marked {sorted(str(name)[:50] for name in marks if type(name) is str)} are not supported")
+        raise RuntimeError(f"tensors marked {sorted(str(name)[:50] for name in marks if type(name) is str)} are not "
+            "supported")
     if marks:
         tensor._wg_data = lazy.seen(tensor._wg_data, "conj" in marks, "neg" in marks)
     return tensor
@@ -159,7 +164,8 @@ def attributed(tensor: Any, state: Any) -> Any:
         raise RuntimeError("a tensor's attributes must be a dictionary")
     tensor.__dict__.update(own or {})
     for name, value in (slots or {}).items():
-        if name not in {n for kind in type(tensor).__mro__ if kind not in Tensor.__mro__ for n in vars(kind).get("__slots__", ())}:
+        if (name not in {n for kind in type(tensor).__mro__ if kind not in Tensor.__mro__
+                for n in vars(kind).get("__slots__", ())}):
             raise RuntimeError(f"{type(tensor).__name__} has no slot {name!r}")
         setattr(tensor, name, value)
     return tensor
@@ -174,15 +180,18 @@ def wrapper_parts(tensor: Any) -> tuple[Any, ...]:
     """The arguments of ``rebuild_wrapper_subclass``."""
     a = tensor._wg_data
     offset = tensor.storage_offset()
-    return type(tensor), tensor.dtype, tuple(a.shape), tuple(tensor.stride()), offset, tensor.layout, tensor.device, tensor.requires_grad
+    return (type(tensor), tensor.dtype, tuple(a.shape), tuple(tensor.stride()), offset, tensor.layout, tensor.device,
+        tensor.requires_grad)
 
 
-def rebuild_wrapper_subclass(kind: Any, dtype: Any, size: Any, stride: Any, storage_offset: Any, layout: Any, device: Any, requires_grad: Any) -> Any:
+def rebuild_wrapper_subclass(kind: Any, dtype: Any, size: Any, stride: Any, storage_offset: Any, layout: Any,
+        device: Any, requires_grad: Any) -> Any:
     """A tensor of a class that answers for it; what it holds is among its attributes."""
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise RuntimeError(f"{shown(kind)} is not a class of tensors")
     return Tensor._make_wrapper_subclass(
-        kind, size, strides=stride, dtype=dtype, storage_offset=storage_offset, layout=layout, device=device, requires_grad=bool(requires_grad)
+        kind, size, strides=stride, dtype=dtype, storage_offset=storage_offset, layout=layout, device=device,
+        requires_grad=bool(requires_grad)
     )
 
 
@@ -211,11 +220,13 @@ def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
         from ..functions.overloads_sparse import sparse_compressed_tensor
 
         starts, others, values, size = data
-        return sparse_compressed_tensor(_places(starts), _places(others), _tensor(values), size, layout=layout, check_invariants=False)
+        return sparse_compressed_tensor(_places(starts), _places(others), _tensor(values), size, layout=layout,
+            check_invariants=False)
     from ..functions.overloads_sparse import sparse_coo_tensor
 
     indices, values, size, *coalesced = data
-    return sparse_coo_tensor(_places(indices), _tensor(values), size, check_invariants=False, is_coalesced=bool(coalesced and coalesced[0]))
+    return sparse_coo_tensor(_places(indices), _tensor(values), size, check_invariants=False,
+        is_coalesced=bool(coalesced and coalesced[0]))
 
 
 def rebuild_nested_tensor(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any:
@@ -259,7 +270,8 @@ def validate(t: Any) -> None:
         from ..functions.overloads_sparse import sparse_compressed_tensor
 
         a: Any = t._wg_data
-        sparse_compressed_tensor(wrap(a.starts), wrap(a.others), wrap(a.values), tuple(t.shape), layout=t.layout, check_invariants=True)
+        sparse_compressed_tensor(wrap(a.starts), wrap(a.others), wrap(a.values), tuple(t.shape), layout=t.layout,
+            check_invariants=True)
 
 
 class Jagged:

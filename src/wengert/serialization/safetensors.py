@@ -17,9 +17,10 @@ from .locations import restorer
 
 _MOST_HEADER = 100_000_000  # bytes, as the format says
 _DTYPES = {
-    "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "U16": dt.uint16, "I16": dt.int16, "U32": dt.uint32, "I32": dt.int32, "U64": dt.uint64,
-    "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32, "F64": dt.float64, "C64": dt.complex64,
-    "F8_E4M3": dt.float8_e4m3fn, "F8_E5M2": dt.float8_e5m2, "F8_E8M0": dt.float8_e8m0fnu,
+    "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "U16": dt.uint16, "I16": dt.int16, "U32": dt.uint32,
+    "I32": dt.int32, "U64": dt.uint64, "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32,
+    "F64": dt.float64, "C64": dt.complex64, "F8_E4M3": dt.float8_e4m3fn, "F8_E5M2": dt.float8_e5m2,
+    "F8_E8M0": dt.float8_e8m0fnu,
 }  # fmt: skip
 
 
@@ -27,7 +28,8 @@ def load_safetensors(file: Any, map_location: Any) -> dict[str, Tensor]:
     """The tensors of the file, by name. Raises ``RuntimeError`` if it is damaged."""
     if isinstance(map_location, dict) or callable(map_location):
         kind = "dict" if isinstance(map_location, dict) else "callable"
-        raise RuntimeError(f"Loading safetensors file with {kind} map_location is not supported. Use a device string or torch.device instead.")
+        raise RuntimeError(f"Loading safetensors file with {kind} map_location is not supported. Use a device string "
+            "or torch.device instead.")
     restore = restorer(map_location, [])
     entries, start = _header(file)
     found = {}
@@ -71,7 +73,8 @@ def _header(file: Any) -> tuple[dict[str, tuple[Any, tuple[int, ...], tuple[int,
 def _entry(name: str, told: Any) -> tuple[Any, tuple[int, ...], tuple[int, int]]:
     try:
         dtype, shape, (begin, end) = _DTYPES[told["dtype"]], tuple(told["shape"]), told["data_offsets"]
-        if all(type(n) is int and 0 <= n < 2**63 for n in (*shape, begin, end)) and prod(shape) * dtype.itemsize == end - begin:
+        if (all(type(n) is int and 0 <= n < 2**63 for n in (*shape, begin, end))
+                and prod(shape) * dtype.itemsize == end - begin):
             return dtype, shape, (begin, end)
     except (KeyError, TypeError, ValueError):
         pass

@@ -151,7 +151,8 @@ class Unpickler(_Machine):
     def _make(self, kind: Any, args: Any, kwargs: Any) -> None:
         known = id(kind) in self.allowed or id(kind) in self.fillable
         if not known or not isinstance(kind, type) or (type(args), type(kwargs)) != (tuple, dict):
-            raise UnpicklingError(f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {shown(kind)}")
+            raise UnpicklingError("Can only create new object for nn.Parameter or classes allowlisted via "
+                f"`add_safe_globals` but got {shown(kind)}")
         self.budget.spend((args, kwargs))
         self.budget.tell_apart(keys_for(kind, args))
         call = self.checked.get(id(kind))
@@ -165,7 +166,8 @@ class Unpickler(_Machine):
             return
         listed = dtype if issubclass(kind, dtype) else kind  # each of NumPy's types has a class of its own
         if id(listed) not in self.fillable or isinstance(thing, (type, Tensor)):
-            raise UnpicklingError(f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got {kind}")
+            raise UnpicklingError("Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
+                f"`add_safe_globals`, but got {kind}")
         if isinstance(thing, dtype):
             self.budget.spend((state,))
             fill_dtype(thing, state)
@@ -205,7 +207,8 @@ class Unpickler(_Machine):
         target = self.stack[-1]
         kind = type(target)
         if kind not in _MAPPINGS and not (issubclass(kind, dict) and id(kind) in self.fillable):
-            raise UnpicklingError(f"Can only {instruction} for dict, collections.OrderedDict, collections.Counter, but got {kind}")
+            raise UnpicklingError(f"Can only {instruction} for dict, collections.OrderedDict, collections.Counter, but "
+                f"got {kind}")
         keys, values = items[::2], items[1::2]
         self._hashable(keys)
         for key, value in zip(keys, values):
@@ -244,10 +247,12 @@ class Unpickler(_Machine):
             raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(identifier)}")
         kind = identifier[0].decode("ascii") if isinstance(identifier[0], bytes) else identifier[0]
         if type(kind) is not str or kind != "storage":
-            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {repr(kind[:50]) if type(kind) is str else shown(kind)}")
+            raise UnpicklingError("Only persistent_load of storage is allowed, but got "
+                f"{repr(kind[:50]) if type(kind) is str else shown(kind)}")
         self.stack.append(self.load_storage(identifier))
 
-    dispatch = _Instructions({getattr(pickle, name)[0]: _Machine.dispatch[getattr(pickle, name)[0]] for name in _DATA.split()})
+    dispatch = _Instructions(
+        {getattr(pickle, name)[0]: _Machine.dispatch[getattr(pickle, name)[0]] for name in _DATA.split()})
     dispatch |= {
         pickle.REDUCE[0]: load_reduce, pickle.NEWOBJ[0]: load_newobj, pickle.NEWOBJ_EX[0]: load_newobj_ex,
         pickle.BUILD[0]: load_build, pickle.APPEND[0]: load_append, pickle.APPENDS[0]: load_appends,

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser", "nuttall",
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
+    "kaiser", "nuttall",
 ]  # fmt: skip
 
 
-def _window(name: str, M: int, dtype: Any, layout: Any, requires_grad: bool, make: Callable[[Any], Tensor], one: bool = False) -> Tensor:
-    """The window of ``make`` (a function of the type), after the checks that all share; ``one``: a single weight is 1."""
+def _window(name: str, M: int, dtype: Any, layout: Any, requires_grad: bool, make: Callable[[Any], Tensor],
+        one: bool = False) -> Tensor:
+    """The window of ``make`` (a function of the type), after the checks that all share; ``one``: a
+    single weight is 1.
+    """
     d = dt.of(np_dtype(dtype))
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -44,7 +48,8 @@ def _period(M: int, sym: bool) -> int:
     return M - 1 if sym else M
 
 
-def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = strided,
+def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None,
+    layout: Any = strided,
                 device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``exp(-|n - center| / tau)``."""
     if tau <= 0:
@@ -60,7 +65,8 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
     return _window("exponential", M, dtype, layout, requires_grad, make)
 
 
-def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
+def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+        requires_grad: bool = False) -> Tensor:
     """``sin(pi (n + 0.5) / M)``."""
 
     def make(d: Any) -> Any:
@@ -70,7 +76,8 @@ def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided
     return _window("cosine", M, dtype, layout, requires_grad, make)
 
 
-def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = strided,
+    device: Any = None,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``exp(-(n / std)^2 / 2)`` around the middle."""
     if std <= 0:
@@ -85,7 +92,8 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, l
     return _window("gaussian", M, dtype, layout, requires_grad, make)
 
 
-def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = strided,
+    device: Any = None,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``I0(beta sqrt(1 - k^2)) / I0(beta)``."""
     if beta < 0:
@@ -101,7 +109,8 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, l
     return _window("kaiser", M, dtype, layout, requires_grad, make, one=True)
 
 
-def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
+def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+        requires_grad: bool = False) -> Tensor:
     """A triangle from 0 to 1 and back.
 
     >>> import wengert as torch
@@ -130,24 +139,28 @@ def _cosines(name: str, M: int, a: Any, sym: bool, dtype: Any, layout: Any, requ
     return _window(name, M, dtype, layout, requires_grad, make, one=True)
 
 
-def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, layout: Any = strided,
+    device: Any = None,
                    requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``sum_i (-1)^i a_i cos(2 pi i n / M)``."""
     return _cosines("general_cosine", M, a, sym, dtype, layout, requires_grad)
 
 
-def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, layout: Any = strided,
+    device: Any = None,
                     requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``alpha - (1 - alpha) cos(2 pi n / M)``."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, requires_grad=requires_grad)
 
 
-def hamming(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
+def hamming(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+        requires_grad: bool = False) -> Tensor:
     """``0.54 - 0.46 cos(2 pi n / M)``."""
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, requires_grad=requires_grad)
 
 
-def hann(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
+def hann(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+        requires_grad: bool = False) -> Tensor:
     """``(1 - cos(2 pi n / M)) / 2``.
 
     >>> import wengert as torch
@@ -158,7 +171,8 @@ def hann(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, 
 
 
 def _named(name: str, weights: list[float]) -> Any:
-    def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
+    def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,
+            requires_grad: bool = False) -> Tensor:
         return _cosines(name, M, weights, sym, dtype, layout, requires_grad)
 
     window.__name__ = window.__qualname__ = name

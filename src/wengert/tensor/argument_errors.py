@@ -35,7 +35,8 @@ WHOLE |= dict.fromkeys(
 )
 
 _TEXTS = frozenset(("reduce", "rounding_mode", "approximate", "interpolation", "indexing", "driver"))
-_OF_VALUES = (ValueError, RuntimeError, IndexError, NotImplementedError)  # raised also where a kind was wrong before that
+# raised also where a kind was wrong before that
+_OF_VALUES = (ValueError, RuntimeError, IndexError, NotImplementedError)
 _SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)  # to users, as they are
 _OURS = (
     os.path.dirname(os.path.dirname(__file__)),
@@ -302,7 +303,8 @@ def about_arguments(error: Exception) -> bool:
     if text.startswith("Storage size calculation overflowed"):
         return False
     return bool(
-        text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text) or re.search(_OF_INTEGERS, text)
+        text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text)
+        or re.search(_OF_INTEGERS, text)
     )
 
 

@@ -100,7 +100,9 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
 
 
 def scalar(v: Any, d: np.dtype) -> np.ndarray:
-    """A Python number as a 0-d array of type ``d``; an integer of 64 bits that does not fit wraps around, as in PyTorch."""
+    """A Python number as a 0-d array of type ``d``; an integer of 64 bits that does not fit wraps around, as in
+    PyTorch.
+    """
     if d.kind in "ui" and isinstance(v, int):
         if not -(2**63) <= v < 2**64:
             raise OverflowError("int too big to convert")
@@ -112,7 +114,9 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
-    """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of float32."""
+    """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of
+    float32.
+    """
     before = flags.quieten(flags.IGNORED)
     try:
         return _forward(op, raw)
@@ -132,7 +136,8 @@ def _forward(op: Operator, raw: dict[str, Any]) -> Any:
         if d is not None:
             return half(op, raw, d)
     if op.view and type(raw[op.params[0]]) is Lazy and not op.lazy:
-        if op.name == "view" and any(isinstance(v, (dt.dtype, np.dtype)) for v in np.atleast_1d(np.asarray(raw["shape"], object))):
+        if (op.name == "view"
+                and any(isinstance(v, (dt.dtype, np.dtype)) for v in np.atleast_1d(np.asarray(raw["shape"], object)))):
             kind = "conjugate view tensors" if raw["input"].conjugated else "tensors with negative bit set"
             raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
         return through(op.forward, *positional(op, raw), **keywords(op, raw))
@@ -147,7 +152,9 @@ def half(op: Operator, raw: dict[str, Any], d: np.dtype) -> Any:
         return op.kernel(*arrays)
     if not op.opmath or any(a is not None and a.dtype != d and a.ndim for a in arrays):
         return op.forward(*positional(op, raw), **keywords(op, raw))
-    raw = raw | {p: K.cast(a, np.dtype(np.float32)) for p, a in zip(op.tensors, arrays) if a is not None and a.dtype == d}
+    raw = (
+        raw | {p: K.cast(a, np.dtype(np.float32)) for p, a in zip(op.tensors, arrays)
+            if a is not None and a.dtype == d})
     return K.cast(op.forward(*positional(op, raw), **keywords(op, raw)), d)
 
 

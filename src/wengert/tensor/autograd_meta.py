@@ -35,9 +35,9 @@ class _Unversioned:
 
     def __getitem__(self, i: int) -> int:
         raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
-            "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
-            "`torch.no_grad()` instead of `torch.inference_mode()`."
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
         )
 
     def __setitem__(self, i: int, version: int) -> None:
@@ -50,14 +50,17 @@ INFERENCE_VERSION: Any = _Unversioned()
 class Released(list):  # type: ignore[type-arg]
     """The version counter of an inference tensor that may be written to outside of inference mode.
 
-    Such is what was detached from one there, and a normal tensor that was given the data of one. Its views are inference tensors.
+    Such is what was detached from one there, and a normal tensor that was given the data of one. Its views are
+    inference tensors.
     """
 
     __slots__ = ()
 
 
 def new_version() -> list[Any]:
-    """The version counter of a new tensor. Where a function runs that is being differentiated, it tells by which derivative the tensor was made."""
+    """The version counter of a new tensor. Where a function runs that is being differentiated, it tells by which
+    derivative the tensor was made.
+    """
     m = modes()
     if m.inference:
         return INFERENCE_VERSION  # type: ignore[no-any-return]
@@ -81,7 +84,8 @@ class Meta:
     accumulators. ``retained``: whether the gradient of a non-leaf is kept. ``tangents``: of forward mode, by level.
     """
 
-    __slots__ = ("__weakref__", "accumulator", "grad", "grad_dtype", "hooks", "post_hooks", "requires_grad", "retained", "tangents", "view")
+    __slots__ = ("__weakref__", "accumulator", "grad", "grad_dtype", "hooks", "post_hooks", "requires_grad", "retained",
+        "tangents", "view")
 
     requires_grad: bool
     grad: Tensor | None
@@ -104,8 +108,8 @@ META_DEFAULTS: dict[str, Any] = {name: getattr(Meta(), name) for name in Meta.__
 class View:
     """How a view was made: the base, and the steps that lead from it to the view.
 
-    ``last``: the last step, ``(operator, arguments, the step before it or None)``. The views of a view share its steps, so that a
-    chain of views takes time and memory in proportion to its length.
+    ``last``: the last step, ``(operator, arguments, the step before it or None)``. The views of a view share its steps,
+    so that a chain of views takes time and memory in proportion to its length.
     """
 
     __slots__ = ("base", "creation", "last", "version", "window")
@@ -125,8 +129,8 @@ class View:
         return found
 
     def place(self, seen: np.ndarray) -> tuple[Any, ...] | None:
-        """Where ``seen``, the view's array, lies in the memory of the base, ``(shape, strides, offset)`` in bytes; None if only
-        the steps can tell (another type of element).
+        """Where ``seen``, the view's array, lies in the memory of the base, ``(shape, strides, offset)`` in bytes; None
+        if only the steps can tell (another type of element).
         """
         whole = self.base._wg_data
         if hasattr(whole, "plan") or hasattr(seen, "plan"):  # nested arrays
@@ -135,8 +139,9 @@ class View:
             return seen.shape, seen.strides, address(seen) - address(whole)
         if whole is not self.window and memory_owner(whole) is not memory_owner(self.window):
             raise RuntimeError(
-                "the base of this view was given other memory (by .data = or the like), or other sizes in place, after the view was made, and "
-                "was then written to: where the view lies in it cannot be recorded. Take the view again, or use the out-of-place form."
+                "the base of this view was given other memory (by .data = or the like), or other sizes in place, after "
+                "the view was made, and was then written to: where the view lies in it cannot be recorded. Take the "
+                "view again, or use the out-of-place form."
             )
         return None
 
@@ -152,7 +157,9 @@ class View:
         return _again(op.forward if op.lazy else partial(through, op.forward), op, array, args)
 
     def replay(self, tensor: Tensor) -> Tensor:
-        """The same view of another tensor, recorded. Steps between such as change how elements are read are one ``as_strided`` (so in PyTorch)."""
+        """The same view of another tensor, recorded. Steps between such as change how elements are read are one
+        ``as_strided`` (so in PyTorch).
+        """
         from .functions import function
 
         if modes().original_views or type(tensor) is not type(tensor)._wg_plain_class:
@@ -162,7 +169,8 @@ class View:
         seen = tensor._wg_data
         for op, args in self.steps:
             after = View.step_raw(op, args, seen)
-            if hasattr(after, "plan") or hasattr(seen, "plan") or after.dtype != seen.dtype or marks(after) != marks(seen):
+            if (hasattr(after, "plan") or hasattr(seen, "plan") or after.dtype != seen.dtype
+                    or marks(after) != marks(seen)):
                 tensor = _again(function(op.name), op, _as_seen(tensor, seen), args)
             seen = after
         return _as_seen(tensor, seen)
@@ -251,14 +259,17 @@ def edge_of(t: Tensor) -> Edge | None:
         if meta.grad_dtype is not False:
             node.dtype = meta.grad_dtype
         made = _weak(node)
-        # Another thread may have made one meanwhile; between this look and the next line none can come in: nothing is called.
+        # Another thread may have made one meanwhile; between this look and the next line none can come in: nothing is
+        # called.
         if meta.accumulator is alive:
             meta.accumulator = made
             return (node, 0)
 
 
 class Nowhere(Node):
-    """Where the gradient of a view goes that requires one because its base does, but was not recorded: made under ``no_grad``, say."""
+    """Where the gradient of a view goes that requires one because its base does, but was not recorded: made under
+    ``no_grad``, say.
+    """
 
     __slots__ = ()
 
@@ -333,14 +344,16 @@ def refresh(t: Tensor, view: View) -> None:
             again = view.replay(view.base)
         finally:
             set_modes(before)
-        t._wg_edge = again._wg_edge if again is not view.base else _strided_edge(t, again, (again._wg_data.shape, again._wg_data.strides, 0))
+        t._wg_edge = (again._wg_edge if again is not view.base
+            else _strided_edge(t, again, (again._wg_data.shape, again._wg_data.strides, 0)))
         if place is None and again._wg_data.strides != t._wg_data.strides and again._wg_edge is not None:
             from ..arrays.errors import warn
 
             warn(
-                "a view whose elements are of another type than its base's was transposed (or otherwise reshaped) in place, and then it or its "
-                "base was written to. Its history is now made again from the way it was first taken, without the transposition (PyTorch's does "
-                "the same): its gradient arrives as if it had kept its old shape. Use the out-of-place form, x = x.transpose(...)."
+                "a view whose elements are of another type than its base's was transposed (or otherwise reshaped) in "
+                "place, and then it or its base was written to. Its history is now made again from the way it was "
+                "first taken, without the transposition (PyTorch's does the same): its gradient arrives as if it had "
+                "kept its old shape. Use the out-of-place form, x = x.transpose(...)."
             )
     else:
         t._wg_edge = _strided_edge(t, view.base, place)
@@ -358,7 +371,8 @@ def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | Non
     source, item = geometry(base._wg_data), base._wg_data.itemsize
     shape, strides, offset = place
     steps = tuple(s // item for s in strides)
-    values = {"input": base._wg_data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item, "source": source}
+    values = {"input": base._wg_data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item,
+        "source": source}
     wanted = requires_grad(base)
     node = record(TABLE["as_strided"], {"input": base if wanted else base.detach()._wg_require()}, values, (t,), modes())  # type: ignore[arg-type]
     if node is None:
@@ -374,12 +388,14 @@ def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
     name, number = ("", 0) if t._wg_edge is None else (t._wg_edge[0].operation(), t._wg_edge[1])
     where = {"no_grad": "no_grad", "inference": "inference"}.get(creation)
     if where is not None:
-        head = f"Output {number} of {name} is a view of a view which was created in" if name else "A view was created in"
+        head = (f"Output {number} of {name} is a view of a view which was created in" if name
+            else "A view was created in")
         return (
-            f"{head} {where} mode and {what} modified inplace {'with grad mode enabled' if where == 'no_grad' else 'in normal mode'}. "
-            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-            f"and the inplace either both inside the {where if where == 'no_grad' else 'inference_mode'} block (if you don't want the "
-            "inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+            f"{head} {where} mode and {what} modified inplace "
+            f"{'with grad mode enabled' if where == 'no_grad' else 'in normal mode'}. Given that this use case is "
+            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+            f"inplace either both inside the {where if where == 'no_grad' else 'inference_mode'} block (if you don't "
+            "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
         )
     head = (
         f"Output {number} of {name} is a view and {what} modified inplace."
@@ -388,13 +404,14 @@ def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
     )
     if creation == "multi":
         return (
-            f"{head} This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-            "modified inplace. You should replace the inplace operation by an out-of-place one."
+            f"{head} This view is the output of a function that returns multiple views. Such functions do not allow "
+            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
         )
     return (
-        f"{head} This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
-        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
-        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        f"{head} This view was created inside a custom Function (or because an input was returned as-is) and the "
+        "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
+        "custom Function."
     )
 
 
@@ -413,7 +430,8 @@ def retain(t: Tensor) -> None:
             if old is not None:
                 new = old + g
             else:
-                computed = modes().grad or type(g) is not type(g)._wg_plain_class  # a tensor that dispatches knows itself how to be copied
+                # a tensor that dispatches knows itself how to be copied
+                computed = modes().grad or type(g) is not type(g)._wg_plain_class
                 new = g.clone() if computed else type(g)._wg_wrap(g._wg_data.copy())
             with _leaf_lock:
                 if meta.grad is old:  # no other thread has added its own meanwhile
@@ -454,7 +472,8 @@ class AccumulateGrad(Node):
     edges = ()  # these three stand on the class: a node is made for every first use of a leaf
     saved = None
     hooks: NodeHooks | None = None
-    wants_undefined = True  # its hooks of after the accumulation are told of every gradient that comes, also where there is none
+    # its hooks of after the accumulation are told of every gradient that comes, also where there is none
+    wants_undefined = True
 
     is_leaf = True
 
@@ -476,7 +495,8 @@ class AccumulateGrad(Node):
             return self._told(meta)
         with _leaf_lock:
             old = meta.grad
-            if old is None and type(g) is np.ndarray and g.strides == variable._wg_data.strides and sole(g):  # kept as it is
+            # kept as it is
+            if old is None and type(g) is np.ndarray and g.strides == variable._wg_data.strides and sole(g):
                 new = object.__new__(variable._wg_plain_class)
                 new._wg_data, new._wg_edge, new._wg_meta, new._wg_vc = g, None, None, new_version()
                 meta.grad = new
@@ -529,7 +549,8 @@ class AccumulateGrad(Node):
             if old is None:
                 new = g.detach() if watched and self._takes(g) else self._first(g)
             elif not m.grad and (plain or ((watched or old._wg_dispatches) and not old.is_sparse)):
-                new = old  # in place: also where the backward is recorded, or sees tangents, without a graph of it being asked for
+                # in place: also where the backward is recorded, or sees tangents, without a graph of it being asked for
+                new = old
                 old.add_(g)
             else:
                 new = g + old if old.is_sparse and not g.is_sparse else old + g
@@ -544,17 +565,22 @@ class AccumulateGrad(Node):
         return ()
 
     def _takes(self, g: Any) -> bool:
-        """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is laid out as the leaf."""
-        return not modes().grad and alone(g) and (g._wg_data.strides == self.variable._wg_data.strides or not _dense(self.variable._wg_data))
+        """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is
+        laid out as the leaf.
+        """
+        return (not modes().grad and alone(g)
+            and (g._wg_data.strides == self.variable._wg_data.strides or not _dense(self.variable._wg_data)))
 
     def _first(self, g: Any) -> Any:
         """A copy of the first gradient, laid out as the leaf is."""
         array = self.variable._wg_data
-        if type(g._wg_data) is not np.ndarray or type(g) is not self.variable._wg_plain_class or self.dtype is None or not _dense(array):
+        if (type(g._wg_data) is not np.ndarray or type(g) is not self.variable._wg_plain_class or self.dtype is None
+                or not _dense(array)):
             if type(g)._wg_dispatches and not modes().grad and _dense(array):
                 return self._laid(g)  # their class lays it out
             new = g.clone()
-            if new._wg_data.strides != array.strides and type(new._wg_data) is type(array) is np.ndarray and not _laid_out_as(new._wg_data, array):
+            if (new._wg_data.strides != array.strides and type(new._wg_data) is type(array) is np.ndarray
+                    and not _laid_out_as(new._wg_data, array)):
                 new._wg_data = _copied(new._wg_data, array)
             return new
         m = modes()
@@ -612,7 +638,9 @@ def _dense(a: np.ndarray) -> bool:
 
 
 def _laid_out_as(g: np.ndarray, a: Any) -> bool:
-    """Whether ``g`` may be the gradient of a leaf ``a`` as it is: of the leaf's strides if that is dense, row by row if it is not."""
+    """Whether ``g`` may be the gradient of a leaf ``a`` as it is: of the leaf's strides if that is dense, row by row if
+    it is not.
+    """
     if g.size == 0 or not layout_enforced.get():
         return True
     if type(a) is np.ndarray and a.shape == g.shape and _dense(a):
@@ -627,8 +655,10 @@ def _advise(g: np.ndarray, a: Any, how: str) -> None:
         return
     from ..arrays.errors import warn_once
 
-    lines = [f"{name}.sizes() = {list(x.shape)}, strides() = {[s // x.itemsize for s in x.strides]}" for name, x in (("grad", g), ("param", a))]
-    text = "grad and param do not obey the gradient layout contract. This is not an error, but may impair performance.\n" + "\n".join(lines)
+    lines = [f"{name}.sizes() = {list(x.shape)}, strides() = {[s // x.itemsize for s in x.strides]}"
+        for name, x in (("grad", g), ("param", a))]
+    text = ("grad and param do not obey the gradient layout contract. This is not an error, but may impair "
+        "performance.\n" + "\n".join(lines))
     warn_once(text, f"layout contract, {how}")
 
 

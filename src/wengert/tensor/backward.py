@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class GradientEdge(NamedTuple):
     """A place on the tape, for ``backward`` and ``grad`` in place of a tensor: output ``output_nr`` of ``node``.
 
-    ``ownership_token``: whatever keeps the graph alive where the node does not. Here it always does; as in PyTorch, there is one for a
-    custom function's node (the node of a view of the tensor).
+    ``ownership_token``: whatever keeps the graph alive where the node does not. Here it always does; as in PyTorch,
+    there is one for a custom function's node (the node of a view of the tensor).
     """
 
     node: Any
@@ -51,7 +51,8 @@ def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, nr = edge_of(tensor)  # type: ignore[misc]
     if type(node) is Nowhere:
-        raise AssertionError("Expected gradient function to be set: this view of a tensor that requires a gradient was made unrecorded")
+        raise AssertionError("Expected gradient function to be set: this view of a tensor that requires a gradient was "
+            "made unrecorded")
     if node.written_by_user:
         with enable_grad():
             return GradientEdge(node, nr, tensor.view_as(tensor).grad_fn)
@@ -100,10 +101,10 @@ def backward(
     edges = _roots(tensors, _seeds(tensors, grad_tensors, in_tensors))
     if create_graph:
         warn_once(
-            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
-            "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
-            "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the "
-            "leak."
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak."
         )
     needed = None
     captures: dict[Node, dict[int, Any]] | None = None
@@ -146,7 +147,8 @@ def grad(
     """
     if type(inputs) is dict:
         row = grad(
-            outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+            outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+            is_grads_batched, materialize_grads
         )
         return dict(zip(inputs, row))
     allow_unused = _allowed(allow_unused, materialize_grads)
@@ -154,8 +156,8 @@ def grad(
         import warnings
 
         warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
-            "graph, please use torch.autograd.backward.",
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
             stacklevel=3,
         )
@@ -172,8 +174,9 @@ def grad(
             from ..dispatch.torch_function import handle_torch_function
 
             return handle_torch_function(
-                grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
-                only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
+                grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph,
+                create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+                is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
             )  # fmt: skip
     if classes.Batched_ is not None and any(type(t) is classes.Batched_ for t in (*rows, *wanted)):
         from ..transforms.mapped_backward import inside_maps
@@ -203,7 +206,8 @@ def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
     warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=4)
     if grad_tensors is not None:
         raise RuntimeError(
-            "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
+            "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+            "`grad_tensors`."
         )
     return grad_variables
 
@@ -211,13 +215,14 @@ def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
 def _allowed(allow_unused: bool | None, materialize_grads: bool) -> bool:
     """Whether inputs may be unused."""
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False.")
     return materialize_grads if allow_unused is None else allow_unused
 
 
 def backward_as_asked(
-    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, grad_variables: Any = None,
-    inputs: Any = None,
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+    grad_variables: Any = None, inputs: Any = None,
 ) -> Any:  # fmt: skip
     """The one form in which those who override ``backward`` are asked: rows of tensors, everything else by name."""
     if grad_variables is not None:
@@ -230,13 +235,17 @@ def backward_as_asked(
 
 
 def grad_as_asked(
-    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True,
-    allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+    only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> Any:  # fmt: skip
-    """The one form in which those who override ``grad`` are asked; their answer for a dictionary of inputs becomes one."""
+    """The one form in which those who override ``grad`` are asked; their answer for a dictionary of
+    inputs becomes one.
+    """
     named = {
-        "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs,
-        "allow_unused": _allowed(allow_unused, materialize_grads), "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
+        "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
+        "only_inputs": only_inputs, "allow_unused": _allowed(allow_unused, materialize_grads),
+        "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
     }  # fmt: skip
     given = as_row(outputs), tuple(_inputs(inputs, "grad"))
     if not given[1]:
@@ -245,9 +254,12 @@ def grad_as_asked(
 
 
 def _answer(
-    wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool, given: Any = None
+    wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool,
+    given: Any = None
 ) -> tuple[Any, ...]:
-    """What was captured for the tensors ``wanted``, in their order; a gradient ``given`` that nothing was done with is that tensor."""
+    """What was captured for the tensors ``wanted``, in their order; a gradient ``given`` that nothing was done with is
+    that tensor.
+    """
     result: list[Any] = []
     several = len(places) > 1 or given is not None
     known: dict[int, Any] = {}  # one array is one tensor, with one version, for however many inputs it is the gradient
@@ -266,8 +278,8 @@ def _answer(
                 result.append(known[id(g)] if id(g) in known else known.setdefault(id(g), RAW.wrap(g)))
         elif not allow_unused:
             raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "
-                "desired behavior."
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
             )
         else:
             result.append(no_gradient(wanted[i], create_graph) if materialize else None)
@@ -294,7 +306,9 @@ def place_of(t: Any) -> tuple[Any, Any]:
 
 
 def _in_tensors(create_graph: bool, vectors: Any, roots: Any) -> bool:
-    """Whether the rules speak in tensors: to be recorded, to be seen by forward mode and dispatch modes, or for a batch of vectors."""
+    """Whether the rules speak in tensors: to be recorded, to be seen by forward mode and dispatch modes, or for a batch
+    of vectors.
+    """
     m = modes()
     if create_graph or m.levels or m.dispatch or (classes.RECORDING_TENSORS and _keeps_tensors(roots)):
         return True
@@ -307,12 +321,14 @@ def _in_tensors(create_graph: bool, vectors: Any, roots: Any) -> bool:
 
 def _dispatches(vectors: Any) -> bool:
     """Whether some gradient to begin with is of a class that dispatches."""
-    return vectors is not None and any(type(v) in classes.DISPATCHING for v in ((vectors,) if isinstance(vectors, Tensor_) else vectors))
+    return (vectors is not None
+        and any(type(v) in classes.DISPATCHING for v in ((vectors,) if isinstance(vectors, Tensor_) else vectors)))
 
 
 def _keeps_tensors(roots: Any) -> bool:
     """Whether some node below is of an operator on tensors that dispatch."""
-    edges = [t[:2] if isinstance(t, GradientEdge) else edge_of(t) for t in roots if isinstance(t, (GradientEdge, Tensor_))]
+    edges = [t[:2] if isinstance(t, GradientEdge) else edge_of(t) for t in roots
+        if isinstance(t, (GradientEdge, Tensor_))]
     nodes = below(e for e in edges if e is not None)
     return any("keeps_tensors" in ((n.fn or n) if type(n) is CopySlices else n).__dict__ for n in nodes)
 
@@ -334,7 +350,9 @@ def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: A
 
 
 def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
-    """The backward of one plain tensor where nothing special is asked for; False, and nothing done, if this is another case."""
+    """The backward of one plain tensor where nothing special is asked for; False, and nothing done, if this is another
+    case.
+    """
     seed = _plain_seed(t, g)
     if seed is None:
         return False
@@ -365,7 +383,9 @@ def _plain_seed(t: Any, g: Any) -> Any:
 
 
 def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
-    """Places and captures of the gradients of one plain tensor for plain ``wanted``; None, and nothing done, if this is another case."""
+    """Places and captures of the gradients of one plain tensor for plain ``wanted``; None, and nothing done, if this is
+    another case.
+    """
     if type(t) in (tuple, list) and len(t) == 1:
         t = t[0]
     if type(g) in (tuple, list) and len(g) == 1:
@@ -376,7 +396,8 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
     places: list[Any] = []
     captures: dict[Node, dict[int, Any]] = {}
     for x in wanted:
-        if not isinstance(x, Tensor_) or (x._wg_meta is not None and x._wg_meta.view is not None) or not requires_grad(x):
+        if (not isinstance(x, Tensor_) or (x._wg_meta is not None and x._wg_meta.view is not None)
+                or not requires_grad(x)):
             return None
         place: Any = edge_of(x)
         node, nr = place
@@ -413,7 +434,8 @@ def _inputs(x: Any, name: str) -> Any:
     if type(x) is dict:
         return tuple(x.values())
     if not isinstance(x, (Tensor_, tuple, list)) and hasattr(x, "keys") and hasattr(x, "__getitem__"):
-        raise TypeError(f"`inputs` argument to `{name}()` must be a dict, not {type(x).__name__}. Other Mapping types are not supported.")
+        raise TypeError(f"`inputs` argument to `{name}()` must be a dict, not {type(x).__name__}. Other Mapping types "
+            "are not supported.")
     return as_row(x)
 
 
@@ -425,7 +447,8 @@ def _given(vectors: Any) -> Any:
 def _input_edge(t: Any) -> Any:
     if isinstance(t, GradientEdge):
         if not hasattr(t[0], "edges"):
-            raise RuntimeError(f"GradientEdge's first object must be an autograd.graph.Node but got {type(t[0]).__name__}")
+            raise RuntimeError("GradientEdge's first object must be an autograd.graph.Node but got "
+                f"{type(t[0]).__name__}")
         return t[:2]
     if not isinstance(t, Tensor_):
         raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
@@ -471,7 +494,8 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
             if size != 1:
                 raise no_scalar(shape)
             if dtype.kind not in "fV":
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {_dtype_name(dtype)}")
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
+                    f"{_dtype_name(dtype)}")
             if not edge and (t.is_meta or (create_graph and (type(t) in classes.DISPATCHING or modes().dispatch))):
                 from ..functions.creation import ones_like
 
@@ -485,14 +509,17 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
         if g._wg_data.shape != shape:
             if hasattr(shape, "ragged") is not hasattr(g._wg_data.shape, "ragged"):
                 nested = ("nested", "not nested") if hasattr(shape, "ragged") else ("not nested", "nested")
-                raise RuntimeError(f"Expected both self and other to be nested tensors. Self is {nested[0]}. While Other is {nested[1]}.")
+                raise RuntimeError(f"Expected both self and other to be nested tensors. Self is {nested[0]}. While "
+                    f"Other is {nested[1]}.")
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {show(g._wg_data.shape)} and output[{i}] has a shape of {show(shape)}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {show(g._wg_data.shape)} and output[{i}] has a "
+                f"shape of {show(shape)}."
             )
         if (g._wg_data.dtype.kind == "c") != (dtype.kind == "c"):
             raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                f"grad_output[{i}] has a dtype of {g.dtype!r} and output[{i}] has a dtype of {_dtype_name(dtype)}."
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{i}] has a dtype of {g.dtype!r} and output[{i}] has a dtype of "
+                f"{_dtype_name(dtype)}."
             )
         dtype = _kept(t, dtype) or g._wg_data.dtype
         if create_graph:
@@ -511,7 +538,8 @@ def seeds(outputs: Any, grads: Any) -> list[Any]:
 
 def _kept(t: Any, dtype: Any) -> Any:
     """The dtype in which a gradient arrives at ``t``: ``dtype``, or what a leaf's ``grad_dtype`` says; None for any."""
-    leaf = isinstance(t, Tensor_) and t._wg_edge is None and t._wg_meta is not None and t._wg_meta.grad_dtype is not False
+    leaf = (isinstance(t, Tensor_) and t._wg_edge is None and t._wg_meta is not None
+        and t._wg_meta.grad_dtype is not False)
     return t._wg_meta.grad_dtype if leaf else dtype
 
 

@@ -22,7 +22,18 @@ from .autograd_meta import Released
 from .errors import explain
 from .outs import DECIDING, into, refuse_recorded
 from .record import pack_inputs, record
-from .results import _given, attach_part, attach_view, fresh, is_type, look_up, looks_at, named, seen_as, version_results
+from .results import (
+    _given,
+    attach_part,
+    attach_view,
+    fresh,
+    is_type,
+    look_up,
+    looks_at,
+    named,
+    seen_as,
+    version_results,
+)
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
@@ -33,7 +44,9 @@ PARTS = frozenset(("unsafe_split", "unsafe_split_with_sizes"))
 
 
 def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = None) -> Any:
-    """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch. ``public``: what was called, if not its function."""
+    """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch. ``public``: what was called, if
+    not its function.
+    """
     if out is not None and op.name in DECIDING and isinstance(out, classes.Tensor_):
         at = op.params.index("dtype")
         if args[at] is None:
@@ -91,7 +104,8 @@ def split(op: Operator, answer: Any, values: dict[str, Any]) -> list[Any]:
     return list(answer) if op.outputs is ... or len(op.outputs) > 1 else [answer]
 
 
-def wrap(op: Operator, arrays: list[Any], args: tuple[Any, ...], inputs: dict[str, Any], values: dict[str, Any], m: Modes) -> list[Tensor]:
+def wrap(op: Operator, arrays: list[Any], args: tuple[Any, ...], inputs: dict[str, Any], values: dict[str, Any],
+        m: Modes) -> list[Tensor]:
     """Tensors around the results: laid out as the operator declares, views where it gives views."""
     source = inputs.get(op.params[0]) if op.view else None
     results = []
@@ -117,7 +131,8 @@ def see_as_view(t: Tensor, source: Tensor, op: Operator, args: tuple[Any, ...], 
     attach_view(t, source, op, (i, *args[1:]) if many else args[1:], m, "multi" if many else None)
 
 
-def recorded_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], values: dict[str, Any], m: Modes) -> tuple[Tensor, ...]:
+def recorded_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], values: dict[str, Any],
+        m: Modes) -> tuple[Tensor, ...]:
     """The results that a node is for: none if nothing is recorded."""
     if not (m.grad and op.wrt) or (op.view and type(inputs[op.params[0]]._wg_vc) is Released):
         return ()
@@ -127,7 +142,8 @@ def recorded_results(op: Operator, results: list[Tensor], inputs: dict[str, Any]
     return tuple(results[i] for i in op.differentiable if results[i]._wg_data.dtype.kind in "fcVW")
 
 
-def record_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], values: dict[str, Any], m: Modes) -> Any:
+def record_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], values: dict[str, Any],
+        m: Modes) -> Any:
     """Leave a node for the results, if something is recorded and asks for a gradient."""
     live = recorded_results(op, results, inputs, values, m)
     node = record(op, inputs, values, live, m) if live else None

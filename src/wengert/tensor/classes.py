@@ -13,10 +13,12 @@ Tensor_: Any = None
 PLAIN: set[type] = set()
 RECORDING_TENSORS: list[bool] = []  # whether some node ever saved tensors that dispatch: a backward then looks for it
 SHORTCUTS: dict[str, Any] = {}  # the native short cuts of operators, as far as they were made
-DISPATCHING: set[type] = set()  # the classes of tensors with a ``__torch_dispatch__``: see ``dispatch.subclass_dispatch``
+# the classes of tensors with a ``__torch_dispatch__``: see ``dispatch.subclass_dispatch``
+DISPATCHING: set[type] = set()
 Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
 mapping: Any = None  # and what is done with them: the module ``transforms.vmap.dispatch``
-KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}  # and PLAIN: never override anything
+# and PLAIN: never override anything
+KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}
 prepare: Any = None  # of the module ``dispatch.torch_function``: what is done to a new subclass of Tensor
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
 

@@ -45,7 +45,8 @@ _OURS = (__file__.rpartition("/tensor/")[0], np.__file__.rpartition("/")[0], "<w
 
 
 def explain_rule(name: str, error: ValueError) -> Exception | None:
-    """PyTorch's exception where a gradient rule met arrays of other shapes than it was made for; None for any other ``error``.
+    """PyTorch's exception where a gradient rule met arrays of other shapes than it was made for; None for any other
+    ``error``.
 
     A tensor that a hook unpacks, or that is computed again, may have another shape. What a user's hook raises is left.
     """
@@ -71,7 +72,8 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
         for i in reversed(range(n)):
             if pa[i] != pb[i] and pa[i] != 1 and pb[i] != 1:
                 return (
-                    f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton dimension {i}"
+                    f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton "
+                    f"dimension {i}"
                 )
         a = tuple(y if x == 1 else x for x, y in zip(pa, pb))
     return None
@@ -80,7 +82,8 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
 def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """``out=`` has numbers in it, and takes another shape."""
     warn(
-        f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the required output shape "
-        f"{list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. "
-        "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
+        f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the "
+        f"required output shape {list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs "
+        "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
+        "inplace, to zero elements with t.resize_(0)."
     )

@@ -41,9 +41,11 @@ class Exchange(Geometry):
                 return self._wg_data.dtype.type(0).item()
             raise RuntimeError(NO_ITEM)
         if self._wg_data.dtype.type is np.void:
-            raise NotImplementedError(f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(self._wg_data.dtype)}'")
+            raise NotImplementedError(
+                f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(self._wg_data.dtype)}'")
         value = self._wg_data.item()
-        return float(value) if self._wg_data.dtype.kind == "V" else complex(value) if self._wg_data.dtype.kind == "W" else value
+        return (float(value) if self._wg_data.dtype.kind == "V" else complex(value) if self._wg_data.dtype.kind == "W"
+            else value)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers (a number for a 0-d tensor)."""
@@ -57,13 +59,14 @@ class Exchange(Geometry):
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The array itself: memory is shared. ``force=True`` detaches first.
 
-        Of a lazy conjugate or negative, whose numbers stand nowhere in memory, it is a computed array: read-only, so that
-        nothing is written in vain (PyTorch refuses; with ``force=True`` both give a copy).
+        Of a lazy conjugate or negative, whose numbers stand nowhere in memory, it is a computed array: read-only, so
+        that nothing is written in vain (PyTorch refuses; with ``force=True`` both give a copy).
         """
         if not force and modes().grad and requires_grad(self):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.is_meta:
-            raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+            raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+                "host memory first.")
         refuse_pointer(self, captured=True)
         if self._wg_data.dtype.kind == "V" or self._wg_data.dtype in dt.RARE_IN_USE:
             raise TypeError(f"Got unsupported ScalarType {dt.scalar_name(self._wg_data.dtype)}")
@@ -81,7 +84,9 @@ class Exchange(Geometry):
     __array_priority__ = 1000
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth values, is of bytes)."""
+        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth
+        values, is of bytes).
+        """
         from ..functions.creation import from_numpy
 
         return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
@@ -120,7 +125,8 @@ class Exchange(Geometry):
         return self._wg_scalar("double").real if self._wg_data.dtype.kind in "cW" else float(self._wg_scalar("double"))
 
     def __int__(self) -> int:
-        return int(self._wg_scalar("int64_t").real) if self._wg_data.dtype.kind in "cW" else int(self._wg_scalar("int64_t"))
+        return (int(self._wg_scalar("int64_t").real) if self._wg_data.dtype.kind in "cW"
+            else int(self._wg_scalar("int64_t")))
 
     def __complex__(self) -> complex:
         self._wg_warn_of_scalar()

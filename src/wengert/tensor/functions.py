@@ -56,7 +56,9 @@ def inplace_function(name: str) -> Callable[..., Any]:
 
 
 def method(name: str) -> Callable[..., Any]:
-    """The same as a method: another object, so that who overrides ``torch.add`` and ``Tensor.add`` can tell them apart."""
+    """The same as a method: another object, so that who overrides ``torch.add`` and ``Tensor.add``
+    can tell them apart.
+    """
     found = METHODS.get(name)
     if found is None:
         op = TABLE[name]
@@ -86,7 +88,8 @@ def inplace_method(name: str) -> Callable[..., Any]:
     return found
 
 
-def dunder(name: str, reflected: bool = False, inplace: bool = False, public: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def dunder(name: str, reflected: bool = False, inplace: bool = False,
+        public: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The operator ``name`` as a special method, which answers ``NotImplemented`` to operands it does not know.
 
     ``public``: what it is called by where it is overridden, if not by its own name.
@@ -95,7 +98,8 @@ def dunder(name: str, reflected: bool = False, inplace: bool = False, public: Ca
     return _stub(TABLE[name], kind, True, public)  # type: ignore[arg-type]
 
 
-def _stub(op: Operator, kind: str, method: bool = False, public: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def _stub(op: Operator, kind: str, method: bool = False, public: Callable[..., Any] | None = None) -> Callable[...,
+        Any]:
     name = op.name + ("_" if kind in ("inplace", "augmented") else "")
     scope: dict[str, Any] = {"_op": op, "_kind": kind, "_compile": _compile, "__name__": "wengert"}
     f = FunctionType(_first_call.__code__, scope, name)
@@ -141,9 +145,11 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
         out = kwargs.pop("out", None) if kwargs else None
         interceptors = modes().interceptors
         try:
-            if len(interceptors) == 1 and _known(args, kwargs):  # one is always there, who asks the classes of arguments
+            # one is always there, who asks the classes of arguments
+            if len(interceptors) == 1 and _known(args, kwargs):
                 return run(args, kwargs, out)
-            asked = Call("composite", op, args, lambda call: run(call.args, call.kwargs, call.out), out, public if op.places else None, kwargs)
+            asked = Call("composite", op, args, lambda call: run(call.args, call.kwargs, call.out), out,
+                public if op.places else None, kwargs)
             return answer(asked, interceptors)
         except Exception as error:
             better = told_of_arguments(op.name, params, args, kwargs, error)
@@ -212,7 +218,9 @@ def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> N
 
 
 def by_example(define: Callable[..., Any]) -> Callable[..., Any]:
-    """``define``, which looks at the numbers of its arguments, for a mapped function: called for one example after the other."""
+    """``define``, which looks at the numbers of its arguments, for a mapped function: called for one example after the
+    other.
+    """
 
     @wraps(define)
     def each(*args: Any, **kwargs: Any) -> Any:
@@ -236,7 +244,8 @@ def _write(answer: Any, out: Any, name: str) -> Any:
     results, targets = (list(answer), list(out)) if isinstance(out, (tuple, list)) else ([answer], [out])
     if any(requires_grad(t) for t in (*results, *targets)):
         raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
         )
     if DISPATCHING and any(type(t) in DISPATCHING for t in (*results, *targets)):
         for r, t in zip(results, targets):

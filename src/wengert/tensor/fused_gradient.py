@@ -1,7 +1,7 @@
 """A gradient that is one operator to PyTorch as one operator to us: its kernel runs, one node is left.
 
-Its own gradient comes from the rules that its declaration gives, or the expression is recorded when that gradient is asked
-for, and walked: who never asks pays nothing, and nothing but the arguments is remembered meanwhile.
+Its own gradient comes from the rules that its declaration gives, or the expression is recorded when that gradient is
+asked for, and walked: who never asks pays nothing, and nothing but the arguments is remembered meanwhile.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def operator_of(op: Composite) -> Operator:
     forward.__annotations__.update({p: "Array | None" if p in op.optional else "Array" for p in whole})
     forward.__defaults__ = tuple(op.defaults[p] for p in op.params if p in op.defaults)
     options: dict[str, Any] = {
-        "name": op.name, "places": (), "wirtinger": True, "outputs": op.outputs or ("grad_input",), "undefined": several,
-        "node": op.node, "layout": op.layout, "pointwise": op.pointwise,
+        "name": op.name, "places": (), "wirtinger": True, "outputs": op.outputs or ("grad_input",),
+        "undefined": several, "node": op.node, "layout": op.layout, "pointwise": op.pointwise,
     }  # fmt: skip
     if rules == "replayed":
         others = tuple(p for p in whole if p != INCOMING)
@@ -65,7 +65,9 @@ def operator_of(op: Composite) -> Operator:
 
 
 def _missing(F: Any, g: Any, incoming: Any, shape: Any) -> Any:
-    """The incoming gradient; some numbers of that shape where only its own gradient is wanted, which does not depend on it."""
+    """The incoming gradient; some numbers of that shape where only its own gradient is wanted, which does not depend on
+    it.
+    """
     if incoming is not None:
         return incoming
     one = next(x for x in g if x is not None) if type(g) is list else g
@@ -83,7 +85,8 @@ class _Door(Node):
         self.seq, self.shape, self.dtype = next_sequence(), array.shape, array.dtype
 
 
-def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, needs: Any, values: tuple[Any, ...]) -> list[Any]:
+def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, needs: Any,
+        values: tuple[Any, ...]) -> list[Any]:
     """The gradients of ``define(*values)`` in those of its arguments at ``places`` that are needed."""
     row: list[Any] = list(values)
     edges: list[Any] = []
@@ -94,7 +97,8 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
             row[place] = value = RAW.wrap(array)
             if wanted:
                 edge = value._wg_edge = (_Door(array), 0)
-        elif value is not None and requires_grad(value):  # those that are not wanted too: what is wanted depends on them
+        # those that are not wanted too: what is wanted depends on them
+        elif value is not None and requires_grad(value):
             edge = edge_of(value)
         elif value is not None and wanted:  # a missing one
             edge = value._wg_edge = (_Door(value._wg_data), 0)
@@ -122,7 +126,8 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
 def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
     """The function of the composite ``op`` that leaves one node; ``parts`` is the one that leaves nodes for its steps.
 
-    Complex numbers have the steps; so have mapped tensors, if there are no rules that tell what to do with each element.
+    Complex numbers have the steps; so have mapped tensors, if there are no rules that tell what to do with each
+    element.
     """
     one: Operator | None = None
     quick: Any = None
@@ -155,7 +160,8 @@ def _plain(value: Any, mapped: bool) -> bool:
     if value is None:
         return True
     kind = type(value)
-    return (kind in PLAIN or (mapped and kind is classes.Batched_)) and value._wg_data.dtype.kind in "fV" and not value.is_meta
+    return ((kind in PLAIN or (mapped and kind is classes.Batched_)) and value._wg_data.dtype.kind in "fV"
+        and not value.is_meta)
 
 
 def _fast_class(op: Operator) -> type:

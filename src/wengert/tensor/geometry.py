@@ -47,7 +47,8 @@ class Geometry(Methods):
     layout = property(lambda self: strided)
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_cpu = property(lambda self: self.device.type == "cpu")
-    _wg_opaque = property(lambda self: self._wg_dispatches or type(self._wg_data) is Ghost)  # whether one cannot look at its numbers
+    # whether one cannot look at its numbers
+    _wg_opaque = property(lambda self: self._wg_dispatches or type(self._wg_data) is Ghost)
     is_meta = property(lambda self: type(self._wg_data) is Ghost and self._wg_data.device == "meta")
 
     @property

@@ -78,7 +78,9 @@ def write(call: Call) -> Tensor:
 
 
 def history_of_write(op: Operator, inputs: dict[str, Any], target: Any, m: Modes) -> tuple[bool, bool]:
-    """Whether the write is recorded; and whether it is not, but cuts the history of its target: nothing depends on the old values any more."""
+    """Whether the write is recorded; and whether it is not, but cuts the history of its target: nothing depends on the
+    old values any more.
+    """
     if not m.grad:
         return False, False
     wanted = any(requires_grad(t) for p in op.wrt for t in _row(inputs.get(p)))
@@ -91,19 +93,23 @@ def _row(v: Any) -> list[Any]:
     return [t for t in (v if type(v) is list else [v]) if t is not None]
 
 
-def check_write(op: Operator, args: tuple[Any, ...], inputs: dict[str, Any], recording: bool, stale: bool, m: Modes) -> list[Any]:
-    """Refuse writes that PyTorch refuses, before anything is changed; gives the arrays of arguments that share the target's memory."""
+def check_write(op: Operator, args: tuple[Any, ...], inputs: dict[str, Any], recording: bool, stale: bool,
+        m: Modes) -> list[Any]:
+    """Refuse writes that PyTorch refuses, before anything is changed; gives the arrays of arguments that share the
+    target's memory.
+    """
     target = args[0]
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
     a = target._wg_data
     if op.name in _ADVISED and overlapping(a):
         warn(
-            f"Use of {op.name.removesuffix('_tensor')}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-            f"operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
+            f"Use of {op.name.removesuffix('_tensor')}_ on expanded tensors is deprecated. Please clone() the tensor "
+            f"before performing this operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
         )
     if op.name == "abs" and a.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    shared = [v._wg_data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._wg_vc is target._wg_vc]
+    shared = [v._wg_data for p, v in inputs.items()
+        if type(v) is not list and p != op.params[0] and v._wg_vc is target._wg_vc]
     if shared and op.name not in APART and op.name != "fill":  # whose one number is read first
         check_memory(op, a, shared)
     if recording:
@@ -144,7 +150,9 @@ def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], t
 
 
 def check_cast(result: np.dtype, target: np.dtype, c_named: bool = False) -> None:
-    """Refuse to write what would lose its kind: fractions into integers, say. ``c_named``: PyTorch names the target as C++ does."""
+    """Refuse to write what would lose its kind: fractions into integers, say. ``c_named``: PyTorch names the target as
+    C++ does.
+    """
     if not dt.can_cast(result, target):
         wanted = dt.c_name(target) if c_named else dt.scalar_name(target)
         raise RuntimeError(f"result type {dt.scalar_name(result)} can't be cast to the desired output type {wanted}")
@@ -156,10 +164,12 @@ def check_shape(result: tuple[int, ...], target: tuple[int, ...]) -> None:
         raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(result)}")
 
 
-_LEAF = "Write to it under torch.no_grad(), as an optimizer does; to go on from changed numbers, write to a clone() of it."
+_LEAF = ("Write to it under torch.no_grad(), as an optimizer does; to go on from changed numbers, write to a clone() "
+    "of it.")
 # Writes that may go to an expanded tensor: where places share memory, all of them are meant.
 _IDEMPOTENT = frozenset((
-    "copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor", "index_put", "tril", "triu",
+    "copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor", "index_put", "tril",
+    "triu",
 ))  # fmt: skip
 
 # Writes that PyTorch's tape does not see at all.
@@ -172,7 +182,9 @@ _ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(
 
 
 def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
-    """Whether this write of an operator among ``_IDEMPOTENT`` may: not a number from a tensor, nor a copy but of the target itself."""
+    """Whether this write of an operator among ``_IDEMPOTENT`` may: not a number from a tensor, nor a copy but of the
+    target itself.
+    """
     if op.name == "fill":
         return not isinstance(args[1], classes.Tensor_)
     if op.name != "copy":
@@ -181,7 +193,8 @@ def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
     if source is target:
         return True
     a, b = target._wg_data, getattr(source, "_wg_data", None)
-    return type(a) is type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides and address(a) == address(b)
+    return (type(a) is type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+        and address(a) == address(b))
 
 
 def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -> None:
@@ -198,7 +211,8 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
             t._wg_data = through(lambda a: look(a, a.shape, a.strides, start_of(a)), t._wg_data)
         else:
             raise RuntimeError(
-                "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first."
+                "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). "
+                "clone() it first."
             )
     if recording:
         check_history(t)
@@ -208,7 +222,9 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
 
 
 def check_history(t: Tensor) -> None:
-    """Refuse a write that would be recorded to what has no history to go on from: a leaf, a view of one, a view that was not recorded."""
+    """Refuse a write that would be recorded to what has no history to go on from: a leaf, a view of one, a view that
+    was not recorded.
+    """
     meta = t._wg_meta
     if meta is None:
         return
@@ -217,7 +233,8 @@ def check_history(t: Tensor) -> None:
         if view.creation is not None:
             raise RuntimeError(creation_error(view.creation, t))
         if view.base._wg_edge is None and requires_grad(t):
-            raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation. "
+                f"{_LEAF}")
     if t._wg_edge is None and meta.requires_grad:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
 

@@ -74,7 +74,8 @@ def sole_sparse(g: Any) -> bool:
     if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL or sys.getrefcount(values) > HELD_ONCE:
         return False
     base = values.base  # the rows of a gradient in another shape, as a rule
-    if base is not None and (type(base) is not np.ndarray or base.base is not None or sys.getrefcount(base) > HELD_ONCE):
+    if (base is not None
+            and (type(base) is not np.ndarray or base.base is not None or sys.getrefcount(base) > HELD_ONCE)):
         return False
     return values.flags.c_contiguous and values.flags.writeable and g.indices.flags.c_contiguous
 
@@ -186,12 +187,15 @@ class RawSpace:
         return bool(np.all(x))
 
 
-without_numbers: ContextVar[bool] = ContextVar("wengert_without_numbers", default=False)  # whether a walk is one of shapes
-within: ContextVar[bool] = ContextVar("wengert_within", default=False)  # whether operators are called by a composite, which has constants
+# whether a walk is one of shapes
+without_numbers: ContextVar[bool] = ContextVar("wengert_without_numbers", default=False)
+# whether operators are called by a composite, which has constants
+within: ContextVar[bool] = ContextVar("wengert_within", default=False)
 
 
 class _Calling(threading.local):
-    within = False  # whether a gradient rule or a composite calls operators: in PyTorch, code in C++, which tells numbers from tensors
+    # whether a gradient rule or a composite calls operators: in PyTorch, code in C++, which tells numbers from tensors
+    within = False
     inner = False  # whether one has called the operator that was asked for last
 
 
@@ -242,8 +246,8 @@ class RecordedSpace:
     accumulate = plus
 
     def sum_to(self, x: Any, shape: tuple[int, ...]) -> Any:
-        """The sum over what broadcasting has repeated; of everything for a single number. In PyTorch's two steps: the dimensions
-        that were put before are summed like the others, and then dropped.
+        """The sum over what broadcasting has repeated; of everything for a single number. In PyTorch's two steps: the
+        dimensions that were put before are summed like the others, and then dropped.
         """
         from .functions import function
 
@@ -301,7 +305,9 @@ class RecordedSpace:
 
     @staticmethod
     def followed(x: Any) -> bool:
-        """Whether somebody may ask for a derivative by ``x``: then what its gradient needs is better computed at once."""
+        """Whether somebody may ask for a derivative by ``x``: then what its gradient needs is
+        better computed at once.
+        """
         from ..graph.modes import modes
         from .autograd_meta import requires_grad
 

@@ -1,8 +1,8 @@
 """The native short cut of an operator call (``native/tape.c``), made from the operator's declaration.
 
-It does what ``call.compute`` does in the everyday case: plain tensors of one real type, recorded or not, and no other mode
-in force. To everything else it answers ``NotImplemented``. Without the extension there is none: the generated Python of
-``specialise`` and the general path, which are its definition, do the work.
+It does what ``call.compute`` does in the everyday case: plain tensors of one real type, recorded or not, and no other
+mode in force. To everything else it answers ``NotImplemented``. Without the extension there is none: the generated
+Python of ``specialise`` and the general path, which are its definition, do the work.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _tell() -> None:
         return
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(
-        classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD, SILENT, counter, leaf_row, edge_of,
-        UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED,
+        classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD, SILENT,
+        counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED,
     )  # fmt: skip
     _told = True
 
@@ -66,14 +66,15 @@ def rebuilder() -> Any:
 
 def native(op: Operator) -> bool:
     """Whether ``op`` has a short cut."""
-    return available and bool(op.tensors) and not op.lazy and len(op.params) <= _MOST and len(op.saved) + len(op.consts) <= _MOST
+    return (available and bool(op.tensors) and not op.lazy and len(op.params) <= _MOST
+        and len(op.saved) + len(op.consts) <= _MOST)
 
 
 def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | None = None) -> Any:
     """A function of all the arguments of ``op``, in order; None where there is no native way.
 
-    ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class to
-    switch the short cut off.) ``without``: of those that it makes where that argument is no tensor.
+    ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class
+    to switch the short cut off.) ``without``: of those that it makes where that argument is no tensor.
     """
     if not native(op):
         return None
@@ -108,14 +109,16 @@ def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | N
         len(outputs),
         len(op.aux),
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"),
-        b"v" if op.view is True else b"p" if op.view else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"),
-        _numbers(op),
+        b"v" if op.view is True else b"p" if op.view
+        else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op),
         tuple(without.get(p) for p in op.params) if without else None,
     )
 
 
 def _numbers(op: Operator) -> int:
-    """Which parameters may be Python numbers, a bit for each; and one bit more if the rules take a number that comes first."""
+    """Which parameters may be Python numbers, a bit for each; and one bit more if the rules take a number that comes
+    first.
+    """
     if not op.scalars or len(op.tensors) != 2 or op.optional:
         return 0
     allowed = op.tensors if type(op.scalars) is str else op.scalars

@@ -1,7 +1,8 @@
 """``out=``: what may be written where.
 
 Operators differ in how strict they are about the type of the tensor that takes their result. The tables below say which
-words PyTorch has for a tensor of another type; operators in none of them cast, as long as the category does not go down.
+words PyTorch has for a tensor of another type; operators in none of them cast, as long as the category does not go
+down.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 
 # The C++ names of types, which some messages use.
 _C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "bool": "bool", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
+    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool",
+    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
 }  # fmt: skip
 
 
@@ -43,12 +45,14 @@ def _named(template: str, names: str) -> dict[str, str]:
 _STRICT = {
     **_named(
         "Expected out tensor to have dtype {cwant}, but got {chave} instead",
-        "addmm addmv baddbmm bmm cross expand_copy diagonal_copy alias_copy isin lu_unpack lu_solve max min softmax aminmax avg_pool3d avg_pool2d"
-        " linear topk mm view_copy permute_copy qr split_with_sizes_copy slice_scatter triangular_solve gather index_copy index_add index_total"
-        " index_pick sort scatter scatter_add unbind_copy unfold_copy msort renorm squeeze_copy take_along_dim unsqueeze_copy transpose_copy tril"
-        " triu log_softmax t_copy argmax argmin scatter_total scatter_pick linalg_cross linalg_det linalg_cholesky linalg_cholesky_ex linalg_eigh"
-        " linalg_eigvalsh linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_qr linalg_slogdet linalg_lu_factor linalg_lu_factor_ex"
-        " linalg_lu linalg_lu_solve linalg_inv linalg_inv_ex linalg_solve linalg_solve_ex linalg_svdvals",
+        "addmm addmv baddbmm bmm cross expand_copy diagonal_copy alias_copy isin lu_unpack lu_solve max min softmax "
+        "aminmax avg_pool3d avg_pool2d linear topk mm view_copy permute_copy qr split_with_sizes_copy slice_scatter "
+        "triangular_solve gather index_copy index_add index_total index_pick sort scatter scatter_add unbind_copy "
+        "unfold_copy msort renorm squeeze_copy take_along_dim unsqueeze_copy transpose_copy tril triu log_softmax "
+        "t_copy argmax argmin scatter_total scatter_pick linalg_cross linalg_det linalg_cholesky linalg_cholesky_ex "
+        "linalg_eigh linalg_eigvalsh linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_qr linalg_slogdet "
+        "linalg_lu_factor linalg_lu_factor_ex linalg_lu linalg_lu_solve linalg_inv linalg_inv_ex linalg_solve "
+        "linalg_solve_ex linalg_svdvals",
     ),
     **_named(
         "Found dtype {have} but expected {want}",
@@ -60,7 +64,8 @@ _STRICT = {
     **_named("addmv input tensors must have the same dtype, but got {have}, {want}, and {want}", "mv"),
     **_named("{name}(): self and result must have the same scalar type", "masked_select index_select"),
     **_named("{name} does not support non-boolean outputs.", "signbit isposinf isneginf"),
-    **_named("Expected the dtype for input and out to match, but got {want} for input's dtype and {have} for out's dtype.", "amax amin"),
+    **_named("Expected the dtype for input and out to match, but got {want} for input's dtype and {have} for out's "
+        "dtype.", "amax amin"),
     "addbmm": "self and mat2 must have the same dtype, but got {have} and {want}",
     **_named("{name} only supports bool tensor for result, got: {have}", "all any"),
     "nonzero": "nonzero: Expected out tensor to have scalar type Long but got scalar type{have}",
@@ -69,31 +74,39 @@ _STRICT = {
     "kthvalue": "output values must be of same type as input",
     "heaviside": "heaviside is not yet implemented for tensors with different dtypes.",
     "mode": "expected scalar type '{want}' but got '{have}' for values output",
-    "ormqr": "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{want} and result has dtype {have}",
+    "ormqr": "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{want} and result has "
+    "dtype {have}",
     "nan_to_num": "nan_to_num: dtype of out: {have} should be same as input: {want}",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {want} and out.dtype = {have}",
-    "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {cwant} and hist {chave}",
-    "tensordot": "tensordot: Expected the output tensor to have dtype {want}, but got an output tensor with dtype {have}",
+    "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {cwant} and hist "
+    "{chave}",
+    "tensordot": "tensordot: Expected the output tensor to have dtype {want}, but got an output tensor with dtype "
+    "{have}",
     "where": "Expected out type to be {want} but got {have}",
     "linalg_multi_dot": "multi_dot(): expected out tensor to have dtype {cwant} but got {chave}",
-    "bucketize": "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32"
-    " flag is True, but we got output tensor's dtype {have} and out_int32 flag is False",
+    "bucketize": "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+    "depending on whether out_int32 flag is True, but we got output tensor's dtype {have} and out_int32 flag is False",
 }  # fmt: skip
 _STRICT["searchsorted"] = _STRICT["bucketize"]
 
 # What operators that cast say of types that they cannot cast to; the others: "result type ... can't be cast to ...".
 _SAFELY = "{label}: Expected {what} to be safely castable from {want} dtype, but got {what} with dtype {have}"
 _UNSAFE = {
-    "cholesky": _SAFELY.replace("{label}", "cholesky"), "cholesky_inverse": _SAFELY.replace("{label}", "cholesky_inverse"),
+    "cholesky": _SAFELY.replace("{label}", "cholesky"),
+    "cholesky_inverse": _SAFELY.replace("{label}", "cholesky_inverse"),
     "cholesky_solve": _SAFELY.replace("{label}", "cholesky_solve"), "geqrf": _SAFELY.replace("{label}", "torch.geqrf"),
     "linalg_cond": _SAFELY.replace("{label}", "linalg.cond"), "linalg_pinv": _SAFELY.replace("{label}", "linalg.pinv"),
-    "linalg_eig": _SAFELY.replace("{label}", "torch.linalg.eig"), "linalg_eigvals": _SAFELY.replace("{label}", "torch.linalg.eigvals"),
+    "linalg_eig": _SAFELY.replace("{label}", "torch.linalg.eig"),
+    "linalg_eigvals": _SAFELY.replace("{label}", "torch.linalg.eigvals"),
     "linalg_householder_product": _SAFELY.replace("{label}", "torch.linalg.householder_product"),
-    "linalg_lstsq": _SAFELY.replace("{label}", "torch.linalg.lstsq"), "linalg_matrix_rank": _SAFELY.replace("{label}", "torch.linalg.matrix_rank"),
-    "linalg_tensorinv": _SAFELY.replace("{label}", "tensorinv"), "linalg_tensorsolve": _SAFELY.replace("{label}", "tensorsolve"),
+    "linalg_lstsq": _SAFELY.replace("{label}", "torch.linalg.lstsq"),
+    "linalg_matrix_rank": _SAFELY.replace("{label}", "torch.linalg.matrix_rank"),
+    "linalg_tensorinv": _SAFELY.replace("{label}", "tensorinv"),
+    "linalg_tensorsolve": _SAFELY.replace("{label}", "tensorsolve"),
     "logsumexp": "logsumexp(): Expected floating point type for result tensor, but got: {have}",
     "diag": "diag: result type {want} can't be cast to the desired out= type {have}",
-    **_named("torch.cat(): input types can't be cast to the desired output type {have}", "cat stack hstack vstack dstack column_stack"),
+    **_named("torch.cat(): input types can't be cast to the desired output type {have}",
+        "cat stack hstack vstack dstack column_stack"),
     "ldexp": "ldexp can't be cast to the desired output type {have}",
 }  # fmt: skip
 _WHAT = {"geqrf": "a", "linalg_eig": "eigenvalues", "linalg_eigvals": "eigenvalues", "linalg_lstsq": "solution"}
@@ -103,16 +116,16 @@ DECIDING = frozenset(("sum", "sum_dim", "prod", "prod_dim", "cumsum", "cumprod")
 
 # Operators whose result may not lie in the memory of an argument, not even in the very same place.
 APART = frozenset((
-    "gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add", "index_add", "index_copy", "mode",
-    "bernoulli", "index_put", "put", "index_total", "index_pick", "scatter_total", "scatter_pick",
+    "gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add", "index_add",
+    "index_copy", "mode", "bernoulli", "index_put", "put", "index_total", "index_pick", "scatter_total", "scatter_pick",
 ))  # fmt: skip
 
 # And those whose result may, but not in a part of it, beside the elementwise ones.
 _WHOLLY = frozenset(("masked_fill", "masked_fill_tensor"))
 
 _PARTLY = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the "
-    "tensor before performing the operation."
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
 )
 
 
@@ -121,7 +134,8 @@ def check_type(name: str, result: np.dtype, target: np.dtype) -> None:
     if result == target:
         return
     want, have = dt.scalar_name(result), dt.scalar_name(target)
-    told = dict(name=name, want=want, have=have, cwant=_C_NAMES[result.name], chave=_C_NAMES[target.name], what=_WHAT.get(name, "result"))
+    told = dict(name=name, want=want, have=have, cwant=_C_NAMES[result.name], chave=_C_NAMES[target.name],
+        what=_WHAT.get(name, "result"))
     strict = _STRICT.get(name)
     if strict is not None and not (name in ("all", "any") and target.name == "uint8"):
         raise RuntimeError(strict.format(**told))
@@ -142,12 +156,15 @@ def check_memory(op: Any, target: np.ndarray, inputs: list[np.ndarray], size: in
     apart = op.name in APART
     if apart or getattr(op, "pointwise", False) or op.name in _WHOLLY:
         for a in inputs if type(target) is not Lazy else ():
-            if type(a) is not Lazy and ((apart and a is target) or _overlap(a, target, max(size, target.nbytes) if apart else target.nbytes, apart)):
+            if (type(a) is not Lazy and ((apart and a is target)
+                    or _overlap(a, target, max(size, target.nbytes) if apart else target.nbytes, apart))):
                 raise RuntimeError(_PARTLY)
 
 
 def _overlap(a: np.ndarray, b: np.ndarray, size: int, same: bool) -> bool:
-    """Whether two dense arrays overlap, unless they are the very same elements in the same order (an overlap if ``same``)."""
+    """Whether two dense arrays overlap, unless they are the very same elements in the same order (an overlap if
+    ``same``).
+    """
     if not a.size or not size or not gapless(a) or not gapless(b):
         return False
     p, q = address(a), address(b)
@@ -156,7 +173,7 @@ def _overlap(a: np.ndarray, b: np.ndarray, size: int, same: bool) -> bool:
     return bool(p < q + size and q < p + a.nbytes)
 
 
-# -- writing ------------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
@@ -203,7 +220,8 @@ def refuse_recorded(op: Any, out: Any, inputs: dict[str, Any], m: Modes) -> list
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
     if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
         raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
         )
     return flat
 
@@ -218,8 +236,8 @@ def check_normal(t: Tensor, m: Modes) -> None:
     """Refuse to change an inference tensor outside of inference mode."""
     if t._wg_vc is INFERENCE_VERSION and not m.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
-            " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
 
 

@@ -36,9 +36,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             t = data.detach()
             if type(t) is not type(data):
                 raise RuntimeError(
-                    f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an instance of the "
-                    f"same type, but return type {type(t).__name__} was found instead. To use the type as a Parameter, please correct the "
-                    "detach() semantics defined by its __torch_dispatch__() implementation."
+                    f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
+                    f"returns an instance of the same type, but return type {type(t).__name__} was found instead. To "
+                    "use the type as a Parameter, please correct the detach() semantics defined by its "
+                    "__torch_dispatch__() implementation."
                 )
             t.__dict__["_is_param"] = True
             return parametric(t, data) if requires_grad else t._wg_require(False)
@@ -49,7 +50,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
             return memo[id(self)]
-        new = type(self)(self.data.clone() if modes().functions else Tensor._wg_wrap(self._wg_data.copy()), requires_grad(self))
+        new = type(self)(self.data.clone() if modes().functions else Tensor._wg_wrap(self._wg_data.copy()),
+            requires_grad(self))
         memo[id(self)] = new
         return new
 

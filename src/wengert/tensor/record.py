@@ -29,7 +29,8 @@ def unchanged(value: Any) -> Any:
     return value
 
 
-_AT_SPARSE = {"SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided", "GatherBackward0": "scatter_add",
+_AT_SPARSE = {"SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided",
+    "GatherBackward0": "scatter_add",
               "IndexSelectBackward0": "index_add_", "CumsumBackward0": "flip"}  # fmt: skip
 
 
@@ -94,7 +95,8 @@ class OpNode(Node):
             tensor = self._unpacked(array, name, index)
             if space.raw:
                 return plain(tensor._wg_data)
-            return None if name in self.op.aux and tensor._wg_data.dtype.kind in "fcVW" and _rather_computed() else tensor
+            return (None if name in self.op.aux and tensor._wg_data.dtype.kind in "fcVW" and _rather_computed()
+                else tensor)
         return array if space.raw else self._rebuild(name, array, counter, index)
 
     def _edge_to(self, name: str, index: int = 0) -> Any:
@@ -112,12 +114,14 @@ class OpNode(Node):
 
     def _rebuild(self, name: str, array: Any, counter: Any, index: int = 0) -> Any:
         """The saved value as a tensor with the edge that it had."""
-        if type(array) is not np.ndarray and type(array) is not Ghost and not hasattr(array, "coalesce"):  # a sparse array is rebuilt too
+        # a sparse array is rebuilt too
+        if type(array) is not np.ndarray and type(array) is not Ghost and not hasattr(array, "coalesce"):
             if name in self.op.aux or not isinstance(array, (np.generic, np.ndarray)):
                 return array
             array = np.asarray(array)
         if name in self.op.aux:
-            return None if array.dtype.kind in "fcVW" and (not modes().dispatch or _rather_computed()) else RAW.wrap(array)
+            return (None if array.dtype.kind in "fcVW" and (not modes().dispatch or _rather_computed())
+                else RAW.wrap(array))
         edge = self._edge_to(name, index)
         variable = getattr(edge[0], "variable", None) if edge is not None else None
         if variable is not None and variable._wg_data is array:
@@ -139,7 +143,8 @@ class OpNode(Node):
         edge = self._edge_to(name, index)
         if edge is None and "tangents" not in self.__dict__:
             return tensor
-        if "keeps_tensors" in self.__dict__ and tensor._wg_edge == edge and edge is not None:  # the one that was saved, as it was
+        # the one that was saved, as it was
+        if "keeps_tensors" in self.__dict__ and tensor._wg_edge == edge and edge is not None:
             return tensor
         fresh = stand_in(tensor, edge)
         if fresh is not tensor:
@@ -166,7 +171,8 @@ class OpNode(Node):
         if not without:
             return None
         name = self.name()
-        return tuple(i for i, (e, p) in enumerate(zip(self.edges, self.op.wrt)) if e is not None or without.get(p) != name)
+        return tuple(i for i, (e, p) in enumerate(zip(self.edges, self.op.wrt))
+            if e is not None or without.get(p) != name)
 
     def __dir__(self) -> list[str]:
         from .saved import saved_names
@@ -203,7 +209,8 @@ class OpNode(Node):
             return _flat(grads) if op.tensor_lists else grads
         if not op.tensor_lists:
             found: list[Any] = [None] * len(op.wrt)
-            for i in range(len(found) - 1, -1, -1):  # the last first: nodes of second derivatives, and so their sums, in PyTorch's order
+            # the last first: nodes of second derivatives, and so their sums, in PyTorch's order
+            for i in range(len(found) - 1, -1, -1):
                 if needs[i]:
                     rule, names = op.rules[i]
                     found[i] = rule(space, g, *[values[n] for n in names])
@@ -235,7 +242,9 @@ class OpNode(Node):
 
 
 def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
-    """The tensor that a node saved, with its place on the tape; None if it is none of the everyday ones: see ``OpNode._rebuild``."""
+    """The tensor that a node saved, with its place on the tape; None if it is none of the everyday ones: see
+    ``OpNode._rebuild``.
+    """
     if type(array) is not np.ndarray or not (array.dtype is F32 or array.dtype is F64):
         return None
     variable = None if edge is None else getattr(edge[0], "variable", None)
@@ -261,7 +270,9 @@ def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
 
 
 def _rather_computed() -> bool:
-    """Whether a rule shall compute anew what the forward computed beside its result: where that is to be differentiated itself."""
+    """Whether a rule shall compute anew what the forward computed beside its result: where that is to be differentiated
+    itself.
+    """
     m = modes()
     return m.grad or bool(m.levels)
 
@@ -341,7 +352,8 @@ def renamed(kind: Any, name: str) -> Any:
     return found
 
 
-def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes, private: str = "") -> OpNode | None:
+def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes,
+        private: str = "") -> OpNode | None:
     """Leave a node on the tape, if some input asks for a gradient.
 
     ``inputs``: the tensors of the differentiable parameters. ``values``: for every name that a rule may remember, the
@@ -395,9 +407,12 @@ def is_kept(op: Operator, name: str, edges: list[Any], values: dict[str, Any]) -
 
 
 def pack_inputs(op: Operator, inputs: dict[str, Any], values: dict[str, Any], m: Modes, private: str = "") -> None:
-    """Give saved-tensor hooks the inputs that the node will save, before the forward: a hook that ends a recomputation spares it."""
+    """Give saved-tensor hooks the inputs that the node will save, before the forward: a hook that ends a recomputation
+    spares it.
+    """
     edges = edges_of(op, inputs, values)
-    names = () if edges is None else [n for n in op.saved if n in inputs and n != private and is_kept(op, n, edges, values)]
+    names = (() if edges is None
+        else [n for n in op.saved if n in inputs and n != private and is_kept(op, n, edges, values)])
     values[PACKED] = {name: packed(values[name], inputs[name], m) for name in names}
 
 
@@ -411,8 +426,11 @@ def packed(value: Any, tensor: Any, m: Modes) -> Any:
     return [None if a is None else pack(a, m.packing, t) for a, t in zip(value, tensor or [None] * len(value))]
 
 
-def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes, private: str) -> tuple[Any, ...]:
-    """The node's memory: see ``OpNode``. Saved-tensor hooks are given what is saved here; results, once they are written (``pack_results``)."""
+def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes,
+        private: str) -> tuple[Any, ...]:
+    """The node's memory: see ``OpNode``. Saved-tensor hooks are given what is saved here; results, once they are
+    written (``pack_results``).
+    """
     memory: list[Any] = []
     early = values.get(PACKED, ())
     for name in op.saved:
@@ -423,7 +441,8 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
             memory += (None, UNVERSIONED, 0)
         elif name in early:
             entry = early[name]
-            memory += (entry, UNVERSIONED, 0) if type(entry) is not list else (entry, [UNVERSIONED] * len(entry), [0] * len(entry))
+            memory += ((entry, UNVERSIONED, 0) if type(entry) is not list
+                else (entry, [UNVERSIONED] * len(entry), [0] * len(entry)))
         elif type(value) is list:
             counters = [UNVERSIONED if t is None else _counter(t, m) for t in tensor or [None] * len(value)]
             if m.packing is not None:
@@ -444,5 +463,7 @@ def _shape(value: Any) -> Any:
 
 
 def _counter(t: Any, m: Modes) -> Any:
-    """The version counter by which a saved tensor is checked; functions of ``torch.func`` may save inference tensors, which have none."""
+    """The version counter by which a saved tensor is checked; functions of ``torch.func`` may save inference tensors,
+    which have none.
+    """
     return UNVERSIONED if m.inside is not None and t._wg_vc is INFERENCE_VERSION else t._wg_vc

@@ -23,16 +23,17 @@ def check_gradient(t: Tensor, value: Any) -> None:
     wanted = t._wg_data.dtype if t._wg_meta is None or t._wg_meta.grad_dtype is False else t._wg_meta.grad_dtype
     if wanted is not None and value._wg_data.dtype != wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{dt.c_name(value._wg_data.dtype)}' to a tensor with grad_dtype "
-            f"'{dt.scalar_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
-            "the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
-            "the dtypes of a tensor and its gradient may break downstream systems that assume they match."
+            f"attempting to assign a gradient with dtype '{dt.c_name(value._wg_data.dtype)}' to a tensor with "
+            f"grad_dtype '{dt.scalar_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the "
+            "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow "
+            "any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+            "downstream systems that assume they match."
         )
     if type(value._wg_data) is not type(t._wg_data):
         if value.device.type != t.device.type:
             raise RuntimeError(
-                f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type '{t.device.type}'. "
-                "Please ensure that the gradient and the tensor are on the same device"
+                f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type "
+                f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
             )
         if value.layout is not t.layout and not value.is_sparse:
             raise RuntimeError(
@@ -41,8 +42,8 @@ def check_gradient(t: Tensor, value: Any) -> None:
             )
     if value._wg_data.shape != t._wg_data.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. Please ensure "
-            "that the gradient and the tensor are the same size"
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. "
+            "Please ensure that the gradient and the tensor are the same size"
         )
 
 
@@ -51,18 +52,23 @@ def refuse_gradient(function: str, **arguments: Any) -> None:
     for name, t in arguments.items():
         if isinstance(t, classes.Tensor_) and t.requires_grad and modes().grad:
             raise RuntimeError(
-                f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have requires_grad True."
+                f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot "
+                "have requires_grad True."
             )
 
 
 def sealed(t: Any) -> bool:
-    """Whether the numbers of ``t`` are out of reach: a function that ``torch.func`` differentiates made it, or was given it."""
+    """Whether the numbers of ``t`` are out of reach: a function that ``torch.func`` differentiates made it, or was
+    given it.
+    """
     scope = modes().inside
     return scope is not None and scope.seals(t)
 
 
 def refuse_pointer(t: Any, captured: bool = False) -> None:
-    """Refuse to show the memory of a tensor of a function that is differentiated; ``captured``: of any tensor, meanwhile."""
+    """Refuse to show the memory of a tensor of a function that is differentiated; ``captured``: of any tensor,
+    meanwhile.
+    """
     if sealed(t) or (captured and modes().inside is not None):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
@@ -79,8 +85,8 @@ def check_class(cls: Any) -> None:
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     if not issubclass(cls, classes.Tensor_):
         raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from "
-            f"Tensor: {cls.__name__} does not."
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            f"class inherits from Tensor: {cls.__name__} does not."
         )
 
 

@@ -40,7 +40,9 @@ def is_type(shape: Any) -> bool:
 
 
 def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
-    """The same bytes in another type: memory and version are shared, but no gradient passes, and it is no view to the tape."""
+    """The same bytes in another type: memory and version are shared, but no gradient passes, and it is no view to the
+    tape.
+    """
     found = fresh(forward(op, raw), m)
     if not m.inference and not t.is_inference():
         found._wg_vc = t._wg_vc
@@ -48,7 +50,9 @@ def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
 
 
 def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
-    """Saved outputs are checked against the version counter of the tensor that the user got; hooks get them now that they are written."""
+    """Saved outputs are checked against the version counter of the tensor that the user got; hooks get them now that
+    they are written.
+    """
     packing = modes().packing
     if packing is not None:
         pack_results(op, node, packing)
@@ -68,7 +72,8 @@ def fresh(a: np.ndarray, m: Modes) -> Tensor:
     return t
 
 
-def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes, creation: str | None = None) -> None:
+def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes,
+        creation: str | None = None) -> None:
     """Make ``t`` a view of ``source``: one version counter, and the steps from the base."""
     counter = source._wg_vc
     if type(counter) is Released:
@@ -92,7 +97,9 @@ def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
 
 
 def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes) -> None:
-    """``t`` shares memory with ``source`` but counts its own writes: no view, but in inference mode, where PyTorch makes it of those."""
+    """``t`` shares memory with ``source`` but counts its own writes: no view, but in inference mode, where PyTorch
+    makes it of those.
+    """
     if source.is_inference():
         t._wg_vc = INFERENCE_VERSION
     elif m.inference:
@@ -101,7 +108,9 @@ def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
 
 
 def looks_at(a: np.ndarray, source: np.ndarray) -> bool:
-    """Whether ``a``, made from ``source`` by a reshape or the like, is a view of it (NumPy names the owner of the memory)."""
+    """Whether ``a``, made from ``source`` by a reshape or the like, is a view of it (NumPy names the owner of the
+    memory).
+    """
     base = a.base
     return base is not None and (base is source or base is source.base)
 

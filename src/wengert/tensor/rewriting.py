@@ -1,4 +1,6 @@
-"""History after a write: the node of the write becomes the tensor's, and a view's write becomes part of its base's history."""
+"""History after a write: the node of the write becomes the tensor's, and a view's write becomes part of its base's
+history.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +57,13 @@ class CopySlices(Node):
         assert self.place is not None
         both = (self.layout, self.place)
         low = min(0, self.place[2])
-        high = max((offset + sum((n - 1) * s for n, s in zip(shape, strides)) for shape, strides, offset in both if 0 not in shape), default=0)
+        high = max(
+            (offset + sum((n - 1) * s for n, s in zip(shape, strides)) for shape, strides, offset in both
+                if 0 not in shape), default=0)
         memory = np.zeros(high - low + g.itemsize, np.uint8)
         whole, part = (
-            np.empty(shape, g.dtype) if 0 in shape else np.ndarray(shape, g.dtype, memory, offset - low, strides) for shape, strides, offset in both
+            np.empty(shape, g.dtype) if 0 in shape else np.ndarray(shape, g.dtype, memory, offset - low, strides)
+            for shape, strides, offset in both
         )
         whole[...] = g
         return whole, part
@@ -83,7 +88,8 @@ class CopySlices(Node):
         plain = type(g) is type(g)._wg_plain_class and not (m.levels or (g._wg_meta and g._wg_meta.tangents))
         if plain and self.place[2] >= 0 and _end(self.place) <= _end(self.layout):
             return self._written(g, fn)
-        move, base, seen = RECORDED.through_memory, *(_in_elements(x, g._wg_data.itemsize, self.place[2]) for x in (self.layout, self.place))
+        move, base, seen = (RECORDED.through_memory,
+            *(_in_elements(x, g._wg_data.itemsize, self.place[2]) for x in (self.layout, self.place)))
         grads = fn.recorded(move(g, base, seen, base))
         mine = grads[self.at]
         back = None if mine is None else move(RECORDED.conform(mine, seen[0], self.dtype), seen, base, base)
@@ -112,8 +118,8 @@ class CopySlices(Node):
     def release(self) -> None:
         """Forget the write, even one that remembers nothing: as in PyTorch there is no second time.
 
-        The node of the write keeps what it remembers: second derivatives lead to it by the result that it saved, and this walk
-        may come to it after this node.
+        The node of the write keeps what it remembers: second derivatives lead to it by the result that it saved, and
+        this walk may come to it after this node.
         """
         self.fn = None
 

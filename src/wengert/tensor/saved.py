@@ -20,7 +20,9 @@ def saved_names(node: OpNode) -> list[str]:
     """The attributes that ``dir(node)`` shows."""
     op = node.op
     found = names(op, node.name())
-    return [f"_saved_{n}" for n in found] + [f"_raw_saved_{n}" for n, ours in found.items() if _array(node, ours) is not None]
+    return (
+        [f"_saved_{n}" for n in found] + [
+            f"_raw_saved_{n}" for n, ours in found.items() if _array(node, ours) is not None])
 
 
 def saved_attribute(node: OpNode, name: str) -> Any:
@@ -52,7 +54,9 @@ def _array(node: OpNode, ours: str) -> str | None:
 
 
 def remembered(node: OpNode, key: str) -> Any:
-    """What the node keeps under its own name ``key``: a tensor (None where none was needed), a list of them, or a constant."""
+    """What the node keeps under its own name ``key``: a tensor (None where none was needed), a list of them, or a
+    constant.
+    """
     op = node.op
     if key not in op.saved:
         if node.saved is None:
@@ -112,7 +116,8 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """What is kept: the tensor (without its history if it is the node's own result), or what the pack hook made of it.
+        """What is kept: the tensor (without its history if it is the node's own result), or what the pack hook made of
+        it.
 
         None after it was freed.
         """
@@ -135,8 +140,8 @@ def refuse_hooks(why: str) -> NoReturn:
         {
             "freed": "Calling register_hooks on a saved tensor after it has been freed. " + FREED,
             "none": "Calling register_hooks on a saved tensor with value None is forbidden",
-            "hooked": "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a "
-            "time.",
+            "hooked": "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair "
+            "of hooks is allowed at a time.",
         }[why]
     )
 

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
     from .record import OpNode
 
-# Operator (or node, or both): names in PyTorch. ``theirs=ours`` renames, ``theirs:value`` is a constant, a final ``*`` makes
-# a tuple, ``#`` a Python number.
+# Operator (or node, or both): names in PyTorch. ``theirs=ours`` renames, ``theirs:value`` is a constant, a final ``*``
+# makes a tuple, ``#`` a Python number.
 TABLE = {
     "AddmmBackward0": "alpha beta mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides",
-    "MmBackward0": "mat2 mat2=other mat2_sym_sizes mat2_sym_sizes=other_sym_sizes mat2_sym_strides mat2_sym_strides=other_sym_strides self"
-    " self_sym_sizes self_sym_strides",
-    "linear": "alpha:1 beta:1 mat1=input mat1_sym_sizes=input_sym_sizes mat1_sym_strides=input_sym_strides mat2=transposed",
+    "MmBackward0": "mat2 mat2=other mat2_sym_sizes mat2_sym_sizes=other_sym_sizes mat2_sym_strides "
+    "mat2_sym_strides=other_sym_strides self self_sym_sizes self_sym_strides",
+    "linear": "alpha:1 beta:1 mat1=input mat1_sym_sizes=input_sym_sizes mat1_sym_strides=input_sym_strides "
+    "mat2=transposed",
     "attention": "attn_mask=mask dropout_p:0.0 is_causal=causal key query scale value",
     "square": "exponent:2 self",
     "PowBackward0": "exponent# self",
@@ -92,12 +93,16 @@ TABLE = {
     "roll": "dims* shifts*",
     "permute": "dims*",
     "repeat": "repeats* self_sym_sizes",
-    "unfold_columns": "dilation* kernel_size=kernel* padding* self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride*",
+    "unfold_columns": "dilation* kernel_size=kernel* padding* self_sym_argsize_minus_1 self_sym_argsize_minus_2 "
+    "stride*",
     "fold_columns": "dilation* kernel_size=kernel* padding* stride*",
     # layers
-    "convolution_forward": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* transposed:False weight",
-    "conv_input": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* transposed:True weight",
-    "avg_pool_windows": "ceil_mode count_include_pad=include divisor_override=override kernel_size=kernel* padding* stride*",
+    "convolution_forward": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* "
+    "stride* transposed:False weight",
+    "conv_input": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* "
+    "transposed:True weight",
+    "avg_pool_windows": "ceil_mode count_include_pad=include divisor_override=override kernel_size=kernel* padding* "
+    "stride*",
     "batch_norm_channels": "eps input running_mean running_var result1=mean result2=rstd weight",
     "group_norm_over": "eps group=groups input result1=mean result2=rstd weight",
     "layer_norm_over": "bias input normalized_shape=normalized result1=mean result2=rstd weight",
@@ -168,7 +173,8 @@ PARTS = {
 
 REDUCTIONS = ("none", "mean", "sum")
 CHOICES = {
-    "reduction": REDUCTIONS, "interpolation_mode": ("bilinear", "nearest", "bicubic"), "padding_mode": ("zeros", "border", "reflection"),
+    "reduction": REDUCTIONS, "interpolation_mode": ("bilinear", "nearest", "bicubic"),
+    "padding_mode": ("zeros", "border", "reflection"),
 }  # fmt: skip
 
 Names = dict[str, str]  # PyTorch's name: where the value comes from
@@ -214,7 +220,9 @@ SIZES = re.compile(r"(\w+?)_sym_(sizes|strides|numel|argsize_(?:minus_)?\d+)")
 
 
 def shown_value(node: OpNode, name: str, ours: str) -> Any:
-    """What ``node._saved_NAME`` gives. Integers are shown without sign, as PyTorch's bindings do, where they are no scalars."""
+    """What ``node._saved_NAME`` gives. Integers are shown without sign, as PyTorch's bindings do, where they are no
+    scalars.
+    """
     found = value(node, ours)
     if name in SCALARS:
         return found
@@ -225,8 +233,8 @@ def shown_value(node: OpNode, name: str, ours: str) -> Any:
 
 _UNSIGNED = 2**64 - 1
 SCALARS = {
-    "alpha", "beta", "correction", "eps", "exponent", "input_scale", "lambd", "max", "max_val", "min", "min_val", "negative_slope", "ord", "other",
-    "p", "scale", "self", "threshold", "value",
+    "alpha", "beta", "correction", "eps", "exponent", "input_scale", "lambd", "max", "max_val", "min", "min_val",
+    "negative_slope", "ord", "other", "p", "scale", "self", "threshold", "value",
 }  # fmt: skip
 
 
@@ -368,14 +376,16 @@ def saved_by_parts(node: Any, name: str) -> Any:
         return CHOICES[asked].index(found)
     if isinstance(found, weakref.ref):
         return _kept(node, name, found())
-    return float(found) if asked in ("p", "margin") and "Margin" not in node.name() else bool(found) if asked == "align_corners" else found
+    return (float(found) if asked in ("p", "margin") and "Margin" not in node.name() else bool(found)
+        if asked == "align_corners" else found)
 
 
 def _kept(node: Any, name: str, tensor: Any) -> Any:
     """A tensor among the arguments, which nobody may hold any more but the parts."""
     if tensor is None:
         raise AttributeError(f"'{name}' of '{node.name()}' is no longer there: its gradient does not need it")
-    if node.gone() or any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved for part in node.parts):
+    if (node.gone() or any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved
+            for part in node.parts)):
         from .version_check import freed
 
         freed(node)

@@ -1,7 +1,7 @@
 """Saved-tensor hooks: what a node saves goes through ``pack``, and comes back through ``unpacked``.
 
-Hooks are given the tensors that our nodes save, in the order of ``op.saved``: arguments and what the forward made for the rule when
-the node is recorded, results when they are written.
+Hooks are given the tensors that our nodes save, in the order of ``op.saved``: arguments and what the forward made for
+the rule when the node is recorded, results when they are written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def is_array(value: Any) -> TypeGuard[np.ndarray]:
 
 
 def pack_results(op: Operator, node: Any, hooks: Any) -> None:
-    """Give hooks the results that ``node`` saves, now that they are written: without history, lest the node keep itself alive."""
+    """Give hooks the results that ``node`` saves, now that they are written: without history, lest the node keep itself
+    alive.
+    """
     for name in () if op.outputs is ... else op.outputs:
         if name in op.saved:
             at = 3 * op.saved.index(name)
@@ -45,7 +47,9 @@ def pack_results(op: Operator, node: Any, hooks: Any) -> None:
 
 
 def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
-    """Give ``array`` to saved-tensor hooks: as ``tensor``, the argument that it comes from, unless that was converted to another type."""
+    """Give ``array`` to saved-tensor hooks: as ``tensor``, the argument that it comes from, unless that was converted
+    to another type.
+    """
     pack_hook, unpack_hook = hooks
     if tensor is not None:
         tensor._wg_vc[0]  # inference tensors say that they cannot be saved
@@ -65,9 +69,9 @@ def call_pack_hook(pack_hook: Callable[..., Any], given: Any) -> Any:
         set_modes(before)
     if version is not None and counter[0] != version:
         raise RuntimeError(
-            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by in-place"
-            " operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input"
-            " to a pack hook."
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
+            "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+            "you need to perform in-place operations on the input to a pack hook."
         )
     return value
 
@@ -76,7 +80,8 @@ def unpacked(entry: Packed) -> Any:
     """What the unpack hook gives back; ``TypeError`` if it is no tensor."""
     tensor = entry.unpack(entry.value)
     if not hasattr(tensor, "grad_fn"):
-        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}")
+        raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(tensor).__name__}")
     return tensor
 
 

@@ -42,12 +42,13 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     from .saved_tensor_hooks import UNVERSIONED
 
     scope.update(
-        Tensor=classes.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
-        asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
-        next_seq=next_sequence, general=_reported(general, scope), inplace=_reported(inplace, scope),
-        op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED,
-        respelled=_respelled, former=_former, foreign=_foreign, equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type),
-        set_flags=flags.quieten, reset_flags=flags.restore, IGNORED=flags.IGNORED,
+        Tensor=classes.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__,
+        ndarray=np.ndarray, asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of,
+        edge_among=edge_among, INFERENCE=INFERENCE_VERSION, next_seq=next_sequence, general=_reported(general, scope),
+        inplace=_reported(inplace, scope), op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained,
+        forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, respelled=_respelled, former=_former, foreign=_foreign,
+        equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
+        reset_flags=flags.restore, IGNORED=flags.IGNORED,
     )  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
@@ -75,7 +76,9 @@ _around: dict[str, Any] = {}  # what was put around operators
 
 
 def put_around(name: str, wrap: Any) -> None:
-    """Have every call of the operator ``name``, in all threads, take the general path inside of ``wrap(path)``; None ends that."""
+    """Have every call of the operator ``name``, in all threads, take the general path inside of ``wrap(path)``; None
+    ends that.
+    """
     if wrap is None:
         _around.pop(name, None)
     else:
@@ -89,7 +92,8 @@ def put_around(name: str, wrap: Any) -> None:
 def _put_around(scope: dict[str, Any], wrap: Any) -> None:
     names = ("quick", "general", "inplace", "RECORD", "SILENT")
     scope["_before"] = {name: scope[name] for name in names if name in scope}
-    scope.update(quick=_declines, general=wrap(scope["general"]), inplace=wrap(scope["inplace"]), RECORD=_NOBODY, SILENT=_NOBODY)
+    scope.update(quick=_declines, general=wrap(scope["general"]), inplace=wrap(scope["inplace"]), RECORD=_NOBODY,
+        SILENT=_NOBODY)
 
 
 def _declines(*args: Any) -> Any:
@@ -104,10 +108,12 @@ def _reported(path: Any, scope: dict[str, Any]) -> Any:
     public = scope.get("_public")
     if public is None:
         return path
-    return (lambda op, args, out=None: path(op, args, out, public)) if path is general else (lambda op, args: path(op, args, public))
+    return ((lambda op, args, out=None: path(op, args, out, public)) if path is general
+        else (lambda op, args: path(op, args, public)))
 
 
-_node_makers: list[tuple[dict[str, Any], dict[str, Any]]] = []  # the scopes that make nodes, and what they make them with
+# the scopes that make nodes, and what they make them with
+_node_makers: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
 
 def _watch(current: Any) -> None:
@@ -127,7 +133,9 @@ def _foreign(v: Any) -> bool:
 
 
 def _equal(tensor: Any, other: Any) -> Any:
-    """``tensor == other`` for an operand that is no tensor: PyTorch compares arrays, but leaves all other operators to NumPy."""
+    """``tensor == other`` for an operand that is no tensor: PyTorch compares arrays, but leaves all other operators to
+    NumPy.
+    """
     if type(other) is not np.ndarray or other.dtype.kind not in "biufc":
         return NotImplemented
     from ..functions.creation import from_numpy
@@ -136,7 +144,8 @@ def _equal(tensor: Any, other: Any) -> Any:
 
 
 def _stranger(op: Operator, v: Any) -> Exception:
-    return TypeError(f"descriptor '__{op.name}__' for 'torch._C.TensorBase' objects doesn't apply to a '{type(v).__name__}' object")
+    return TypeError(f"descriptor '__{op.name}__' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type(v).__name__}' object")
 
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
@@ -153,7 +162,8 @@ def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tup
     row = list(args)
     other = OTHER_NAMES.get(op.name, {})
     for key, value in more.items():
-        name = other.get(key) or {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x2": "other", "self": "input"}.get(key, key)
+        name = (other.get(key) or {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x2": "other",
+            "self": "input"}.get(key, key))
         if key in ("input", "self") and "input" not in op.params:
             name = op.params[0]
         if key == "axis" and "dim" not in op.params and "dims" in op.params:
@@ -164,7 +174,8 @@ def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tup
     return tuple(row), out
 
 
-FORMER = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "addmv", "addr")  # have a deprecated order of arguments, too
+# have a deprecated order of arguments, too
+FORMER = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "addmv", "addr")
 
 
 def _former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -184,7 +195,8 @@ def _defaults(op: Operator, kind: str) -> tuple[Any, Any]:
         return None, None
     plain = op.params[: -op.kwonly] if op.kwonly else op.params
     required = _renamable(op)
-    positional = tuple(op.defaults.get(p, UNSET) for p in plain if (p in op.defaults or p in required) and p != op.variadic)
+    positional = tuple(op.defaults.get(p, UNSET) for p in plain
+        if (p in op.defaults or p in required) and p != op.variadic)
     keyword = {p: op.defaults[p] for p in (op.params[-op.kwonly :] if op.kwonly else ()) if p in op.defaults}
     if op.variadic and positional:
         keyword.update({p: op.defaults[p] for p in plain if p in op.defaults and p != op.variadic})
@@ -225,13 +237,15 @@ def source(op: Operator, kind: str = "call") -> str:
     special = kind in ("dunder", "reflected", "augmented")
     if op.name in FORMER and not special:
         names = ", ".join(f"{p}={p}" for p in op.params[-op.kwonly :])
-        add(f"    if old: return former(op, {kind == 'inplace'}, ({', '.join(op.params[: -op.kwonly])}, *old), dict({names}, **more))")
+        add(f"    if old: return former(op, {kind == 'inplace'}, ({', '.join(op.params[: -op.kwonly])}, *old), "
+            f"dict({names}, **more))")
     if special:  # the further parameters have their defaults: plain names, so that the rest reads the same
         for p in op.params[2:]:
             add(f"    {p} = {op.defaults[p]!r}")
     elif op.variadic:
         v = op.variadic
-        add(f"    if len({v}) == 1 and not isinstance({v}[0], int) and ({v}[0] is None or hasattr({v}[0], '__len__')): {v} = {v}[0]")
+        add(f"    if len({v}) == 1 and not isinstance({v}[0], int) and ({v}[0] is None or hasattr({v}[0], '__len__')): "
+            f"{v} = {v}[0]")
         add(f"    elif not {v} and {v!r} in more: {v} = more.pop({v!r})")
         for theirs, ours in OTHER_NAMES.get(op.name, {}).items():
             if ours == v:
@@ -273,7 +287,8 @@ def _shortcut(op: Operator, kind: str, args: str) -> list[str]:
     if op.optional or not (number in op.scalars if type(op.scalars) is tuple else op.scalars and number):
         return _path(op, args, None, special)
     both = [] if kind == "reflected" else _path(op, args, None, special)
-    return [*both, f"    if (type({number}) is float or type({number}) is int) and type({tensor}) in PLAIN:", *_path(op, args, number, special)[1:]]
+    return [*both, f"    if (type({number}) is float or type({number}) is int) and type({tensor}) in PLAIN:",
+        *_path(op, args, number, special)[1:]]
 
 
 def _native_kernel(op: Operator) -> bool:
@@ -291,14 +306,17 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     if not special and _renamable(op):
         test += [f"{p} is not UNSET" for p in _renamable(op)]
     if not special:
-        test += [f"type({p}) not in PLAIN" for p in op.params if p not in op.tensors and p != "dtype"]  # a number given as a tensor
+        # a number given as a tensor
+        test += [f"type({p}) not in PLAIN" for p in op.params if p not in op.tensors and p != "dtype"]
     add(f"    if {' and '.join(test)}:")
     add("        m = modes()")
     for p in tensors:
-        add(f"        _{p} = None if {p} is None else {p}._wg_data" if p in op.optional else f"        _{p} = {p}._wg_data")
+        add(f"        _{p} = None if {p} is None else {p}._wg_data" if p in op.optional
+            else f"        _{p} = {p}._wg_data")
     floats = [p for p in tensors if p in op.wrt or (op.promote and p in op.promoted)] or tensors[:1]
     same = f"((d := _{floats[0]}.dtype) is F32 or d is F64)"
-    same += "".join(f" and ({f'_{p} is None or ' if p in op.optional else ''}type(_{p}) is ndarray)" for p in tensors)  # nothing lazy
+    # nothing lazy
+    same += "".join(f" and ({f'_{p} is None or ' if p in op.optional else ''}type(_{p}) is ndarray)" for p in tensors)
     for p in floats[1:]:
         same += f" and (_{p} is None or _{p}.dtype is d)" if p in op.optional else f" and _{p}.dtype is d"
     if op.view:
@@ -312,20 +330,25 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
         invoke = f"forward({', '.join(f'{p}={v}' if p in keyword else v for p, v in zip(op.params, raw))})"
     add("            _flags = set_flags(IGNORED)")
     add(f"            try: y = {invoke}")
-    add(f"            except (ValueError, TypeError, IndexError, OverflowError, RuntimeError) as e: raise explained(op, {args}, e) from e")
+    add("            except (ValueError, TypeError, IndexError, OverflowError, RuntimeError) as e: raise "
+        f"explained(op, {args}, e) from e")
     add("            finally: reset_flags(_flags)")
     if not (invoke.startswith("kernel") and _native_kernel(op)):
-        add("            if type(y) is not ndarray: y = asarray(y)")  # NumPy's own functions give scalars for 0-d arrays
+        # NumPy's own functions give scalars for 0-d arrays
+        add("            if type(y) is not ndarray: y = asarray(y)")
     if op.layout == "rows":
         add("            if not y.flags.c_contiguous: y = y.copy()")
     elif op.layout == "elementwise":
-        whole = " and ".join(f"(_{p} is None or _{p}.flags.c_contiguous)" if p in op.optional else f"_{p}.flags.c_contiguous" for p in tensors)
-        add(f"            if not (y.flags.c_contiguous and {whole}): y = in_order_of(y, ({''.join(f'_{p}, ' for p in tensors)}))")
+        whole = " and ".join(f"(_{p} is None or _{p}.flags.c_contiguous)" if p in op.optional
+            else f"_{p}.flags.c_contiguous" for p in tensors)
+        add(f"            if not (y.flags.c_contiguous and {whole}): y = in_order_of(y, "
+            f"({''.join(f'_{p}, ' for p in tensors)}))")
     add("            out = new(Tensor); out._wg_data = y; out._wg_edge = out._wg_meta = None")
     if op.view is True:
         add(f"            attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
     elif op.view:
-        add(f"            if looks_at(y, _{op.params[0]}): attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
+        add(f"            if looks_at(y, _{op.params[0]}): attach_view(out, {op.params[0]}, op, "
+            f"({''.join(p + ', ' for p in op.params[1:])}), m)")
         add("            else: out._wg_vc = [0]")
     else:
         add("            out._wg_vc = [0]")
@@ -343,7 +366,8 @@ def _recording(op: Operator, number: str | None) -> list[str]:
     among = ", ".join(p for p in op.tensors if p != number)
     for p in live:
         get = f"{p}._wg_edge if {p}._wg_meta is None else edge_of({p})"
-        if number is None and op.name != "clone":  # numbers count as normal tensors; clone is the way from inference tensors to normal ones
+        # numbers count as normal tensors; clone is the way from inference tensors to normal ones
+        if number is None and op.name != "clone":
             get += f" if {p}._wg_vc is not INFERENCE else edge_among({p}, ({among},))"
         add(f"                e_{p} = {f'None if {p} is None else {get}' if p in op.optional else get}")
     add(f"                if {' or '.join(f'e_{p} is not None' for p in live) or 'False'}:")
@@ -399,11 +423,13 @@ def _shape_of(p: str, op: Operator, number: str | None) -> str:
 def _writing(op: Operator, special: bool) -> list[str]:
     """The in-place form where nothing is recorded: the kernel writes into the memory at once.
 
-    A kernel that refuses has written nothing, and the general path then says what is wrong. So it does where elements share
-    memory (an expanded tensor), which a kernel would not notice.
+    A kernel that refuses has written nothing, and the general path then says what is wrong. So it does where elements
+    share memory (an expanded tensor), which a kernel would not notice.
     """
-    keyword = [f"{p} == {op.defaults[p]!r}" for p in op.params if p not in op.tensors and p in op.defaults and not special]
-    if op.kernel is None or not op.promote or op.optional or len(op.tensors) > 2 or len(keyword) + len(op.tensors) < len(op.params) - 2 * special:
+    keyword = [f"{p} == {op.defaults[p]!r}" for p in op.params
+        if p not in op.tensors and p in op.defaults and not special]
+    if (op.kernel is None or not op.promote or op.optional or len(op.tensors) > 2
+            or len(keyword) + len(op.tensors) < len(op.params) - 2 * special):
         return []
     a, *rest = op.tensors
     ours = _native_kernel(op)
@@ -414,7 +440,8 @@ def _writing(op: Operator, special: bool) -> list[str]:
         free = f"({a}._wg_edge is None and {a}._wg_meta is None"
         operands = [f"{a}._wg_data"]
         if b is not None:
-            apart = f"type({b}) in PLAIN and {b}._wg_data.dtype is {a}._wg_data.dtype and ({b}._wg_vc is not {a}._wg_vc or {b} is {a})"
+            apart = (f"type({b}) in PLAIN and {b}._wg_data.dtype is {a}._wg_data.dtype and ({b}._wg_vc is not "
+                f"{a}._wg_vc or {b} is {a})")
             tests.append(f"(type({b}) is float or type({b}) is int)" if number else apart)
             free += "" if number else f" and {b}._wg_edge is None and {b}._wg_meta is None"
             operands.append(b if number else f"{b}._wg_data")
@@ -436,10 +463,13 @@ def _writing(op: Operator, special: bool) -> list[str]:
 
 
 def fast_node(op: Operator) -> type[OpNode]:
-    """The node class whose ``raw`` and ``recorded`` are written out: unpack, check versions, call the rules that are wanted."""
+    """The node class whose ``raw`` and ``recorded`` are written out: unpack, check versions, call the rules that are
+    wanted.
+    """
     scope: dict[str, Any] = {
-        "F": RAW, "T": RECORDED, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes, "RECORD": RECORD, "F32": dt.F32,
-        "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt, "rarely": rarely_rebuilt,
+        "F": RAW, "T": RECORDED, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
+        "RECORD": RECORD, "F32": dt.F32, "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt,
+        "rarely": rarely_rebuilt,
     }  # fmt: skip
     text = f"{raw_source(op, scope)}\n{recorded_source(op)}"
     exec(compile(text, f"<wengert gradient of {op.name}>", "exec"), scope)
@@ -482,7 +512,9 @@ def _unpacked(op: Operator) -> list[str]:
 
 
 def recorded_source(op: Operator) -> str:
-    """The generated source of ``recorded`` of a node: as ``OpNode._gradients`` does it where nothing but recording is in force."""
+    """The generated source of ``recorded`` of a node: as ``OpNode._gradients`` does it where nothing but recording is
+    in force.
+    """
     lines = ["def recorded(self, g, needs=None):"]
     add = lines.append
     add("    if modes() is not RECORD or not (self.dtype is F32 or self.dtype is F64): return general(self, g, needs)")

@@ -14,13 +14,14 @@ OTHER_NAMES: dict[str, dict[str, str]] = {
     "cholesky_solve": {"input2": "L"}, "ormqr": {"input2": "tau", "input3": "other"}, "linalg_lstsq": {"b": "B"},
     "linalg_tensorsolve": {"other": "B"},
     **{f"special_{n}": {"x": "input"} for n in (
-        *(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"), "hermite_polynomial_h",
-        "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
+        *(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"),
+        "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
     )},
 }  # fmt: skip
 
 
-def renamed(name: str, params: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def renamed(name: str, params: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...],
+        dict[str, Any]]:
     """The arguments of a call with every keyword under our name for it."""
     other, given = OTHER_NAMES.get(name, {}), {}
     if "*" in other.values() and "input" in kwargs and not args:

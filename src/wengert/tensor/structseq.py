@@ -31,7 +31,8 @@ class StructSeq(tuple[Any, ...]):
         except TypeError:
             raise TypeError("constructor requires a sequence") from None
         if len(parts) != cls.n_fields:
-            raise TypeError(f"torch.return_types.{cls.__name__}() takes a {cls.n_fields}-sequence ({len(parts)}-sequence given)")
+            raise TypeError(f"torch.return_types.{cls.__name__}() takes a {cls.n_fields}-sequence "
+                f"({len(parts)}-sequence given)")
         return tuple.__new__(cls, parts)
 
     def __init_subclass__(cls, final: bool = True, **more: Any) -> None:
@@ -51,7 +52,8 @@ def structseq(name: str, fields: Sequence[str]) -> Any:
     n = len(fields)
     package = sys.modules[__name__.partition(".")[0]].__name__  # which the alias sets
     body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
-    body |= {"__module__": f"{package}.return_types", "__slots__": (), "__match_args__": tuple(fields), "n_fields": n, "n_sequence_fields": n}
+    body |= {"__module__": f"{package}.return_types", "__slots__": (), "__match_args__": tuple(fields), "n_fields": n,
+        "n_sequence_fields": n}
     return type(name, (StructSeq,), body, final=False)
 
 

@@ -1,7 +1,7 @@
 """One node for all that a composite recorded, where PyTorch has one operator.
 
-The nodes of the parts stay as they are; the node of the whole holds them and walks them when its gradient is asked for. So
-its edges lead straight to the arguments, hooks see one step, and derivatives of every order are those of the parts.
+The nodes of the parts stay as they are; the node of the whole holds them and walks them when its gradient is asked for.
+So its edges lead straight to the arguments, hooks see one step, and derivatives of every order are those of the parts.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class SubgraphNode(Node):
-    """``roots``: where the gradient of each output enters the parts; ``parts``: the nodes inside; ``given``: the arguments of the
-    composite, by name: numbers and the like, and weak references to tensors.
+    """``roots``: where the gradient of each output enters the parts; ``parts``: the nodes inside; ``given``: the
+    arguments of the composite, by name: numbers and the like, and weak references to tensors.
     """
 
     __slots__ = ("given", "parts", "roots", "shared")
@@ -45,7 +45,8 @@ class SubgraphNode(Node):
         given = [g] if self.outputs == 1 else g
         walk_inside([(edge, x) for edge, x in zip(self.roots, given) if x is not None], space, self.parts, found)
         # where an edge is there twice, the first has all
-        return [found[e[0]].pop(e[1], None) if wanted and e is not None else None for e, wanted in zip(self.edges, needs)]
+        return [found[e[0]].pop(e[1], None) if wanted and e is not None else None
+            for e, wanted in zip(self.edges, needs)]
 
     def raw(self, g: Any) -> Any:
         return self._walk(RAW, g, [True] * len(self.edges))
@@ -86,7 +87,8 @@ class SubgraphNode(Node):
 def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given: dict[str, Any] | None = None) -> None:
     """Give ``results`` one node called ``name`` for what was recorded after the number ``since`` was taken.
 
-    ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by name.
+    ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by
+    name.
     """
     made = [t for t in (results if type(results) is tuple else (results,)) if t is not None]
     outputs = [t for t in made if t._wg_edge is not None and _is_part(t._wg_edge[0], since)]

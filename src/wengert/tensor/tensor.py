@@ -1,7 +1,8 @@
 """The tensor: an array plus a place on the tape.
 
-The class body holds what is about a tensor's history: its gradient, its place in the graph, its hooks. What it is without one is in
-``geometry``, what Python and NumPy see of it in ``exchange``; the operators become its methods in ``surface``, from the table.
+The class body holds what is about a tensor's history: its gradient, its place in the graph, its hooks. What it is
+without one is in ``geometry``, what Python and NumPy see of it in ``exchange``; the operators become its methods in
+``surface``, from the table.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register, registering
 from . import classes
-from .autograd_meta import INFERENCE_VERSION, Nowhere, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
+from .autograd_meta import (
+    INFERENCE_VERSION,
+    Nowhere,
+    Released,
+    edge_of,
+    meta_of,
+    new_version,
+    refresh,
+    requires_grad,
+    retain,
+)
 from .exchange import Exchange
 from .refusals import check_class, check_gradient, read_only, refuse_storage, sealed
 from .types import CPU, strided
@@ -85,8 +96,11 @@ class Tensor(Exchange):
 
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
-                       dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:  # fmt: skip
-        """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of ``_make_wrapper_subclass``."""
+                       dispatch_device: bool = False, dispatch_layout: bool = False,
+                       device_for_backend_keys: Any = None) -> Any:  # fmt: skip
+        """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of
+        ``_make_wrapper_subclass``.
+        """
         _refuse_python(cls, data)
         t = object.__new__(cls)
         t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = data._wg_data, None, None, data._wg_vc
@@ -133,7 +147,8 @@ class Tensor(Exchange):
         """Ask (or stop asking) for gradients of this leaf; gives the tensor itself."""
         if type(requires_grad) is not bool:
             raise TypeError(
-                f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}"
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}"
             )
         if transforms.get()[0]:
             raise RuntimeError(NO_REQUIRES_GRAD)
@@ -141,14 +156,15 @@ class Tensor(Exchange):
 
     def _wg_require(self, requires_grad: bool = True) -> Any:
         """``requires_grad_`` for our own use, which may also come from within ``torch.func``."""
-        if requires_grad and type(self._wg_vc) is not list and self.is_inference() and not modes().inference and self._wg_data.dtype.kind in "fcVW":
+        if (requires_grad and type(self._wg_vc) is not list and self.is_inference() and not modes().inference
+                and self._wg_data.dtype.kind in "fcVW"):
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if self._wg_edge is not None:
             if requires_grad:
                 return self
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+                "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if requires_grad:
             if self._wg_data.dtype.kind not in "fcVW":
@@ -204,10 +220,11 @@ class Tensor(Exchange):
                 import warnings
 
                 warnings.warn(
-                    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-                    "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-                    "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
+                    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                    "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
+                    "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf "
+                    "Tensor by mistake, make sure you access the leaf Tensor instead. See "
+                    "github.com/pytorch/pytorch/pull/30531 for more information.",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -250,8 +267,8 @@ class Tensor(Exchange):
         if wanted is not None and meta.grad is not None and meta.grad._wg_data.dtype != wanted:
             raise RuntimeError(
                 f"Cannot set grad_dtype to '{dt.scalar_name(wanted)}' because there is already a gradient with dtype "
-                f"'{dt.c_name(meta.grad._wg_data.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
-                "grad_dtype matches the existing gradient's dtype."
+                f"'{dt.c_name(meta.grad._wg_data.dtype)}'. Please clear the gradient (.grad = None) before changing "
+                "grad_dtype, or ensure the new grad_dtype matches the existing gradient's dtype."
             )
         meta.grad_dtype = wanted
         node = None if meta.accumulator is None else meta.accumulator()
@@ -286,7 +303,8 @@ class Tensor(Exchange):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if new.is_sparse is not self.is_sparse:
             raise RuntimeError(
-                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+                "type."
             )
         if new._wg_data.dtype != self._wg_data.dtype and self._wg_meta is not None:
             self._wg_meta.accumulator = None  # what was recorded before leads to the leaf that it was
@@ -313,10 +331,13 @@ class Tensor(Exchange):
     def _is_view(self) -> bool:
         return self._wg_meta is not None and self._wg_meta.view is not None
 
-    def _view_func(self, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor | None:
-        """The same view of another base; None if this is no view, or if ``new_base`` lies in memory otherwise than the base.
+    def _view_func(self, new_base: Tensor, symint_visitor_fn: Any = None,
+            tensor_visitor_fn: Any = None) -> Tensor | None:
+        """The same view of another base; None if this is no view, or if ``new_base`` lies in memory otherwise than the
+        base.
 
-        ``symint_visitor_fn``, ``tensor_visitor_fn``: what each size or place, or tensor, that the view was made with becomes.
+        ``symint_visitor_fn``, ``tensor_visitor_fn``: what each size or place, or tensor, that the view was made with
+        becomes.
         """
         from ..functions.view_replay import same_geometry
 
@@ -324,7 +345,8 @@ class Tensor(Exchange):
             return None
         return self._view_func_unsafe(new_base, symint_visitor_fn, tensor_visitor_fn)
 
-    def _view_func_unsafe(self, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor | None:
+    def _view_func_unsafe(self, new_base: Tensor, symint_visitor_fn: Any = None,
+            tensor_visitor_fn: Any = None) -> Tensor | None:
         """``_view_func`` of any base."""
         from ..functions.view_replay import replayed
 
@@ -338,7 +360,8 @@ class Tensor(Exchange):
 
         return reversed_view(self._wg_meta.view, new_view) if self._is_view() else None  # type: ignore[union-attr, arg-type]
 
-    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+            inputs: Any = None) -> None:
         """Add the gradient of this tensor with respect to the leaves of its graph to their ``.grad``.
 
         ``gradient``: the gradient of this tensor itself, of its shape; needed unless it has one element.
@@ -467,9 +490,10 @@ class Tensor(Exchange):
                 return self
         if self._is_view():
             raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
-                "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
         if inside is not None and inside.level is not None:
             inside.level.forget(self)
@@ -496,9 +520,9 @@ class Tensor(Exchange):
             if inside is not None and id(self) in inside.inputs:  # a leaf at this level
                 refuse_storage(self)
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
-                "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001"
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.  If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
             )
         if id(self) in memo:
             return memo[id(self)]
@@ -516,15 +540,18 @@ class Tensor(Exchange):
         return reduce_tensor(self)
 
     @staticmethod
-    def _make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None,
+    def _make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None,
+        memory_format: Any = None,
                                dtype: Any = None, layout: Any = strided, device: Any = None, pin_memory: bool = False,
-                               requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False,
-                               dispatch_layout: bool = False, _extra_dispatch_keys: Any = None, storage_size: Any = None) -> Any:  # fmt: skip
+                               requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
+                               dispatch_device: bool = False, dispatch_layout: bool = False,
+                               _extra_dispatch_keys: Any = None, storage_size: Any = None) -> Any:  # fmt: skip
         """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
         from ..dispatch.subclass_dispatch import wrapper
 
         return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, device,
-                       (dispatch_sizes_strides_policy, dispatch_device, dispatch_layout), _extra_dispatch_keys)  # fmt: skip
+                       (dispatch_sizes_strides_policy, dispatch_device, dispatch_layout),
+                       _extra_dispatch_keys)  # fmt: skip
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -558,8 +585,8 @@ def _refuse_python(cls: Any, t: Tensor) -> None:
     check_class(cls)
     if type(t) in classes.DISPATCHING and not issubclass(type(t), cls):
         raise RuntimeError(
-            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
-            f"{type(t).__name__} which is not a subclass of the requested type"
+            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a "
+            f"python object of type {type(t).__name__} which is not a subclass of the requested type"
         )
 
 

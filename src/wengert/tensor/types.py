@@ -63,13 +63,15 @@ def type_of(value: Any) -> str:
 
 
 _KINDS = frozenset((
-    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu",
-    "mtia", "privateuseone",
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
 ))  # fmt: skip
 
 
 class device:
-    """Where a tensor lives: ``device("cpu")``, or ``device("meta")`` for no numbers. Others can be named, and hold no tensors."""
+    """Where a tensor lives: ``device("cpu")``, or ``device("meta")`` for no numbers. Others can be named, and hold no
+    tensors.
+    """
 
     __slots__ = ("index", "type")
 
@@ -108,8 +110,8 @@ class device:
         kind, _, number = type.partition(":")
         if kind not in _KINDS:
             raise RuntimeError(
-                "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, "
-                f"meta, hpu, mtia, privateuseone device type at start of device string: {type}"
+                "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, "
+                f"vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device string: {type}"
             )
         if number and index is not None:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
@@ -119,7 +121,8 @@ class device:
         return self
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (f"device(type='{self.type}')" if self.index is None
+            else f"device(type='{self.type}', index={self.index})")
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -168,12 +171,15 @@ _ABSENT: dict[str, tuple[type[Exception], str]] = {
         "Torch not compiled with CUDA enabled: wengert computes on the CPU alone. Check torch.cuda.is_available()",
     ),
     "xpu": (AssertionError, "Torch not compiled with XPU enabled: this build of wengert computes on the CPU"),
-    "mps": (RuntimeError, "PyTorch is not linked with support for mps devices: this build of wengert computes on the CPU"),
+    "mps": (RuntimeError,
+        "PyTorch is not linked with support for mps devices: this build of wengert computes on the CPU"),
 }
 
 
 def placed(where: Any, near: Any = None) -> device | None:
-    """The device ``meta`` if the user named it, or nothing and the tensor ``near`` is there; None for the CPU; others are refused."""
+    """The device ``meta`` if the user named it, or nothing and the tensor ``near`` is there; None for the CPU; others
+    are refused.
+    """
     if where is None:
         return META if near is not None and near.is_meta else None
     if where is CPU or (type(where) is str and where == "cpu"):
@@ -269,7 +275,8 @@ def shape_of(args: Iterable[Any], name: str = "") -> tuple[int, ...]:
     """Sizes given to the function ``name`` as ``f(2, 3)``, ``f((2, 3))`` or ``f(torch.Size)``."""
     row = tuple(args)
     alone = len(row) == 1
-    if alone and not isinstance(row[0], (int, np.integer, str, type)) and hasattr(row[0], "__len__") and getattr(row[0], "ndim", 1) > 0:
+    if (alone and not isinstance(row[0], (int, np.integer, str, type)) and hasattr(row[0], "__len__")
+            and getattr(row[0], "ndim", 1) > 0):
         row, alone = tuple(row[0]), False
     try:
         if alone and type(row[0]) is bool:
@@ -281,9 +288,11 @@ def shape_of(args: Iterable[Any], name: str = "") -> tuple[int, ...]:
         if alone:
             raise TypeError(f"{asked} (position 1) must be tuple of ints, not {kind}") from None
         if not at:
-            raise TypeError(f"{asked} (position 1) must be tuple of ints, but found element of type {kind} at pos 0") from None
+            raise TypeError(f"{asked} (position 1) must be tuple of ints, but found element of type {kind} at pos "
+                "0") from None
         raise TypeError(
-            f"{asked} failed to unpack the object at pos {at + 1} with error \"type must be tuple of ints,but got {kind}\""
+            f"{asked} failed to unpack the object at pos {at + 1} with error \"type must be tuple of ints,but got "
+            f"{kind}\""
         ) from None
 
 

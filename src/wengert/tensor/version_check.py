@@ -26,17 +26,19 @@ class Packed:
 
 
 FREED = (
-    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-    "backward through the graph a second time or if you need to access saved tensors after calling backward."
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
 )
 
 
 def freed(node: Node) -> NoReturn:
     """The memory of ``node`` is gone."""
     raise RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-        f"freed). {FREED} (The first step that finds its memory gone: {node.name()}. If a value of an earlier step, such as a hidden state or a "
-        "sum of losses, goes into what is differentiated here, detach() it between the steps.)"
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        f"been freed). {FREED} (The first step that finds its memory gone: {node.name()}. If a value of an earlier "
+        "step, such as a hidden state or a sum of losses, goes into what is differentiated here, detach() it between "
+        "the steps.)"
     )
 
 
@@ -51,8 +53,9 @@ def unrecorded(i: int, t: Any) -> RuntimeError:
         why = "it was made in inference mode, which records nothing"
     else:
         why = (
-            "nothing that it was computed from requires grad, or its history ended on the way: in detach(), .data, item(), numpy(), torch.tensor() "
-            "or an operation that has no gradient, such as argmax(), or because it was computed under torch.no_grad()"
+            "nothing that it was computed from requires grad, or its history ended on the way: in detach(), .data, "
+            "item(), numpy(), torch.tensor() or an operation that has no gradient, such as argmax(), or because it was "
+            "computed under torch.no_grad()"
         )
     return RuntimeError(f"{text}: {why}")
 
@@ -60,8 +63,8 @@ def unrecorded(i: int, t: Any) -> RuntimeError:
 def no_scalar(shape: Any) -> RuntimeError:
     """The error that a backward of several numbers was not told what to begin with."""
     return RuntimeError(
-        f"grad can be implicitly created only for scalar outputs: this one has shape {list(shape)}; take its mean() or sum(), or give the "
-        "gradient to begin with"
+        f"grad can be implicitly created only for scalar outputs: this one has shape {list(shape)}; take its mean() or "
+        "sum(), or give the gradient to begin with"
     )
 
 
@@ -142,20 +145,21 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
     cause = "an in-place operation has overwritten it since; use the out-of-place form there, or write to a clone()."
     if edge is not None and hasattr(edge[0], "variable") and not is_result(op, name):
         cause = (
-            "it is a leaf that was written to since, as by an optimizer's step between the forward and this backward; do all backwards before the "
-            "step, or compute the loss anew after it."
+            "it is a leaf that was written to since, as by an optimizer's step between the forward and this backward; "
+            "do all backwards before the step, or compute the loss anew after it."
         )
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind}]{origin} is at version {int(found)}; expected version {int(expected)} instead. Hint: {node.name()} saved "
-        f"{'its result' if is_result(op, name) else f'its argument {name!r}'} for its gradient, and {cause} "
-        "enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        f"[{kind}]{origin} is at version {int(found)}; expected version {int(expected)} instead. Hint: {node.name()} "
+        f"saved {'its result' if is_result(op, name) else f'its argument {name!r}'} for its gradient, and {cause} "
+        "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True)."
     )
 
 
 def refuse_detached() -> NoReturn:
     """A saved tensor has lost its place on the tape."""
     raise RuntimeError(
-        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please use out-of-place "
-        "`.detach()` instead"
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, "
+        "please use out-of-place `.detach()` instead"
     )

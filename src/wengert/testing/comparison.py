@@ -44,8 +44,8 @@ class Mismatch(Exception):  # noqa: N818
 
 def assert_close(
     actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
-    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True, check_stride: bool = False,
-    msg: str | Callable[[str], str] | None = None,
+    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
+    check_stride: bool = False, msg: str | Callable[[str], str] | None = None,
 ) -> None:  # fmt: skip
     """Assert that ``|actual - expected| <= atol + rtol * |expected|`` everywhere.
 
@@ -70,10 +70,12 @@ def assert_close(
     Greatest relative difference: 0.3333333432674408 at index (1,) (up to 1.3e-06 allowed)
     """
     if (rtol is None) != (atol is None):
-        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}.")
+        raise ValueError("Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+            f"{'rtol' if rtol is None else 'atol'}.")
     options = {
-        "allow_subclasses": allow_subclasses, "rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_device": check_device,
-        "check_dtype": check_dtype, "check_layout": check_layout, "check_stride": check_stride,
+        "allow_subclasses": allow_subclasses, "rtol": rtol, "atol": atol, "equal_nan": equal_nan,
+        "check_device": check_device, "check_dtype": check_dtype, "check_layout": check_layout,
+        "check_stride": check_stride,
     }  # fmt: skip
     failure = None
     try:
@@ -85,7 +87,8 @@ def assert_close(
 
 
 def assert_allclose(
-    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
+    msg: str = ""
 ) -> None:  # fmt: skip
     """The older, laxer form: NaN equals NaN, and dtypes and devices may differ. Use ``assert_close``."""
     import warnings
@@ -93,8 +96,8 @@ def assert_allclose(
     from ..functions.creation import tensor
 
     warnings.warn(
-        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please use "
-        "`torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
+        "use `torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
         "https://github.com/pytorch/pytorch/issues/61844.",
         FutureWarning,
         stacklevel=2,
@@ -104,16 +107,21 @@ def assert_allclose(
         known = [_TOLERANCES.get(_dtype(x), (0.0, 0.0)) for x in (a, b)]
         rtol, atol = max(r for r, _ in known), max(at for _, at in known)
     assert_close(
-        a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False, msg=msg or None
+        a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False,
+        msg=msg or None
     )  # fmt: skip
 
 
 # -- pairing ----------------------------------------------------------------------------------------------------------
 
 
-def compare(actual: Any, expected: Any, options: dict[str, Any], path: tuple[Any, ...], leaves: Callable[..., None] | None = None) -> None:
-    """Walk the two values together, and compare their leaves. Containers are not nested so deep that recursion hurts."""
-    if isinstance(actual, Sequence) and isinstance(expected, Sequence) and not isinstance(actual, str) and not isinstance(expected, str):
+def compare(actual: Any, expected: Any, options: dict[str, Any], path: tuple[Any, ...],
+        leaves: Callable[..., None] | None = None) -> None:
+    """Walk the two values together, and compare their leaves. Containers are not nested so deep
+    that recursion hurts.
+    """
+    if (isinstance(actual, Sequence) and isinstance(expected, Sequence) and not isinstance(actual, str)
+            and not isinstance(expected, str)):
         if len(actual) != len(expected):
             raise Mismatch(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", path=path)
         for i, (a, b) in enumerate(zip(actual, expected)):
@@ -163,7 +171,8 @@ def compare_leaves(actual: Any, expected: Any, options: dict[str, Any]) -> None:
         a, b = (x if isinstance(x, Tensor) else _wrapped(x) for x in pair)
         _compare_tensors(a, b, options)
     else:
-        raise Mismatch(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.", TypeError)
+        raise Mismatch(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.",
+            TypeError)
 
 
 def _tensors(pair: tuple[Any, Any], subclasses: bool) -> bool:
@@ -182,7 +191,8 @@ def _wrapped(array: np.ndarray) -> Tensor:
 def tolerances(dtypes: list[str], options: dict[str, Any]) -> tuple[float, float]:
     """``rtol`` and ``atol`` for values of these dtypes."""
     known = [_TOLERANCES.get(d, (0.0, 0.0)) for d in dtypes]
-    rtol, atol = (max(r for r, _ in known), max(a for _, a in known)) if options["rtol"] is None else (options["rtol"], options["atol"])
+    rtol, atol = ((max(r for r, _ in known), max(a for _, a in known)) if options["rtol"] is None
+        else (options["rtol"], options["atol"]))
     more_rtol, more_atol = options.get("at_least", (0.0, 0.0))
     return max(rtol, more_rtol), max(atol, more_atol)
 
@@ -214,8 +224,8 @@ def close_numbers(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> 
     relative = difference / abs(b) if b != 0 else float("inf") if difference == difference else float("nan")
     exact = rtol == atol == 0
     raise Mismatch(
-        f"{_head('Scalars', rtol, atol)}Expected {b} but got {a}.\nAbsolute difference: {difference}{_allowed(atol, exact)}\n"
-        f"Relative difference: {relative}{_allowed(rtol, exact)}"
+        f"{_head('Scalars', rtol, atol)}Expected {b} but got {a}.\nAbsolute difference: "
+        f"{difference}{_allowed(atol, exact)}\nRelative difference: {relative}{_allowed(rtol, exact)}"
     )
 
 
@@ -263,7 +273,8 @@ def _compare_nested(actual: Any, expected: Any, options: dict[str, Any]) -> None
         if here != there and (name != "dtype" or options["check_dtype"]):
             raise Mismatch(f"The values for attribute '{name}' do not match: {here!s} != {there!s}.")
     if actual._wg_data.shape != expected._wg_data.shape:
-        here, there = (t._nested_tensor_size() if hasattr(t, "_nested_tensor_size") else t.shape for t in (actual, expected))
+        here, there = (t._nested_tensor_size() if hasattr(t, "_nested_tensor_size") else t.shape
+            for t in (actual, expected))
         raise Mismatch(f"The values for attribute 'shape' do not match: {here!s} != {there!s}.")
     for a, b in zip(actual.detach().unbind(), expected.detach().unbind()):
         _compare_tensors(a, b, options)
@@ -281,7 +292,8 @@ def _compare_compressed(actual: Tensor, expected: Tensor, rtol: float, atol: flo
     name = COMPRESSED[actual.layout]
     along, across = ("crow_indices", "col_indices") if name in ("CSR", "BSR") else ("ccol_indices", "row_indices")
     if actual._nnz() != expected._nnz():
-        raise Mismatch(f"The number of specified values in sparse {name} tensors does not match: {actual._nnz()} != {expected._nnz()}")
+        raise Mismatch(f"The number of specified values in sparse {name} tensors does not match: {actual._nnz()} != "
+            f"{expected._nnz()}")
     for part in (along, across):
         here, there = (_array(getattr(t, part)()) for t in (actual, expected))
         _close_arrays(here, there, 0, 0, False, f"Sparse {name} {part}")
@@ -312,8 +324,11 @@ def _close_arrays(a: np.ndarray, b: np.ndarray, rtol: float, atol: float, equal_
         if equal_nan and kind.kind in "fc":
             same |= np.isnan(a) & np.isnan(b)
         if not exact:
-            wide = a.astype(np.float64 if kind.kind in "biu" else kind), b.astype(np.float64 if kind.kind in "biu" else kind)
-            same |= np.isfinite(wide[0]) & np.isfinite(wide[1]) & (np.abs(wide[0] - wide[1]) <= atol + np.abs(rtol * wide[1]))
+            wide = (a.astype(np.float64 if kind.kind in "biu" else kind),
+                b.astype(np.float64 if kind.kind in "biu" else kind))
+            same |= (
+                np.isfinite(wide[0]) & np.isfinite(wide[1]) & (
+                    np.abs(wide[0] - wide[1]) <= atol + np.abs(rtol * wide[1])))
     if same.all():
         return
     if a.size == 1 and a.ndim == 0:
@@ -336,11 +351,13 @@ def _how_far(a: np.ndarray, b: np.ndarray, wrong: np.ndarray, rtol: float, atol:
     for name, table, tolerance in (("absolute", absolute, atol), ("relative", relative, rtol)):
         at = int(np.argmax(table))  # the first NaN, if there is one
         place = tuple(int(i) for i in np.unravel_index(at, table.shape))
-        text += f"\nGreatest {name} difference: {table.reshape(-1)[at].item()} at index {place}{_allowed(tolerance, exact)}"
+        text += (f"\nGreatest {name} difference: {table.reshape(-1)[at].item()} at index "
+            f"{place}{_allowed(tolerance, exact)}")
     return text
 
 
-def default_tolerances(*inputs: Any, dtype_precisions: dict[Any, tuple[float, float]] | None = None) -> tuple[float, float]:
+def default_tolerances(*inputs: Any, dtype_precisions: dict[Any, tuple[float, float]] | None = None) -> tuple[float,
+        float]:
     """The greatest relative and absolute tolerances of these tensors and dtypes."""
     pairs = []
     for value in inputs:

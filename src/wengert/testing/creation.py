@@ -22,8 +22,8 @@ _randint: Any = FUNCTIONS["randint"]
 
 
 def make_tensor(
-    *shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None, requires_grad: bool = False,
-    noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
+    *shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None,
+    requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A tensor of ``shape`` with random values from ``[low, high)``.
 
@@ -39,12 +39,13 @@ def make_tensor(
     size = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
     if noncontiguous and memory_format is not None:
         raise ValueError(
-            f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and {memory_format=}"
+            f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and "
+            f"{memory_format=}"
         )
     if not isinstance(dtype, dtype_class) or dtype in EIGHT[4:]:
         raise TypeError(
-            f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor(). To request support, file an issue at: "
-            "https://github.com/pytorch/pytorch/issues"
+            f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor(). To request support, file "
+            "an issue at: https://github.com/pytorch/pytorch/issues"
         )
     kind = "b" if dtype.np.kind == "b" else "f" if dtype.is_floating_point else "c" if dtype.is_complex else "i"
     if requires_grad and kind in "bi":
@@ -67,7 +68,8 @@ def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, dev
         facts = types.iinfo(dtype)
         unsigned = facts.min == 0
         first, last = _interval(low, high, facts.min, facts.max + 1, 0 if unsigned else -9, 10, dtype)
-        start, stop = math.floor(first) if low is None or first == math.floor(first) else math.ceil(first), math.ceil(last)
+        start, stop = (math.floor(first) if low is None or first == math.floor(first) else math.ceil(first),
+            math.ceil(last))
         return _randint(start, min(stop, 2**63 - 1), size, device=device, dtype=dtype)
     if dtype in EIGHT[:4]:  # of which there are no random numbers
         limits = types.finfo(dtype)
@@ -84,20 +86,22 @@ def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, dev
     return x
 
 
-def _interval(low: Any, high: Any, least: Any, most: Any, default_low: Any, default_high: Any, dtype: Any) -> tuple[Any, Any]:
+def _interval(low: Any, high: Any, least: Any, most: Any, default_low: Any, default_high: Any, dtype: Any) -> tuple[Any,
+        Any]:
     """``low`` and ``high``, checked, with defaults, cut to what the dtype can hold."""
     if any(isinstance(v, float) and math.isnan(v) for v in (low, high)):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     low, high = default_low if low is None else low, default_high if high is None else high
     if low == high and (dtype.is_floating_point or dtype.is_complex):
         warnings.warn(
-            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 and will be removed "
-            "in 2.3. Use `torch.full(...)` instead.",
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
+            "and will be removed in 2.3. Use `torch.full(...)` instead.",
             FutureWarning,
             stacklevel=4,
         )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < least or low >= most:
-        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports [{least}, {most})")
+        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only "
+            f"supports [{least}, {most})")
     return min(max(low, least), most), min(max(high, least), most)

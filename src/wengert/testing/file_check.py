@@ -117,7 +117,8 @@ class FileCheck:
         found = re.compile(pattern).search(text, at)
         if found is None:
             what = "regex " * (wish.kind == "REGEX")
-            raise RuntimeError(f'Expected to find {what}"{wish.text}" but did not find it\nSearched string:\n{_around(text, at)}{wish.origin}')
+            raise RuntimeError(f'Expected to find {what}"{wish.text}" but did not find it\nSearched '
+                f'string:\n{_around(text, at)}{wish.origin}')
         if wish.kind == "SOURCE-HIGHLIGHTED":
             line, _, rest = text[text.rfind("\n", 0, found.start()) + 1 :].partition("\n")
             column = found.start() - (text.rfind("\n", 0, found.start()) + 1)
@@ -130,7 +131,8 @@ class FileCheck:
         wanted = wish.kind == "NEXT"
         lines = text.count("\n", at, start)
         if lines < wanted:
-            raise RuntimeError(f'Expected to find "\\n" but did not find it\nSearched string:\n{_around(text, at)}{wish.origin}')
+            raise RuntimeError('Expected to find "\\n" but did not find it\nSearched '
+                f'string:\n{_around(text, at)}{wish.origin}')
         if lines > wanted:
             raise RuntimeError(f'Expected to not find "\\n" but found it\n{_around(text, at)}{wish.origin}')
 

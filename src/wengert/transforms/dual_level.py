@@ -1,7 +1,8 @@
 """What tensors carry at one level of forward mode: tangents, those of views beside those of their bases.
 
-A tangent is kept with the tensor (``Meta.tangents``), by its level; a view that was made before its base got one finds it
-by being replayed on the base's. Writes go into the memory of the tangent that is there, so that views of it see them.
+A tangent is kept with the tensor (``Meta.tangents``), by its level; a view that was made before its base got one finds
+it by being replayed on the base's. Writes go into the memory of the tangent that is there, so that views of it see
+them.
 """
 
 from __future__ import annotations
@@ -73,20 +74,24 @@ class Tangents(Scope):
             self.attach(t, None)
 
     def dual(self, t: Any, tangent: Tensor, repeated: bool = False) -> Tensor:
-        """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the other.
+        """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the
+        other.
 
         ``repeated``: ``t`` is the same for every example of a map, and its tangent may be laid out as it likes.
         """
         if type(t) is classes.Batched_:
             b = batching()
-            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._wg_data)), t.level)
+            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._wg_data)),
+                t.level)
         if t.is_nested:
             raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
-        result = RECORDED.alias(t) if type(t) in classes.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
+        # what the class is asked for
+        result = RECORDED.alias(t) if type(t) in classes.DISPATCHING else RECORDED.view(t, t.shape)
         if not modes().inference:
             if repeated:
                 alike = True
-            elif type(tangent) is classes.Batched_ or type(tangent) in classes.DISPATCHING or type(t) in classes.DISPATCHING:
+            elif (type(tangent) is classes.Batched_ or type(tangent) in classes.DISPATCHING
+                    or type(t) in classes.DISPATCHING):
                 alike = tangent.stride() == t.stride()
             else:
                 alike = _alike(t._wg_data, tangent._wg_data)
@@ -99,13 +104,16 @@ class Tangents(Scope):
             return batching().wrapped(self.primal(t.value), t.level)
         found = again(t)
         found._wg_vc, found._wg_edge = t._wg_vc, edge_of(t)
-        others = {} if t._wg_meta is None or t._wg_meta.tangents is None else {k: v for k, v in t._wg_meta.tangents.items() if k is not self}
+        others = ({} if t._wg_meta is None or t._wg_meta.tangents is None
+            else {k: v for k, v in t._wg_meta.tangents.items() if k is not self})
         if others:
             meta_of(found).tangents = others
         return found
 
     def shown(self, t: Any) -> Tensor:
-        """The tensor without its tangent as the user gets it: a view, for which the tangent of its base does not count."""
+        """The tensor without its tangent as the user gets it: a view, for which the tangent of its
+        base does not count.
+        """
         if type(t) is classes.Batched_ or type(t) in classes.DISPATCHING:
             return self.primal(t)
         found = _outside(self, RECORDED.view, t, t.shape)
@@ -133,7 +141,9 @@ class Tangents(Scope):
         _unchecked(old.copy_, new)  # type: ignore[union-attr]
 
     def _varying(self, t: Tensor, new: Any) -> Tensor | None:
-        """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can be written there."""
+        """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can
+        be written there.
+        """
         b = batching()
         levels = b.decomposed(new)[1]
         view = t._wg_meta.view if t._wg_meta is not None else None
@@ -210,11 +220,14 @@ def _unchecked(write: Any, *args: Any) -> None:
 def _same_window(t: Tensor, base: Tensor) -> bool:
     """Whether a view shows all of its base as it is: then they share the tangent too."""
     a, b = t._wg_data, base._wg_data
-    return a.shape == b.shape and a.dtype == b.dtype and address(a) == address(b) and a.strides == b.strides and marks(a) == marks(b)
+    return (a.shape == b.shape and a.dtype == b.dtype and address(a) == address(b) and a.strides == b.strides
+        and marks(a) == marks(b))
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays of one shape look at memory of one size in the same way: then every view of ``a`` is one of ``b``."""
+    """Whether two arrays of one shape look at memory of one size in the same way: then every view of ``a`` is one of
+    ``b``.
+    """
     if marks(a) != marks(b):
         return False
     if not a.size or (a.base is None and b.base is None and a.flags.c_contiguous and b.flags.c_contiguous):

@@ -8,8 +8,9 @@ Nothing is declared for most operators. Where the gradient rule is ``g ↦ Jᵀg
 transpose is ``t ↦ Jt``: the rule is recorded for a gradient that does not matter, and differentiated once more (the
 double transposition of Radul, Paszke et al., "You Only Linearize Once", 2022). Two properties of declarations make it
 cheaper: a *pointwise* operator has a diagonal Jacobian, so the rule itself gives ``Jt``; a *linear* one is applied to
-the tangent, which also makes the tangent of a view a view of the tangent. Where PyTorch's forward mode is another map than
-the transpose (at kinks, or for tangents of factorised matrices that are not symmetric), the declaration says so: ``push``.
+the tangent, which also makes the tangent of a view a view of the tangent. Where PyTorch's forward mode is another map
+than the transpose (at kinks, or for tangents of factorised matrices that are not symmetric), the declaration says so:
+``push``.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 
 
 class Levels(Interceptor):
-    """The levels of forward differentiation in force: the innermost that a call concerns runs it, as those outside of it see it."""
+    """The levels of forward differentiation in force: the innermost that a call concerns runs it, as those outside of
+    it see it.
+    """
 
     order = LEVELS
 
@@ -56,7 +59,8 @@ class Levels(Interceptor):
         try:
             if call.kind == "apply":
                 return level.custom(call.kwargs["run"], call.op, call.args)
-            return level.write(call.op, call.args) if call.kind == "inplace" else level.run(call.op, call.args, call.out)
+            return (level.write(call.op, call.args) if call.kind == "inplace"
+                else level.run(call.op, call.args, call.out))
         finally:
             set_modes(m)
 
@@ -75,7 +79,9 @@ def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
 
 
 class Level(Tangents):
-    """One forward differentiation in progress; ``transform``: one of ``func``, whose results are tensors of their own, no views."""
+    """One forward differentiation in progress; ``transform``: one of ``func``, whose results are tensors of their own,
+    no views.
+    """
 
     def __init__(self, transform: bool = False) -> None:
         super().__init__()
@@ -94,7 +100,8 @@ class Level(Tangents):
     def concerns(self, args: Iterable[Any]) -> bool:
         """Whether some argument carries a tangent of this level."""
         return any(
-            any(self.tangent(x) is not None for x in v) if type(v) is list or type(v) is tuple else self.tangent(v) is not None for v in args
+            any(self.tangent(x) is not None for x in v) if type(v) is list or type(v) is tuple
+            else self.tangent(v) is not None for v in args
         )
 
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
@@ -109,7 +116,8 @@ class Level(Tangents):
                 compute(op, args)  # what is wrong with the arguments themselves is said first
             finally:
                 set_modes(m)
-            raise NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
+            raise NotImplementedError(
+                f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
         tensors = _wrt(op, args)
         tangents = [self.tangent(x) for x in tensors]
         if all(t is None for t in tangents):
@@ -163,7 +171,8 @@ class Level(Tangents):
             set_modes(m)
         row = found if isinstance(found, tuple) else (found,)
         outputs = _differentiable(op, answer)
-        self._hand_on(op, answer, [_apart(RECORDED.conform(t, o._wg_data.shape, o._wg_data.dtype), tangents) for o, t in zip(outputs, row)])
+        self._hand_on(op, answer,
+            [_apart(RECORDED.conform(t, o._wg_data.shape, o._wg_data.dtype), tangents) for o, t in zip(outputs, row)])
         if node is not None:
             self._remember(node, op, (), answer)
         return answer
@@ -209,7 +218,8 @@ class Level(Tangents):
         found = ctx.apply_jvp(*given)
         row = found if isinstance(found, tuple) else (found,)
         if len(row) != len(outputs):
-            raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(row)})")
+            raise RuntimeError("Function's jvp returned an invalid number of forward gradients (expected "
+                f"{len(outputs)} but got {len(row)})")
         dirty, plain = ({id(x) for x in marked or ()} for marked in (ctx.dirty_tensors, ctx.non_differentiable))
         for i, (o, raw, t) in enumerate(zip(outputs, shown, row)):
             if t is None:
@@ -220,8 +230,8 @@ class Level(Tangents):
                 continue
             if id(raw) in plain or o._wg_data.dtype.kind not in "fcVW":
                 raise RuntimeError(
-                    f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a differentiable Tensor."
-                    "You should return None at that position instead."
+                    f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not "
+                    "a differentiable Tensor.You should return None at that position instead."
                 )
             if id(raw) in dirty:
                 _check_written(raw, t, args, tangents, versions)
@@ -229,8 +239,9 @@ class Level(Tangents):
                 _check_view(o, t, args, tangents)
             if t._wg_data.shape != o._wg_data.shape:
                 raise RuntimeError(
-                    f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is"
-                    f" of size {list(o._wg_data.shape)} while the given forward gradient is of size {list(t._wg_data.shape)}."
+                    "Trying to set a forward gradient that has a different size than that of the original Tensor, "
+                    f"this is not supported. Tensor is of size {list(o._wg_data.shape)} while the given forward "
+                    f"gradient is of size {list(t._wg_data.shape)}."
                 )
             self.attach(o, t)
 
@@ -275,10 +286,12 @@ class Level(Tangents):
         stand_ins = {
             id(x): _stand_in(x, t is not None)
             for x, t in zip(tensors, tangents)
-            if x is not None and not (recording and (t is None or requires_grad(x)))  # these are part of the graph that the tangent is recorded in
+            # these are part of the graph that the tangent is recorded in
+            if x is not None and not (recording and (t is None or requires_grad(x)))
         }
         shadows = tuple(
-            [stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v) for p, v in zip(op.params, args)
+            [stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v)
+            for p, v in zip(op.params, args)
         )
         set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
         try:
@@ -288,12 +301,14 @@ class Level(Tangents):
         node = _node_of(op, second)
         if node is not None and recording:
             leaves = {id(x) for x in stand_ins.values()}
-            node.edges = tuple(None if e is not None and id(getattr(e[0], "variable", None)) in leaves else e for e in node.edges)
+            node.edges = tuple(None if e is not None and id(getattr(e[0], "variable", None)) in leaves else e
+                for e in node.edges)
         if not recording:
             answer = _unrecorded(second, m)
         return answer, node
 
-    def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Tensor) -> list[Any]:
+    def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
+            answer: Tensor) -> list[Any]:
         """A diagonal Jacobian is its own transpose: the gradient rule, told about no conjugates."""
         values = node._values(RECORDED, conjugate=False)
         shape, dtype = answer._wg_data.shape, answer._wg_data.dtype
@@ -326,12 +341,14 @@ class Level(Tangents):
         if own:
             others = [x._wg_data for x, t in zip(tensors, tangents) if x is not None and t is None]
             if op.name in ("mul", "div") and None in tangents and total._wg_data.dtype.kind != "c":
-                others = [answer._wg_data]  # PyTorch's formula adds the product with a tangent of zeros, also that of a number
+                # PyTorch's formula adds the product with a tangent of zeros, also that of a number
+                others = [answer._wg_data]
             wide = dt.result([total._wg_data, *others])
             return [total if wide is None or total._wg_data.dtype == wide else RECORDED.cast(total, wide)]
         return [RECORDED.conform(total, shape, dtype)]
 
-    def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Any) -> list[Any]:
+    def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
+            answer: Any) -> list[Any]:
         """The transpose of the gradient rule, by differentiating it in the direction of the gradient."""
         from ..tensor.backward import grad
 
@@ -343,7 +360,8 @@ class Level(Tangents):
             if own:
                 tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
             types = [t._wg_data.dtype for t in tangents if t is not None] if own else []
-            seeds = [RAW.wrap(np.ones(o._wg_data.shape, np.result_type(o._wg_data.dtype, *types)))._wg_require() for o in outputs]
+            seeds = [RAW.wrap(np.ones(o._wg_data.shape, np.result_type(o._wg_data.dtype, *types)))._wg_require()
+                for o in outputs]
             found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
             pairs = []
             for x, t, g in zip(tensors, tangents, found):
@@ -384,7 +402,9 @@ def _history(t: Tensor) -> Any:
 
 
 def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
-    """The tensors that the operator is differentiated by, in the order of a node's edges; None for numbers and what is missing."""
+    """The tensors that the operator is differentiated by, in the order of a node's edges; None for numbers and what is
+    missing.
+    """
     row: list[Any] = []
     for p in op.wrt:
         v = args[op.params.index(p)]
@@ -399,7 +419,9 @@ def _diagonal(op: Operator, tensors: list[Any], answer: Any) -> bool:
 
 
 def _apart(t: Any, tangents: list[Any]) -> Any:
-    """The tangent of a result that is no view: in memory of its own, where a rule hands on what it got (that of ``x + 1``)."""
+    """The tangent of a result that is no view: in memory of its own, where a rule hands on what it got (that of
+    ``x + 1``).
+    """
     return t if t is None or all(x is None or x._wg_vc is not t._wg_vc for x in tangents) else RECORDED.clone(t)
 
 
@@ -418,28 +440,33 @@ def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], v
         return
     if t._version == versions[at]:
         raise RuntimeError(
-            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace,"
-            " then the jvp function must modify the corresponding gradient inplace."
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+            "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
         )
     if t is not given[at]:
         raise RuntimeError(
-            "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an input inplace,"
-            " then the jvp function must modify the gradient inplace and return it as-is."
+            "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying "
+            "an input inplace, then the jvp function must modify the gradient inplace and return it as-is."
         )
 
 
 def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None:
     """Where the result of a custom Function is a view of an argument, its tangent is one of the argument's tangent."""
     root = o._wg_meta.view.base
-    source = next((g for x, g in zip(args, given) if hasattr(x, "_wg_data") and (x if not x._is_view() else x._wg_meta.view.base) is root), None)
+    source = next(
+        (g for x, g in zip(args, given)
+            if hasattr(x, "_wg_data") and (x if not x._is_view() else x._wg_meta.view.base) is root), None)
     if source is None:
         return
     if not t._is_view():
-        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not "
+            "returning a view.")
     if source._is_view() and t._wg_meta.view.base is not source._wg_meta.view.base:
-        raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input.")
+        raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the same base "
+            "as the given grad input.")
     if not source._is_view() and t._wg_meta.view.base is not source:
-        raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the given grad input.")
+        raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the given "
+            "grad input.")
 
 
 def _unsupported(op: Operator, complaint: str) -> NotImplementedError | None:
@@ -450,12 +477,15 @@ def _unsupported(op: Operator, complaint: str) -> NotImplementedError | None:
         return NotImplementedError(f"Trying to use forward AD with {name} that does not support it.")
     if complaint.startswith(("the derivative for ", "derivative for ")):
         name = complaint.split("'")[1].split(":")[0] if "'" in complaint else op.name
-        return NotImplementedError(f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
+        return NotImplementedError(
+            f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
     return None
 
 
 def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
-    """Whether some tangent is of another type than its tensor: then the types of tangents are promoted by themselves."""
+    """Whether some tangent is of another type than its tensor: then the types of tangents are
+    promoted by themselves.
+    """
     return any(t is not None and t._wg_data.dtype != x._wg_data.dtype for x, t in zip(tensors, tangents))
 
 
@@ -465,7 +495,9 @@ def _real(t: Any, x: Any) -> Any:
 
 
 def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The operator on ``args`` in the state ``m``, which is in force: by its short cut, if it has one and they are for that."""
+    """The operator on ``args`` in the state ``m``, which is in force: by its short cut, if it has one and they are for
+    that.
+    """
     if not m.levels:
         quick = classes.SHORTCUTS.get(op.name)
         answer = NotImplemented if quick is None else quick(*args)

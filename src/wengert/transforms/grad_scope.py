@@ -1,7 +1,8 @@
 """What a function that ``torch.func`` differentiates may write to: its own tensors, and those that it was given.
 
-A write to any other tensor, one that the function has captured, would be lost on the derivative, so it is refused. Tensors made
-while the function runs carry its ``Inside`` beside their version, in the list that their views share with them.
+A write to any other tensor, one that the function has captured, would be lost on the derivative, so it is refused.
+Tensors made while the function runs carry its ``Inside`` beside their version, in the list that their views share with
+them.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 
 class Inside(Scope):
-    """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of the maps around it,
-    ``number`` that of all transforms, itself included. ``level``: that of forward mode which it is for, if it is. ``own``: the leaves
-    (by id) that the derivative is with respect to, and those of derivatives further in. ``starts``: where the history begins that the
-    function sees; ``muted`` (by id): those of which it has made constants.
+    """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of
+    the maps around it, ``number`` that of all transforms, itself included. ``level``: that of forward mode which it is
+    for, if it is. ``own``: the leaves (by id) that the derivative is with respect to, and those of derivatives further
+    in. ``starts``: where the history begins that the function sees; ``muted`` (by id): those of which it has made
+    constants.
     """
 
     def __init__(self, level: Any = None) -> None:
@@ -40,7 +42,8 @@ class Inside(Scope):
         self.own: set[int] = set()
         self.starts: dict[int, Tensor] = {}
         self.muted: set[int] = set()
-        self.asked: dict[int, Any] = {}  # by their ids: what the user has called differentiable where nothing follows from it
+        # by their ids: what the user has called differentiable where nothing follows from it
+        self.asked: dict[int, Any] = {}
         self.inputs: dict[int, Tensor] = {}  # by their ids: what the function was given, with other names for the same
 
     def _states(self, now: Any) -> Any:
@@ -62,7 +65,9 @@ class Inside(Scope):
         self.asked.clear()
 
     def give(self, made: Any, given: Any) -> None:
-        """The function is handed ``made``, which stands for the caller's tensor ``given``: it may write to it if the caller may."""
+        """The function is handed ``made``, which stands for the caller's tensor ``given``: it may write to it if the
+        caller may.
+        """
         if self.parent is None or self.parent.permits(given):
             made = _plain(made)
             self.inputs[id(made)] = made
@@ -90,7 +95,9 @@ class Inside(Scope):
         return False
 
     def home(self, t: Any) -> Inside | None:
-        """The innermost run, of this one and those around it, that ``t`` belongs to: made there, or an argument of it."""
+        """The innermost run, of this one and those around it, that ``t`` belongs to: made there, or
+        an argument of it.
+        """
         inside: Inside | None = self
         while inside is not None and not inside.permits(t):
             inside = inside.parent
@@ -129,7 +136,8 @@ class Inside(Scope):
 
     def foreign(self, nodes: Iterable[Any]) -> bool:
         """Whether some of the nodes belongs to a leaf that neither this derivative nor the function has made."""
-        return any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own and not self.made(n.variable) for n in nodes)
+        return any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own and not self.made(n.variable)
+            for n in nodes)
 
     def cut(self, t: Tensor) -> Edge | None:
         """The history of ``t`` for those outside alone: what this run's own derivative does not go through."""
@@ -164,7 +172,8 @@ class Inside(Scope):
             return False
         if id(view.base) in self.inputs:
             return True
-        views = [x._wg_meta.view for x in self.inputs.values() if x._wg_meta is not None and x._wg_meta.view is not None]
+        views = [x._wg_meta.view for x in self.inputs.values()
+            if x._wg_meta is not None and x._wg_meta.view is not None]
         given = {id(of.last) for of in views}
         step = view.last
         while given and step is not None:  # a view of an argument has its steps
@@ -210,7 +219,9 @@ class Inside(Scope):
             t._wg_require(False)
 
     def adopt(self, t: Tensor, data: Tensor) -> None:
-        """``t``, a leaf around the memory of ``data``: where a transformed function has that, it is nobody's outside."""
+        """``t``, a leaf around the memory of ``data``: where a transformed function has that, it is
+        nobody's outside.
+        """
         home = self.home(data)
         if home is not None:
             home.inputs[id(t)] = t
@@ -222,7 +233,7 @@ class Inside(Scope):
         """Whether the numbers of ``t`` are out of reach: a function that is differentiated made it, or was given it."""
         return self.home(t) is not None
 
-    # -- writes ---------------------------------------------------------------------------------------------------------
+    # -- writes --------------------------------------------------------------------------------------------------------
 
     def check(self, t: Any, op: Operator | str, args: tuple[Any, ...] = ()) -> None:
         """Refuse the in-place form of ``op`` on ``t`` if that was captured; ``op`` may be PyTorch's name of that.
@@ -245,9 +256,9 @@ class Inside(Scope):
 
             name = named(op, args, inplace=True).name().removesuffix(".default")
         raise RuntimeError(
-            f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation ({name}) that would "
-            "mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated "
-            "Tensor(s) as inputs."
+            "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
+            f"operation ({name}) that would mutate a captured Tensor. This is not supported; please rewrite the "
+            "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
         )
 
     def _check_start(self, t: Tensor) -> None:
@@ -280,7 +291,9 @@ WRITES = Writes()
 
 
 class Cut(Node):
-    """A tensor that was detached where a function was differentiated: its history goes on for all derivatives but that one."""
+    """A tensor that was detached where a function was differentiated: its history goes on for all derivatives but that
+    one.
+    """
 
     __slots__ = ()
 
@@ -312,7 +325,9 @@ class pulling(Scope):
 
 
 def shown(t: Any, text: Callable[[Any], str]) -> str:
-    """The tensor as text, ``text(tensor)``, in the levels of the transforms that have made it, as PyTorch prints them."""
+    """The tensor as text, ``text(tensor)``, in the levels of the transforms that have made it, as
+    PyTorch prints them.
+    """
     layers = []
     while type(t) is classes.Batched_:
         t, (dim, level) = t.given[0] if t.given else t.value, (t.given[1] if t.given else 0, t.level)
@@ -341,7 +356,9 @@ def shown(t: Any, text: Callable[[Any], str]) -> str:
 
 
 def _below(t: Any, own: set[int]) -> Any:
-    """The tensor as it is outside of the runs whose arguments are ``own``: with no history but what leads to other leaves."""
+    """The tensor as it is outside of the runs whose arguments are ``own``: with no history but what leads to other
+    leaves.
+    """
     if not requires_grad(t):
         return t
     view = t._wg_meta.view if t._wg_meta is not None else None

@@ -11,7 +11,8 @@ from ..tensor.backward import GradientEdge, as_row, grad, no_gradient, place_of,
 from ..tensor.tensor import Tensor
 
 
-def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bool, allow_unused: bool, materialize: bool) -> Any:
+def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bool, allow_unused: bool,
+        materialize: bool) -> Any:
     """One walk for several vectors: they go through as a map's batch, and every gradient comes out with theirs."""
     from .vmap import Level, expanded, wrapped
 
@@ -21,19 +22,23 @@ def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: 
     for v in vectors:
         if v is None:  # the 1 that stands for it has no dimension to map over
             raise ValueError(
-                "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 so expected "
-                "in_dim to satisfy 0 <= in_dim < 0. With is_grads_batched=True every output needs its batch of gradients."
+                "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of "
+                "dimensionality 0 so expected in_dim to satisfy 0 <= in_dim < 0. With is_grads_batched=True every "
+                "output needs its batch of gradients."
             )
         if not v._wg_data.ndim:
-            raise IndexError("invalid index of a 0-dim tensor: with is_grads_batched=True the first dimension of a gradient counts the batch")
+            raise IndexError("invalid index of a 0-dim tensor: with is_grads_batched=True the first dimension of a "
+                "gradient counts the batch")
     counts = [v.shape[0] for v in vectors]
     if not counts or min(counts) != max(counts):
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {counts} for the mapped dimension")
+        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{counts} for the mapped dimension")
     count = counts[0]
     for i, (t, v) in enumerate(zip(rows, vectors)):
         if v._wg_data.shape[1:] != place_of(t)[0]:
             if isinstance(t, GradientEdge):
-                raise RuntimeError("Batched grads are not supported with GradientEdge: the sizes differ, and cannot be told apart")
+                raise RuntimeError("Batched grads are not supported with GradientEdge: the sizes differ, and cannot be "
+                    "told apart")
             raise unfit(i, v._wg_data.shape[1:], place_of(t)[0])
     with Level(count, "different") as level:
         given = [wrapped(v, level) for v in vectors]
@@ -45,19 +50,21 @@ def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: 
 def unfit(i: int, found: Any, wanted: Any) -> RuntimeError:
     """What to raise about a batch of gradients that does not have the shape of its output."""
     return RuntimeError(
-        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
-        "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-        f"grad_output[{i}] has a shape of {show(found)} and output[{i}] has a shape of {show(wanted)}. If you only "
-        "want some tensors in `grad_output` to be considered batched, consider using vmap."
+        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+        "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+        f"detected: grad_output[{i}] has a shape of {show(found)} and output[{i}] has a shape of {show(wanted)}. If "
+        "you only want some tensors in `grad_output` to be considered batched, consider using vmap."
     )
 
 
-def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_graph: bool, allow_unused: Any, materialize_grads: bool) -> Any:
+def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_graph: bool, allow_unused: Any,
+        materialize_grads: bool) -> Any:
     """The gradients inside of maps: those of the tensors below, for each example its own."""
     from . import vmap as batching
 
     for i, t in enumerate(rows):
-        if type(t) is classes.Batched_ and t._innermost() and not t.level.directions and not t.asked:  # as it shows itself in the map
+        # as it shows itself in the map
+        if type(t) is classes.Batched_ and t._innermost() and not t.level.directions and not t.asked:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     levels: list[Any] = []
     for t in (*rows, *wanted):

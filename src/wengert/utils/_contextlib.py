@@ -24,7 +24,8 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
 def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
     """``func`` run inside ``ctx``, a context manager that can be entered many times or a function that makes one.
 
-    Raises ``RuntimeError`` for a class as ``func``, ``AssertionError`` for a ``ctx`` that is both a context manager and callable.
+    Raises ``RuntimeError`` for a class as ``func``, ``AssertionError`` for a ``ctx`` that is both a context manager and
+    callable.
 
     >>> import wengert as torch
     >>> from wengert.utils._contextlib import context_decorator
@@ -34,14 +35,16 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
     """
     if callable(ctx) and hasattr(ctx, "__enter__"):
         raise AssertionError(
-            f"Passed in {ctx} is both callable and also a valid context manager (has __enter__), making it ambiguous which interface to use.  "
-            "If you intended to pass a context manager factory, rewrite your call as context_decorator(lambda: ctx()); if you intended to pass a "
-            "context manager directly, rewrite your call as context_decorator(lambda: ctx)"
+            f"Passed in {ctx} is both callable and also a valid context manager (has __enter__), making it ambiguous "
+            "which interface to use.  If you intended to pass a context manager factory, rewrite your call as "
+            "context_decorator(lambda: ctx()); if you intended to pass a context manager directly, rewrite your call "
+            "as context_decorator(lambda: ctx)"
         )
     if isinstance(func, type):
         raise RuntimeError(
-            "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should have the context manager "
-            "applied; additionally, decorating a class at definition-site will prevent use of the identifier as a conventional type.  To specify "
-            "which methods to decorate, decorate each of them individually."
+            "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should have "
+            "the context manager applied; additionally, decorating a class at definition-site will prevent use of the "
+            "identifier as a conventional type.  To specify which methods to decorate, decorate each of them "
+            "individually."
         )
     return decorate(ctx if callable(ctx) else lambda: ctx, func)

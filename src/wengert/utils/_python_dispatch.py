@@ -12,7 +12,8 @@ from ..tensor import Tensor
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing", "transform_subclass"]
+__all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing",
+    "transform_subclass"]
 
 
 class TorchDispatchMode(Scope):
@@ -45,7 +46,8 @@ class TorchDispatchMode(Scope):
 
     def _states(self, now: Any) -> Any:
         if inspect.ismethod(self.__torch_dispatch__) and self.__torch_dispatch__.__self__ is type(self):
-            raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method")
+            raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please "
+                "make it a plain method")
         watch_forever()
         return now.with_(dispatch=(*now.dispatch, self)), now, self
 
@@ -84,8 +86,11 @@ def _len_torch_dispatch_stack() -> int:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether some mode is active; those that say of themselves that they are of the ``infra``structure may not count."""
-    return any(include_infra_modes or not getattr(mode, "is_infra_mode", bool)() for mode in _get_current_dispatch_mode_stack())
+    """Whether some mode is active; those that say of themselves that they are of the
+    ``infra``structure may not count.
+    """
+    return any(include_infra_modes or not getattr(mode, "is_infra_mode", bool)()
+        for mode in _get_current_dispatch_mode_stack())
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
@@ -125,7 +130,8 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
-    """What a ``__torch_dispatch__`` shall return for ``func`` that gave ``out``: of an operator that writes, the argument that it wrote to.
+    """What a ``__torch_dispatch__`` shall return for ``func`` that gave ``out``: of an operator that writes, the
+    argument that it wrote to.
 
     (A view need not be told whose memory it looks at: the operator that is recorded says so.)
     """
@@ -140,12 +146,14 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
     """Whether ``t`` is a tensor of a subclass that can be taken apart (``__tensor_flatten__``) and put together."""
-    return isinstance(t, Tensor) and type(t) is not Tensor and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+    return (isinstance(t, Tensor) and type(t) is not Tensor and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__"))
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
     """The same question about a class."""
-    return issubclass(t, Tensor) and t is not Tensor and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+    return (issubclass(t, Tensor) and t is not Tensor and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__"))
 
 
 def transform_subclass(t: Any, callback: Any, outer_size: Any = None, outer_stride: Any = None) -> Any:
@@ -155,5 +163,6 @@ def transform_subclass(t: Any, callback: Any, outer_size: Any = None, outer_stri
     names, context = t.__tensor_flatten__()
     parts = {name: callback(name, getattr(t, name)) for name in names}
     made = type(t).__tensor_unflatten__(parts, context, size, stride)
-    assert made.shape == size and tuple(made.stride()) == tuple(stride), f"Expected the result to have size {size} and strides {stride}"
+    assert made.shape == size and tuple(made.stride()) == tuple(stride), (
+        f"Expected the result to have size {size} and strides {stride}")
     return made

@@ -53,11 +53,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = [
-    "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "SequenceKey", "TreeSpec", "key_get", "keystr",
-    "register_constant", "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
-    "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
-    "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_dict", "treespec_dumps", "treespec_leaf", "treespec_loads",
-    "treespec_pprint", "treespec_tuple",
+    "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "SequenceKey",
+    "TreeSpec", "key_get", "keystr", "register_constant", "register_dataclass", "register_pytree_node", "tree_all",
+    "tree_all_only", "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter",
+    "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_",
+    "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_dict", "treespec_dumps", "treespec_leaf",
+    "treespec_loads", "treespec_pprint", "treespec_tuple",
 ]  # fmt: skip
 
 PyTree = Any
@@ -72,7 +73,7 @@ def tree_is_leaf(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> 
 _is_leaf = tree_is_leaf
 
 
-# -- further containers ---------------------------------------------------------------------------------------------------
+# -- further containers ------------------------------------------------------------------------------------------------
 
 
 class _Written(NamedTuple):
@@ -99,13 +100,15 @@ def register_pytree_node(
 ) -> None:
     """Make instances of ``cls`` containers: ``flatten_fn(x)`` gives ``(parts, context)``, ``unflatten_fn`` takes them.
 
-    ``flatten_with_keys_fn`` names the parts, for :func:`tree_map_with_path`; the others say how :func:`treespec_dumps` writes the class.
+    ``flatten_with_keys_fn`` names the parts, for :func:`tree_map_with_path`; the others say how :func:`treespec_dumps`
+    writes the class.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     if (to_dumpable_context is None) is not (from_dumpable_context is None):
         raise ValueError(
-            f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered. Only one was given."
+            f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered. Only one was "
+            "given."
         )
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
     _WRITTEN[cls] = _Written(serialized_type_name, to_dumpable_context, from_dumpable_context)
@@ -114,13 +117,15 @@ def register_pytree_node(
 _private_register_pytree_node = register_pytree_node
 
 
-def _register_pytree_node(cls: type[Any], flatten_fn: Any, unflatten_fn: Any, to_str_fn: Any = None, maybe_from_str_fn: Any = None,
+def _register_pytree_node(cls: type[Any], flatten_fn: Any, unflatten_fn: Any, to_str_fn: Any = None,
+    maybe_from_str_fn: Any = None,
                           **more: Any) -> None:  # fmt: skip
     """The same by its name of old."""
     import warnings
 
     warnings.warn(
-        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use `torch.utils._pytree.register_pytree_node` instead.",
+        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
+        "`torch.utils._pytree.register_pytree_node` instead.",
         FutureWarning,
         stacklevel=2,
     )
@@ -143,7 +148,8 @@ def _deregister_pytree_node(cls: type[Any]) -> None:
 
 
 def register_dataclass(
-    cls: type[Any], *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None, serialized_type_name: str | None = None
+    cls: type[Any], *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None
 ) -> None:
     """Make instances of a dataclass containers of their fields.
 
@@ -160,7 +166,8 @@ def register_dataclass(
 
     if field_names is None:
         if not dataclasses.is_dataclass(cls):
-            raise ValueError("field_names must be specified with a list of all fields used to initialize the class, as it is not a dataclass")
+            raise ValueError("field_names must be specified with a list of all fields used to initialize the class, as "
+                "it is not a dataclass")
         field_names = [f.name for f in dataclasses.fields(cls) if f.init]
     names = [n for n in field_names if n not in (drop_field_names or ())]
 
@@ -180,7 +187,8 @@ def register_dataclass(
         present, absent = context
         return cls(**dict(zip(present, values)), **dict.fromkeys(absent))
 
-    register_pytree_node(cls, flatten, unflatten, serialized_type_name=serialized_type_name, flatten_with_keys_fn=flatten_with_keys)
+    register_pytree_node(cls, flatten, unflatten, serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=flatten_with_keys)
 
 
 class ConstantNode(NamedTuple):
@@ -190,13 +198,18 @@ class ConstantNode(NamedTuple):
 
 
 def register_constant(cls: type[Any]) -> None:
-    """Make instances of ``cls`` parts of specifications: containers without parts. They must be comparable and hashable."""
+    """Make instances of ``cls`` parts of specifications: containers without parts. They must be comparable and
+    hashable.
+    """
     if cls.__eq__ is object.__eq__:
-        raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `__eq__` implementation, got {cls}")
+        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` implementation, got "
+            f"{cls}")
     if cls.__hash__ is None:
-        raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `__hash__` implementation, got {cls}")
+        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__hash__` implementation, got "
+            f"{cls}")
     register_pytree_node(
-        cls, lambda x: ([], ConstantNode(x)), lambda values, context: context.value, flatten_with_keys_fn=lambda x: ([], ConstantNode(x))
+        cls, lambda x: ([], ConstantNode(x)), lambda values, context: context.value,
+        flatten_with_keys_fn=lambda x: ([], ConstantNode(x))
     )
     CONSTANT_NODES.add(cls)
 
@@ -218,7 +231,7 @@ def is_constant_class(cls: type[Any]) -> bool:
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
-# -- specifications -------------------------------------------------------------------------------------------------------
+# -- specifications ----------------------------------------------------------------------------------------------------
 
 
 class TreeSpec:
@@ -258,8 +271,8 @@ class TreeSpec:
         row = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(row) != self.num_leaves:
             raise ValueError(
-                f"treespec.unflatten(leaves): `leaves` has length {len(row)} but the spec refers to a pytree that holds {self.num_leaves} "
-                f"items ({self})."
+                f"treespec.unflatten(leaves): `leaves` has length {len(row)} but the spec refers to a pytree that "
+                f"holds {self.num_leaves} items ({self})."
             )
         return _grown(iter(row), self)
 
@@ -333,13 +346,15 @@ def _same_structure(spec: TreeSpec, tree: Any) -> tuple[list[Any], Context]:
         if len(tree) != len(keys):
             raise ValueError(f"Node arity mismatch; expected {len(keys)}, but got {len(tree)}.")
         if set(tree) != set(keys):
-            raise ValueError(f"Node keys mismatch; missing key(s): {set(keys) - set(tree)}; extra key(s): {set(tree) - set(keys)}.")
+            raise ValueError(f"Node keys mismatch; missing key(s): {set(keys) - set(tree)}; extra key(s): "
+                f"{set(tree) - set(keys)}.")
         return [tree[k] for k in keys], spec.context
     parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     if len(parts) != spec.num_children:
         raise ValueError(f"Node arity mismatch; expected {spec.num_children}, but got {len(parts)}.")
     if context != spec.context and kind is not deque:
-        raise ValueError(f"Node context mismatch for custom node type {kind!r}: expected {spec.context!r}, but got {context!r}.")
+        raise ValueError(f"Node context mismatch for custom node type {kind!r}: expected {spec.context!r}, but got "
+            f"{context!r}.")
     return parts, context
 
 
@@ -358,7 +373,7 @@ def _grown(supply: Any, spec: TreeSpec) -> Any:
     return SUPPORTED_NODES[spec.type].unflatten_fn([_grown(supply, child) for child in spec._children], spec.context)
 
 
-# -- trees ----------------------------------------------------------------------------------------------------------------
+# -- trees -------------------------------------------------------------------------------------------------------------
 
 
 def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -393,7 +408,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     return treespec.unflatten(leaves)
 
 
-def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
+        is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
     """The same tree with ``func`` of each leaf, and of what stands at its place in ``rests``.
 
     >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
@@ -403,7 +419,8 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Ca
     return spec.unflatten([func(*row) for row in zip(leaves, *[spec.flatten_up_to(r) for r in rests])])
 
 
-def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
+        is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
     """Call ``func`` on each leaf for its effect; gives ``tree``."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for row in zip(leaves, *[spec.flatten_up_to(r) for r in rests]):
@@ -412,7 +429,8 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: C
 
 
 def _chosen(kind: Any) -> Callable[[Any], bool]:
-    if isinstance(kind, (type, tuple)) or type(kind).__name__ in ("UnionType", "_UnionGenericAlias") or getattr(kind, "__origin__", None) is Union:
+    if (isinstance(kind, (type, tuple)) or type(kind).__name__ in ("UnionType", "_UnionGenericAlias")
+            or getattr(kind, "__origin__", None) is Union):
         return lambda x: isinstance(x, kind)
     if callable(kind):
         return kind  # type: ignore[no-any-return]
@@ -420,20 +438,24 @@ def _chosen(kind: Any) -> Callable[[Any], bool]:
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Makes of a function one that leaves other values than those of a type (or several, or for which a predicate holds) alone."""
+    """Makes of a function one that leaves other values than those of a type (or several, or for which a predicate
+    holds) alone.
+    """
     chosen = _chosen(type_or_types_or_pred)
     return lambda func: lambda x: func(x) if chosen(x) else x
 
 
 def tree_map_only(
-    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
+    is_leaf: Callable[[Any], bool] | None = None
 ) -> PyTree:
     """``tree_map`` over the leaves of a type (or several, or for which a predicate holds); the others stay."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(
-    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
+    is_leaf: Callable[[Any], bool] | None = None
 ) -> PyTree:
     """``tree_map_`` over the leaves of a type (or several, or for which a predicate holds)."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
@@ -473,18 +495,23 @@ def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any],
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
-def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
+        is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether ``pred`` holds for every leaf of a type, or several."""
     return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
+        is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether ``pred`` holds for some leaf of a type, or several."""
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list[Any] | None:
-    """The leaves of ``tree``, which may have one where the specification has a container: as often as that has leaves. None if it is another tree."""
+def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec,
+        is_leaf: Callable[[Any], bool] | None = None) -> list[Any] | None:
+    """The leaves of ``tree``, which may have one where the specification has a container: as often as that has leaves.
+    None if it is another tree.
+    """
     row, spec = tree_flatten(tree, is_leaf)
     try:
         parts = spec.flatten_up_to(tree_unflatten([0] * treespec.num_leaves, treespec))
@@ -493,10 +520,11 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: Callabl
     return [value for value, part in zip(row, parts) for _ in tree_leaves(part)]
 
 
-# -- paths ----------------------------------------------------------------------------------------------------------------
+# -- paths -------------------------------------------------------------------------------------------------------------
 
 
-def tree_flatten_with_path(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+def tree_flatten_with_path(tree: PyTree,
+        is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
     """``([(path, leaf), ...], specification)``; a path is a tuple of keys."""
     return list(_paths((), tree, is_leaf)), tree_structure(tree, is_leaf)
 
@@ -518,7 +546,8 @@ def _paths(above: KeyPath, tree: Any, is_leaf: Callable[[Any], bool] | None) -> 
     with_keys = SUPPORTED_NODES[kind].flatten_with_keys_fn
     if with_keys is None:
         raise ValueError(
-            f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn argument to register_pytree_node."
+            f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn argument to "
+            "register_pytree_node."
         )
     for key, part in with_keys(tree)[0]:
         yield from _paths((*above, key), part, is_leaf)
@@ -527,7 +556,8 @@ def _paths(above: KeyPath, tree: Any, is_leaf: Callable[[Any], bool] | None) -> 
 _generate_key_paths = _paths
 
 
-def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
+        is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
     """``tree_map`` whose function gets the path of the leaf first."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(r) for r in rests]

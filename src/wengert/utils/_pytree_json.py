@@ -14,7 +14,8 @@ PROTOCOL = 1
 def dumps(spec: trees.TreeSpec, protocol: int | None) -> str:
     """``spec`` as text."""
     if not isinstance(spec, trees.TreeSpec):
-        raise TypeError(f"treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec but got item of type {type(spec)}.")
+        raise TypeError("treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec but got "
+            f"item of type {type(spec)}.")
     protocol = PROTOCOL if protocol is None else protocol
     if protocol != PROTOCOL:
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: {[PROTOCOL]}")
@@ -45,8 +46,8 @@ def _written(spec: trees.TreeSpec) -> dict[str, Any]:
     if written is not None:
         if written.name is None:
             raise NotImplementedError(
-                f"No registered serialization name for {kind} found. Please update your _register_pytree_node call with a "
-                "`serialized_type_name` kwarg."
+                f"No registered serialization name for {kind} found. Please update your _register_pytree_node call "
+                "with a `serialized_type_name` kwarg."
             )
         name = written.name
     context: Any
@@ -55,20 +56,22 @@ def _written(spec: trees.TreeSpec) -> dict[str, Any]:
     elif kind is trees.namedtuple:
         if spec.context not in trees._NAMED:
             raise NotImplementedError(
-                f"Can't serialize TreeSpec of namedtuple class {spec.context} because we didn't register a serializated_type_name. Please register "
-                "using `_register_namedtuple`."
+                f"Can't serialize TreeSpec of namedtuple class {spec.context} because we didn't register a "
+                "serializated_type_name. Please register using `_register_namedtuple`."
             )
         context = json.dumps(trees._NAMED[spec.context])
     elif kind is trees.defaultdict:
         factory = spec.context[0]
-        known = {"default_factory_module": getattr(factory, "__module__", None), "default_factory_name": getattr(factory, "__qualname__", None)}
+        known = {"default_factory_module": getattr(factory, "__module__", None),
+            "default_factory_name": getattr(factory, "__qualname__", None)}
         context = json.dumps({**known, "dict_context": spec.context[1]})
     else:
         try:
             context = json.dumps(spec.context)
         except TypeError as e:
             raise TypeError(
-                "Unable to serialize context. Please make the context json dump-able, or register a custom serializer using _register_pytree_node."
+                "Unable to serialize context. Please make the context json dump-able, or register a custom serializer "
+                "using _register_pytree_node."
             ) from e
     return {"type": name, "context": context, "children_spec": [_written(c) for c in spec._children]}
 
@@ -77,10 +80,13 @@ def _read(schema: dict[str, Any]) -> trees.TreeSpec:
     name, context = schema["type"], schema["context"]
     if name is None:
         return trees.treespec_leaf()
-    names = {_name(k): k for k in trees.SUPPORTED_NODES} | {w.name: k for k, w in trees._WRITTEN.items() if w.name is not None}
+    names = (
+        {_name(k): k for k in trees.SUPPORTED_NODES} | {
+            w.name: k for k, w in trees._WRITTEN.items() if w.name is not None})
     if name not in names:
         raise NotImplementedError(
-            f"Deserialization of {name} in pytree is not registered: register its class with register_pytree_node and a serialized_type_name."
+            f"Deserialization of {name} in pytree is not registered: register its class with register_pytree_node and "
+            "a serialized_type_name."
         )
     kind = names[name]
     written = trees._WRITTEN.get(kind)
@@ -90,7 +96,8 @@ def _read(schema: dict[str, Any]) -> trees.TreeSpec:
         context = {name: cls for cls, name in trees._NAMED.items()}[json.loads(context)]
     elif kind is trees.defaultdict:
         said = json.loads(context)
-        factory = None if said["default_factory_name"] is None else _class(said["default_factory_module"], said["default_factory_name"])
+        factory = (None if said["default_factory_name"] is None
+            else _class(said["default_factory_module"], said["default_factory_name"]))
         context = [factory, said["dict_context"]]
     else:
         context = json.loads(context)
@@ -105,5 +112,6 @@ def _class(module: str, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, type):
-        raise NotImplementedError(f"Can't deserialize TreeSpec of {module}.{name}: there is no such class in the modules that are loaded")
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec of {module}.{name}: there is no such class in the modules that are loaded")
     return found

@@ -24,14 +24,15 @@ class NodeDef(NamedTuple):
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[KeyEntry, Any]], Context]] | None = None
 
 
-# -- the containers of Python ---------------------------------------------------------------------------------------------
+# -- the containers of Python ------------------------------------------------------------------------------------------
 
 
 def _list_flatten(d: Any) -> tuple[list[Any], Context]:
     return list(d), None
 
 
-def _sequence_with_keys(flatten: Callable[[Any], tuple[list[Any], Context]]) -> Callable[[Any], tuple[list[tuple[KeyEntry, Any]], Context]]:
+def _sequence_with_keys(flatten: Callable[[Any], tuple[list[Any], Context]]) -> Callable[[Any],
+        tuple[list[tuple[KeyEntry, Any]], Context]]:
     def with_keys(d: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
         parts, context = flatten(d)
         return [(SequenceKey(i), part) for i, part in enumerate(parts)], context
@@ -149,7 +150,8 @@ def is_structseq(obj: Any) -> bool:
 
 def is_structseq_class(cls: Any) -> bool:
     """Whether ``cls`` is a class of such results."""
-    return isinstance(cls, type) and issubclass(cls, tuple) and (cls.__module__ == "torch.return_types" or hasattr(cls, "n_sequence_fields"))
+    return (isinstance(cls, type) and issubclass(cls, tuple)
+        and (cls.__module__ == "torch.return_types" or hasattr(cls, "n_sequence_fields")))
 
 
 def is_structseq_instance(obj: Any) -> bool:
@@ -160,5 +162,6 @@ def is_structseq_instance(obj: Any) -> bool:
 def _get_node_type(tree: Any) -> Any:
     kind = type(tree)
     if kind not in SUPPORTED_NODES and issubclass(kind, StructSeq):
-        SUPPORTED_NODES[kind] = NodeDef(kind, _row_flatten, lambda values, context: kind(values), _sequence_with_keys(_row_flatten))
+        SUPPORTED_NODES[kind] = NodeDef(kind, _row_flatten, lambda values, context: kind(values),
+            _sequence_with_keys(_row_flatten))
     return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind

@@ -42,8 +42,8 @@ class _Poisoned(AccumulateGrad):
 
     def raw(self, g: Any) -> Any:
         raise RuntimeError(
-            "Trying to execute AccumulateGrad node that was poisoned by swap_tensors: the graph was made before its leaf was swapped for "
-            "another tensor. Compute it again after the swap."
+            "Trying to execute AccumulateGrad node that was poisoned by swap_tensors: the graph was made before its "
+            "leaf was swapped for another tensor. Compute it again after the swap."
         )
 
     recorded = raw  # type: ignore[assignment]

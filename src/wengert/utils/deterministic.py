@@ -1,7 +1,7 @@
 """``torch.utils.deterministic``: whether fresh memory is filled while deterministic algorithms are in use.
 
-With ``fill_uninitialized_memory`` (the default) and ``use_deterministic_algorithms(True)``, what ``empty`` and its kin give
-holds NaN, or the largest whole number, so that a read before the first write shows.
+With ``fill_uninitialized_memory`` (the default) and ``use_deterministic_algorithms(True)``, what ``empty`` and its kin
+give holds NaN, or the largest whole number, so that a read before the first write shows.
 
 >>> import wengert as torch
 >>> torch.use_deterministic_algorithms(True)

@@ -111,7 +111,8 @@ def _conv_input(g: Any, w: Any, *args: Any, out_val: Any = None, **kwargs: Any) 
 
 @register_flop_formula(aten.convolution_backward.weight, get_raw=True)
 def _conv_weight(x: Any, g: Any, *args: Any, out_val: Any = None, **kwargs: Any) -> int:
-    (batch, out, *places), kernel = g.shape, out_val.shape[2:]  # every element of the gradient meets every place of the kernel
+    # every element of the gradient meets every place of the kernel
+    (batch, out, *places), kernel = g.shape, out_val.shape[2:]
     return int(x.shape[1] * prod(kernel) * out * batch * prod(places) * 2)
 
 
@@ -130,7 +131,8 @@ def _sdpa(query_shape: Any, key_shape: Any, value_shape: Any, *args: Any, out_sh
 
 
 class FlopCounterMode(TorchDispatchMode):
-    """Counts the floating-point operations inside ``with``, forward and backward; prints a table at the end if ``display``.
+    """Counts the floating-point operations inside ``with``, forward and backward; prints a table at the end if
+    ``display``.
 
     ``depth``: how deep the table goes into modules. ``custom_mapping``: further formulas, as ``{torch.ops.aten.NAME:
     f(*args, out_shape=...)}``.

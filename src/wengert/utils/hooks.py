@@ -27,8 +27,9 @@ def warn_if_has_hooks(tensor: Any) -> None:
             import warnings
 
             warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function with "
-                f"@torch.utils.hooks.unserializable_hook to suppress this warning (the hook's key is {key})",
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning (the hook's key is "
+                f"{key})",
                 stacklevel=2,
             )
 

@@ -14,7 +14,8 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """Inside ``with``, ``parents`` is the set of the names of the modules that are running; ``is_bw`` tells of a backward.
+    """Inside ``with``, ``parents`` is the set of the names of the modules that are running; ``is_bw`` tells of a
+    backward.
 
     A name is that of the class for the outermost module, and the path of attributes below it: ``MLP.layers.0``.
 
@@ -87,7 +88,8 @@ class ModuleTracker:
 
         self.parents, self.is_bw = {"Global"}, False
         self._before.clear()
-        self._handles = [register_module_forward_pre_hook(self._enter), register_module_forward_hook(self._leave, always_call=True)]
+        self._handles = [register_module_forward_pre_hook(self._enter),
+            register_module_forward_hook(self._leave, always_call=True)]
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -1,4 +1,6 @@
-"""A step of Bayesian optimisation: a Gaussian process, an acquisition function, its best point, and quasi-random samples."""
+"""A step of Bayesian optimisation: a Gaussian process, an acquisition function, its best point, and quasi-random
+samples.
+"""
 
 import torch
 from botorch.acquisition import LogExpectedImprovement

@@ -7,7 +7,8 @@ from torch import nn
 
 torch.manual_seed(0)
 net = nn.Sequential(
-    nn.Conv2d(1, 4, 3), nn.ReLU(), Reduce("b c (h a) (w b2) -> b c h w", "max", a=2, b2=2), Rearrange("b c h w -> b (c h w)"), nn.Linear(36, 5)
+    nn.Conv2d(1, 4, 3), nn.ReLU(), Reduce("b c (h a) (w b2) -> b c h w", "max", a=2, b2=2),
+    Rearrange("b c h w -> b (c h w)"), nn.Linear(36, 5)
 )
 x = torch.randn(2, 1, 8, 8)
 loss = net(x).square().sum()

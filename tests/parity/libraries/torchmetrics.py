@@ -6,7 +6,8 @@ import torchmetrics as tm
 torch.manual_seed(0)
 scores, labels = torch.randn(40, 5).softmax(-1), torch.randint(0, 5, (40,))
 kind = {"task": "multiclass", "num_classes": 5}
-for metric in (tm.Accuracy(**kind), tm.F1Score(**kind, average="macro"), tm.AUROC(**kind), tm.ConfusionMatrix(**kind), tm.CalibrationError(**kind)):
+for metric in (tm.Accuracy(**kind), tm.F1Score(**kind, average="macro"), tm.AUROC(**kind), tm.ConfusionMatrix(**kind),
+        tm.CalibrationError(**kind)):
     for part in range(0, 40, 10):
         metric.update(scores[part : part + 10], labels[part : part + 10])
     print(metric.compute().tolist())

@@ -30,7 +30,8 @@ def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     def function(*args: Array, out: Array | None = None, **parameters: float) -> Array:
         given = [np.asarray(a) for a in args[:arrays]]
         with np.errstate(all="ignore"):
-            found = by_blocks(lambda *parts: compute(*map(wide, parts), *args[arrays:], **parameters), given, result_type(*given), out)
+            found = by_blocks(lambda *parts: compute(*map(wide, parts), *args[arrays:], **parameters), given,
+                result_type(*given), out)
             if found is not None:
                 return found
             value = compute(*[wide(a) for a in given], *args[arrays:], **parameters)

@@ -1,4 +1,6 @@
-"""Scaled dot-product attention: the definition, with the scores of all heads in one array, or of one head after the other."""
+"""Scaled dot-product attention: the definition, with the scores of all heads in one array, or of one head after the
+other.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +50,13 @@ def _heads(query: Array, key: Array, value: Array, mask: Array | None) -> tuple[
     return lead if heads > 1 and heads * size > _CACHED and size >= _WORTH else None
 
 
-def attention(query: Array, key: Array, value: Array, mask: Array | None = None, causal: bool = False, scale: float = 1.0) -> Array:
-    """Return ``softmax(scale * query @ key^T + mask) @ value`` of shapes ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``.
+def attention(query: Array, key: Array, value: Array, mask: Array | None = None, causal: bool = False,
+        scale: float = 1.0) -> Array:
+    """Return ``softmax(scale * query @ key^T + mask) @ value`` of shapes
+    ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``.
 
-    ``mask``: broadcastable to the scores; boolean (what may be looked at) or added. ``causal``: query ``i`` looks at the
-    keys up to ``i``. Vaswani et al., "Attention Is All You Need", 2017.
+    ``mask``: broadcastable to the scores; boolean (what may be looked at) or added. ``causal``: query ``i`` looks at
+    the keys up to ``i``. Vaswani et al., "Attention Is All You Need", 2017.
 
     >>> import numpy as np
     >>> attention(np.zeros((1, 2)), np.zeros((2, 2)), np.array([[1.0], [3.0]]))
@@ -68,14 +72,18 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None = None,
 
 
 def attention_grad(
-    g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float, needs: Sequence[bool]
+    g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
+    needs: Sequence[bool]
 ) -> tuple[Array | None, Array | None, Array | None, Array | None]:
-    """Return the gradients of query, key, value and the scores (of which the mask's is a sum); None where not in ``needs``."""
+    """Return the gradients of query, key, value and the scores (of which the mask's is a sum); None where not in
+    ``needs``.
+    """
     lead = None if needs[3] else _heads(query, key, value, mask)
     if lead is not None:
         found = [np.empty(x.shape, x.dtype) if need else None for x, need in zip((query, key, value), needs)]
         for h in np.ndindex(*lead):
-            grads = attention_grad(g[h], query[h], key[h], value[h], None if mask is None else mask[h], causal, scale, needs)
+            grads = attention_grad(g[h], query[h], key[h], value[h], None if mask is None else mask[h], causal, scale,
+                needs)
             for whole, part in zip(found, grads):
                 if whole is not None:
                     whole[h] = part

@@ -1,7 +1,7 @@
 """Convolution and its two gradients as matrix products with columns of windows.
 
-``x`` is ``(N, C, *size)``, ``weight`` ``(O, C / groups, *kernel)``; ``stride``, ``padding`` and ``dilation`` are tuples with
-one entry for each spatial axis. Real and complex dtypes that NumPy multiplies.
+``x`` is ``(N, C, *size)``, ``weight`` ``(O, C / groups, *kernel)``; ``stride``, ``padding`` and ``dilation`` are tuples
+with one entry for each spatial axis. Real and complex dtypes that NumPy multiplies.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ def pointwise(kernel: Ints, stride: Ints, padding: Ints) -> bool:
 def _columns(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
     """Windows of ``x`` as ``(N, groups, C / groups * prod(kernel), L)``."""
     n, c = x.shape[:2]
-    columns = x.reshape(n, c, -1) if pointwise(kernel, stride, padding) else K.im2col(x, kernel, stride, padding, dilation)
+    columns = (x.reshape(n, c, -1) if pointwise(kernel, stride, padding)
+        else K.im2col(x, kernel, stride, padding, dilation))
     return columns.reshape(n, groups, columns.shape[1] // groups, columns.shape[2])
 
 
-def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
+def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints,
+        groups: int) -> Array:
     """Return the cross-correlation ``(N, O, *size)`` of ``x`` with the filters, plus ``bias`` for each."""
     size = K.window_counts(x.shape[2:], weight.shape[2:], stride, padding, dilation)
     o = weight.shape[0]

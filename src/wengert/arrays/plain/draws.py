@@ -56,8 +56,8 @@ def _sixteens(uniforms: Array, mean: float, std: float) -> Array:
 def fill_normal(bits: Any, out: Array, mean: float, std: float) -> Array:
     """Fill a flat array of at least 16 floats of 32 or 64 bits.
 
-    Each run of 16 uses 16 uniforms. Where the length is no multiple of 16, uniforms for the leftover are passed over, and
-    the last 16 elements are made anew from 16 further ones.
+    Each run of 16 uses 16 uniforms. Where the length is no multiple of 16, uniforms for the leftover are passed over,
+    and the last 16 elements are made anew from 16 further ones.
     """
     whole = out.size - out.size % LANES
     for start in range(0, whole, 1 << 14):

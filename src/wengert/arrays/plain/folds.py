@@ -15,7 +15,8 @@ PRODUCT, SQUARES, LARGEST, LEAST = range(4)
 def fold_rows(x: Array, rows: int, kind: int) -> Array:
     """One number for each of ``rows`` equal parts of a contiguous array.
 
-    ``PRODUCT`` and ``SQUARES`` (their sum) come in double precision, ``LARGEST`` and ``LEAST`` (NaN before all) in the type of ``x``.
+    ``PRODUCT`` and ``SQUARES`` (their sum) come in double precision, ``LARGEST`` and ``LEAST`` (NaN before all) in the
+    type of ``x``.
     """
     parts = x.reshape(rows, -1)
     if kind == SQUARES:

@@ -1,4 +1,6 @@
-"""Group normalisation, out of the kernels for channels: one sample's channels, or groups, are the channels of a batch of one."""
+"""Group normalisation, out of the kernels for channels: one sample's channels, or groups, are the channels of a batch
+of one.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def _split(x: Array, groups: int) -> tuple[int, int, int]:
     return n, c, math.prod(x.shape[2:])
 
 
-def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
+def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array,
+        Array]:
     """Normalise groups of neighbouring channels (axis 1) of each sample, then scale and shift each channel.
 
     Returns ``(out, mean, rstd)``; the statistics are ``(samples, groups)``, float32 for half precision.
@@ -61,9 +64,11 @@ def group_norm_grad(
     if needed[0]:
         w = np.ones((), z.dtype) if weight is None else wide(weight)
         count = c // groups * inner
-        both = [np.repeat((v * w).reshape(n, groups, -1).sum(axis=2) / count, c // groups, axis=1).reshape(-1) for v in (along, total)]
+        both = [np.repeat((v * w).reshape(n, groups, -1).sum(axis=2) / count, c // groups, axis=1).reshape(-1)
+            for v in (along, total)]
         slope = -spread * spread * both[0]
         rest = -spread * both[1] - slope * centre
         factor = spread * np.broadcast_to(w, (n, c)).reshape(-1)
         grad_x = K.channel_blend(flow, z, factor, slope, rest).reshape(x.shape).astype(x.dtype, copy=False)
-    return grad_x, along.sum(axis=0).astype(x.dtype) if needed[1] else None, total.sum(axis=0).astype(x.dtype) if needed[2] else None
+    return (grad_x, along.sum(axis=0).astype(x.dtype) if needed[1] else None,
+        total.sum(axis=0).astype(x.dtype) if needed[2] else None)

@@ -17,7 +17,9 @@ def in_order(x: Array) -> Array:
 
 
 def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
-    """Return a view of the memory from where ``x`` begins, with steps in elements; the caller knows that all of it is there."""
+    """Return a view of the memory from where ``x`` begins, with steps in elements; the caller knows that all of it is
+    there.
+    """
     root = x
     while isinstance(root.base, np.ndarray):
         root = root.base

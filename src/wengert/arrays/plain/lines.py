@@ -18,7 +18,9 @@ def _carried(ufunc: Any, x: Array, axis: int) -> Array:
 
 
 def running_sum(x: Array, axis: int, back: bool = False) -> Array:
-    """Sums of all elements up to each one along ``axis`` (``back``: from each one on); float32 is carried in double precision."""
+    """Sums of all elements up to each one along ``axis`` (``back``: from each one on); float32 is carried in double
+    precision.
+    """
     return np.flip(_carried(np.add, np.flip(x, axis), axis), axis) if back else _carried(np.add, x, axis)
 
 
@@ -38,7 +40,8 @@ def running_extreme(x: Array, axis: int, least: bool) -> tuple[Array, Array]:
 def _grid(index: Array, axis: int) -> tuple[Array, ...]:
     """The key that reads ``index`` along ``axis`` and every other dimension at its own place."""
     n = index.ndim
-    return tuple(index if i == axis % n else np.arange(m).reshape((-1,) + (1,) * (n - i - 1)) for i, m in enumerate(index.shape))
+    return tuple(index if i == axis % n else np.arange(m).reshape((-1,) + (1,) * (n - i - 1))
+        for i, m in enumerate(index.shape))
 
 
 def _checked(index: Array, x: Array, axis: int) -> None:
@@ -47,13 +50,17 @@ def _checked(index: Array, x: Array, axis: int) -> None:
 
 
 def take_along(x: Array, axis: int, index: Array) -> Array:
-    """``x`` read at the places ``index`` along ``axis``. Other dimensions of ``index`` are no larger than those of ``x``."""
+    """``x`` read at the places ``index`` along ``axis``. Other dimensions of ``index`` are no larger than those of
+    ``x``.
+    """
     _checked(index, x, axis)
     return x[_grid(index, axis)]  # type: ignore[no-any-return]
 
 
 def put_along(out: Array, axis: int, index: Array, values: Array) -> Array:
-    """Write ``values``, of the shape of ``index``, at the places along ``axis``, the last of several; return ``out``."""
+    """Write ``values``, of the shape of ``index``, at the places along ``axis``, the last of
+    several; return ``out``.
+    """
     _checked(index, out, axis)
     out[_grid(index, axis)] = values
     return out
@@ -67,7 +74,9 @@ def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
 
 
 def mode_places(rows: Array) -> Array:
-    """The place of the most frequent value of each row of a matrix: of equal values, and beside NaN, the one that PyTorch reports."""
+    """The place of the most frequent value of each row of a matrix: of equal values, and beside NaN, the one that
+    PyTorch reports.
+    """
     return np.array([_mode_place(row.tolist()) for row in rows], np.int64)
 
 
@@ -89,7 +98,9 @@ Held = list[tuple[Any, int]]
 
 
 def _partition(x: Held, start: int, end: int, depth: int) -> None:
-    """The first part of ``std::sort`` of GNU's library, which compares values alone: its order of equal ones is what PyTorch's answer shows."""
+    """The first part of ``std::sort`` of GNU's library, which compares values alone: its order of equal ones is what
+    PyTorch's answer shows.
+    """
     while end - start > 16:
         if not depth:
             x[start:end] = _heap_sorted(x[start:end])

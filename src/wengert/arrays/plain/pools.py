@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from wengert.arrays.plain.windows import Ints
 
 
-def _seen(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Iterator[tuple[Any, Any]]:
+def _seen(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints,
+        dilation: Ints) -> Iterator[tuple[Any, Any]]:
     """For each place of a window that sees the image somewhere: the windows where it does, and what they see there."""
 
     def along(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple[slice, slice]]:
@@ -35,7 +36,8 @@ def _seen(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, d
         yield (..., *(windows for windows, _ in places)), (..., *(image for _, image in places))
 
 
-def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False) -> tuple[Array, Array]:
+def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+        ceil_mode: bool = False) -> tuple[Array, Array]:
     """Return the maximum of each window and its flat place (int64) within the spatial axes. NaN counts as largest."""
     n, c, *size = x.shape
     counts = window_counts(tuple(size), kernel, stride, padding, dilation, ceil_mode)
@@ -62,7 +64,8 @@ def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     return grad.reshape(n, c, *size)
 
 
-def _divisors(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Any:
+def _divisors(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
+        override: float | None) -> Any:
     """How many elements each window averages over."""
     if override is not None:
         return float(override)
@@ -76,7 +79,8 @@ def _divisors(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Int
     return total
 
 
-def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Array:
+def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
+        override: float | None) -> Array:
     """The averages of ``counts`` windows; ``include``: padding counts; ``override``: what to divide by instead.
 
     Half precision is added up in float32; averages of whole numbers are cut to whole numbers.
@@ -93,8 +97,11 @@ def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, 
     return total.astype(x.dtype, copy=False)
 
 
-def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Array:
-    """Each window's gradient in equal parts to what it averaged: the transpose of ``avg_pool``. Returns ``(N, C, *size)``."""
+def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
+        override: float | None) -> Array:
+    """Each window's gradient in equal parts to what it averaged: the transpose of ``avg_pool``. Returns
+    ``(N, C, *size)``.
+    """
     counts = g.shape[2:]
     with np.errstate(all="ignore"):
         share = (g / _divisors(size, counts, kernel, stride, padding, include, override)).astype(g.dtype, copy=False)

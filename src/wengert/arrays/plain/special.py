@@ -114,7 +114,8 @@ def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     def function(*args: Array, out: Array | None = None) -> Array:
         arrays = [np.asarray(a) for a in args]
         with np.errstate(all="ignore"):
-            found = by_blocks(lambda *parts: compute(*[a.astype(np.float64) for a in parts]), arrays, result_type(*arrays), out)
+            found = by_blocks(lambda *parts: compute(*[a.astype(np.float64) for a in parts]), arrays,
+                result_type(*arrays), out)
             if found is not None:
                 return found
             value = compute(*[np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in arrays])

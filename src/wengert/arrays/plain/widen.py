@@ -42,8 +42,10 @@ def deliver(value: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 BLOCK = 1 << 15
 
 
-def by_blocks(compute: Callable[..., Array], arrays: Sequence[Array], dtype: np.dtype[Any], out: Array | None) -> Array | None:
-    """Compute an elementwise function of large arrays a block at a time, so that its temporaries are small and stay in the cache.
+def by_blocks(compute: Callable[..., Array], arrays: Sequence[Array], dtype: np.dtype[Any],
+        out: Array | None) -> Array | None:
+    """Compute an elementwise function of large arrays a block at a time, so that its temporaries are small and stay in
+    the cache.
 
     None, and nothing done, where there is only one block, or the arrays differ in shape or are not contiguous.
     """

@@ -27,7 +27,9 @@ _WIDE_PIECE = PIECE // 4  # of float64 elements
 
 
 def empty(count: int, dtype: np.dtype, out: NDArray | None = None) -> NDArray:
-    """Memory to draw into, that of ``out`` if it is of the type and in order: a step of its own, so that a profiler can tell it."""
+    """Memory to draw into, that of ``out`` if it is of the type and in order: a step of its own, so that a profiler can
+    tell it.
+    """
     if out is not None and out.dtype == dtype and out.flags.c_contiguous:
         return out.reshape(-1)
     return np.empty(count, dtype)
@@ -132,7 +134,8 @@ class Generator:
         return (_restored, (self.get_state(),))
 
     def _filled(
-        self, shape: Shape, dtype: np.dtype, make: Callable[[int], NDArray], piece: int = _WIDE_PIECE, out: NDArray | None = None
+        self, shape: Shape, dtype: np.dtype, make: Callable[[int], NDArray], piece: int = _WIDE_PIECE,
+        out: NDArray | None = None
     ) -> NDArray:
         """An array made of what ``make`` draws, in pieces where it is large. Takes the lock."""
         count = prod(shape)
@@ -146,7 +149,8 @@ class Generator:
 
     # ---- uniform and normal
 
-    def uniform(self, shape: Shape, dtype: DTypeLike, low: float = 0.0, high: float = 1.0, *, out: NDArray | None = None) -> NDArray:
+    def uniform(self, shape: Shape, dtype: DTypeLike, low: float = 0.0, high: float = 1.0, *,
+            out: NDArray | None = None) -> NDArray:
         """Uniform in ``[low, high)``, of a floating or complex type (both parts).
 
         ``out`` is memory that many numbers may be drawn into, where it suits; the result is what is returned.
@@ -173,7 +177,8 @@ class Generator:
         return self._filled(shape, kind.dtype, make_half if kind.half else make, out=out)
 
     def normal(
-        self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True, out: NDArray | None = None
+        self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True,
+        out: NDArray | None = None
     ) -> NDArray:
         """Normal, of a floating or complex type (``std`` is then that of the complex number, shared by its parts).
 

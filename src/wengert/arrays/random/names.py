@@ -43,7 +43,8 @@ class Kind:
             self.least, self.greatest = 0, 1
 
 
-_PARTS: dict[str, np.dtype] = {"complex32": np.dtype(np.float16), "complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
+_PARTS: dict[str, np.dtype] = {"complex32": np.dtype(np.float16), "complex64": np.dtype(np.float32),
+    "complex128": np.dtype(np.float64)}
 _TITLES = {
     "bool": ("Bool", "bool", 0),
     "uint8": ("Byte", "unsigned char", 0),
@@ -56,7 +57,8 @@ _TITLES = {
     "uint64": ("UInt64", "long unsigned int", 0),
     "float16": ("Half", "c10::Half", 11),
     "bfloat16": ("BFloat16", "c10::BFloat16", 8),
-    **{d.name: (d.name.capitalize(), f"c10::{d.name.capitalize()}", 0) for d in EIGHT},  # of which there are no random numbers
+    # of which there are no random numbers
+    **{d.name: (d.name.capitalize(), f"c10::{d.name.capitalize()}", 0) for d in EIGHT},
     "float32": ("Float", "float", 24),
     "float64": ("Double", "double", 53),
     "complex32": ("ComplexHalf", "c10::complex<c10::Half>", 0),

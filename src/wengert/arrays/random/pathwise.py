@@ -1,10 +1,11 @@
 """How gamma and beta numbers move with their parameters: derivatives of samples at a fixed quantile.
 
-If ``F(x; a)`` is the distribution function, a sample drawn for the parameter ``a`` moves by ``dx/da = -(dF/da) / (dF/dx)``
-as ``a`` does. ``dF/da`` has no closed form. By region: a power series in ``x``, an expansion around the saddle point for large
-parameters, and in between a rational function that was fitted to the logarithm of the derivative (gamma) or to its ratio to a
-simple approximation (beta); to about 1e-3. Formulas and fitted numbers are those of Jankowiak and Obermeyer,
-"Pathwise Derivatives Beyond the Reparameterization Trick" (ICML 2018), as PyTorch uses them, so that samples have its gradients.
+If ``F(x; a)`` is the distribution function, a sample drawn for the parameter ``a`` moves by
+``dx/da = -(dF/da) / (dF/dx)`` as ``a`` does. ``dF/da`` has no closed form. By region: a power series in ``x``, an
+expansion around the saddle point for large parameters, and in between a rational function that was fitted to the
+logarithm of the derivative (gamma) or to its ratio to a simple approximation (beta); to about 1e-3. Formulas and fitted
+numbers are those of Jankowiak and Obermeyer, "Pathwise Derivatives Beyond the Reparameterization Trick" (ICML 2018), as
+PyTorch uses them, so that samples have its gradients.
 """
 
 from __future__ import annotations
@@ -21,31 +22,39 @@ if TYPE_CHECKING:
 
 __all__ = ["dirichlet_by_concentration", "gamma_by_shape"]
 
-# log(dx/da) = p / q; row i: coefficients of u**i, u = log(x / a); first half (p) and second half (q) ascending in v = log(a)
+# log(dx/da) = p / q; row i: coefficients of u**i, u = log(x / a); first half (p) and second half (q) ascending in v =
+# log(a)
 _GAMMA = np.array(
     [
         [0.16009398, -0.094634809, 0.025146376, -0.0030648343, 1, 0.32668115, 0.10406089, 0.0014179084],
         [0.53487893, 0.1298071, 0.065735949, -0.0015649758, 0.16639465, 0.020070113, -0.0035938915, -0.00058392623],
-        [0.040121004, -0.0065914022, -0.0026286047, -0.0013441777, 0.017050642, -0.0021309326, 0.00085092367, -1.5247877e-07],
+        [0.040121004, -0.0065914022, -0.0026286047, -0.0013441777, 0.017050642, -0.0021309326, 0.00085092367,
+            -1.5247877e-07],
     ]
 )
 # the correction p / q; [p or q][power of log(x)][power of a][power of b], a = log(alpha / x), b = log(total) - a
 _BETA = np.array(
     [
         [
-            [[1.003668233, -0.01061107488, -0.0657888334, 0.01201642863], [0.6336835991, -0.3557432599, 0.05486251648, -0.001465281033],
+            [[1.003668233, -0.01061107488, -0.0657888334, 0.01201642863],
+                [0.6336835991, -0.3557432599, 0.05486251648, -0.001465281033],
              [-0.03276231906, 0.004474107445, 0.002429354597, -0.0001557569013]],
-            [[0.221950385, -0.3187676331, 0.01799915743, 0.01074823814], [-0.2951249643, 0.06219954479, 0.01535556598, 0.001550077057],
+            [[0.221950385, -0.3187676331, 0.01799915743, 0.01074823814],
+                [-0.2951249643, 0.06219954479, 0.01535556598, 0.001550077057],
              [0.02155310298, 0.004170831599, 0.001292462449, 6.976601077e-05]],
-            [[-0.05980841433, 0.008441916499, 0.01085618172, 0.002319392565], [0.02911413504, 0.01400243777, -0.002721828457, 0.000751041181],
+            [[-0.05980841433, 0.008441916499, 0.01085618172, 0.002319392565],
+                [0.02911413504, 0.01400243777, -0.002721828457, 0.000751041181],
              [0.005900514878, -0.001936558688, -9.495446725e-06, 5.385558597e-05]],
         ],
         [
-            [[1, -0.02924021934, -0.04438342661, 0.007285809825], [0.6357567472, -0.3473456711, 0.05454656494, -0.002407477521],
+            [[1, -0.02924021934, -0.04438342661, 0.007285809825],
+                [0.6357567472, -0.3473456711, 0.05454656494, -0.002407477521],
              [-0.03301322327, 0.004845219414, 0.00231480583, -0.0002307248149]],
-            [[0.5925320577, -0.1757678135, 0.01505928619, 0.000564515273], [0.1014815858, -0.06589186703, 0.01272886114, -0.0007316646956],
+            [[0.5925320577, -0.1757678135, 0.01505928619, 0.000564515273],
+                [0.1014815858, -0.06589186703, 0.01272886114, -0.0007316646956],
              [-0.007258481865, 0.001096195486, 0.0003934994223, -4.12701925e-05]],
-            [[0.06469649321, -0.0236701437, 0.002902096474, -5.896963079e-05], [0.001925008108, -0.002869809258, 0.0008000589141, -6.063713228e-05],
+            [[0.06469649321, -0.0236701437, 0.002902096474, -5.896963079e-05],
+                [0.001925008108, -0.002869809258, 0.0008000589141, -6.063713228e-05],
              [-0.0003477407336, 6.959756487e-05, 1.097287507e-05, -1.650964693e-06]],
         ],
     ]
@@ -53,13 +62,17 @@ _BETA = np.array(
 
 
 def gamma_by_shape(shape: NDArray, sample: NDArray) -> NDArray:
-    """``dx/da`` of gamma numbers ``sample`` of unit rate by their parameters ``shape`` (same size), in double precision."""
+    """``dx/da`` of gamma numbers ``sample`` of unit rate by their parameters ``shape`` (same size), in double
+    precision.
+    """
     a, x = np.broadcast_arrays(shape.astype(np.float64), sample.astype(np.float64))
     return _by_region((x < 0.8, _gamma_small), (a > 8, _gamma_large), (None, _gamma_between), arguments=(a, x))
 
 
 def dirichlet_by_concentration(sample: NDArray, concentration: NDArray, total: NDArray) -> NDArray:
-    """``dx/da / (1 - x)`` of the shares ``sample``, each a beta number of parameters ``concentration`` and ``total - concentration``."""
+    """``dx/da / (1 - x)`` of the shares ``sample``, each a beta number of parameters ``concentration`` and
+    ``total - concentration``.
+    """
     x, a, t = np.broadcast_arrays(*(v.astype(np.float64) for v in (sample, concentration, total)))
     b = t - a
     spread = t * x * (1 - x)
@@ -99,7 +112,9 @@ def _gamma_small(a: NDArray, x: NDArray) -> NDArray:
 
 def _gamma_large(a: NDArray, x: NDArray) -> NDArray:
     """Around the saddle point; next to the mean, where that is 0 / 0, its Taylor expansion."""
-    near = (1 + 24 * a * (1 + 12 * a)) * (1440 * a**2 + 6 * x * (53 - 120 * x) - 65 * x**2 / a + a * (107 + 3600 * x)) / (1244160 * a**4)
+    near = (
+        (1 + 24 * a * (1 + 12 * a)) * (1440 * a**2 + 6 * x * (53 - 120 * x) - 65 * x**2 / a + a * (107 + 3600 * x)) / (
+            1244160 * a**4))
     root, log = np.sqrt(8 * a), np.log(x / a)
     curve = (x - a - a * log) ** -1.5
     slope = log * (root / (a - x) + np.where(x < a, -curve, curve)) - np.sqrt(2 / a) * (a + x) / (a - x) ** 2
@@ -151,7 +166,9 @@ def _beta_large(x: NDArray, a: NDArray, b: NDArray) -> NDArray:
     mean, deviation = a / t, np.sqrt(a * b / (t + 1)) / t
     poly = 47 * x * b**4 + a * (
         (43 + 20 * (16 + 27 * b) * x) * b**3
-        + a * (3 * (59 + 180 * b - 90 * x) * b**2 + a * ((453 + 1620 * b * (1 - x) - 455 * x) * b + a * (8 * (1 - x) * (135 * b - 11))))
+        + a * (
+            3 * (59 + 180 * b - 90 * x) * b**2 + a * (
+                (453 + 1620 * b * (1 - x) - 455 * x) * b + a * (8 * (1 - x) * (135 * b - 11))))
     )
     near = (1 + 12 * a) * (1 + 12 * b) / t**2 / (1 - x) * poly / (12960 * a**3 * b**2 * (1 + 12 * t))
     off = a * (x - 1) + b * x

@@ -10,13 +10,16 @@ from ..function import Function
 
 
 class Type(Function):
-    """``Type.apply(tensor, dest_type)``: the tensor in another type. Deprecated, with a ``FutureWarning``: ``tensor.to`` does it."""
+    """``Type.apply(tensor, dest_type)``: the tensor in another type. Deprecated, with a ``FutureWarning``:
+    ``tensor.to`` does it.
+    """
 
     @staticmethod
     def forward(ctx: Any, i: Any, dest_type: Any) -> Any:
         """The elements in the type, whose name ``dest_type`` may be."""
         warnings.warn(
-            "`torch.autograd._functions.Type` is deprecated as of PyTorch 2.1, please use `torch.tensor.to(dtype=dtype)` instead.",
+            "`torch.autograd._functions.Type` is deprecated as of PyTorch 2.1, please use "
+            "`torch.tensor.to(dtype=dtype)` instead.",
             FutureWarning,
             stacklevel=2,
         )
@@ -41,9 +44,10 @@ class Resize(Function):
         """
         if math.prod(sizes) != tensor.numel():
             raise RuntimeError(
-                f"requested resize to {'x'.join(map(str, sizes))} ({math.prod(sizes)} elements in total), but the given tensor has a size of "
-                f"{'x'.join(map(str, tensor.size()))} ({tensor.numel()} elements). autograd's resize can only change the shape of a given tensor, "
-                "while preserving the number of elements. "
+                f"requested resize to {'x'.join(map(str, sizes))} ({math.prod(sizes)} elements in total), but the "
+                f"given tensor has a size of {'x'.join(map(str, tensor.size()))} ({tensor.numel()} elements). "
+                "autograd's resize can only change the shape of a given tensor, while preserving the number of "
+                "elements. "
             )
         ctx.sizes = tensor.size()
         return tensor.contiguous().view(*sizes)

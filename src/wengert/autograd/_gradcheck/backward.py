@@ -35,7 +35,8 @@ def _constant(problem: Problem, fast: bool) -> None:
     for x in problem.moved:
         units = (1, 1j) if x.is_complex() else (1,)
         if fast:
-            tables = [d for unit in units for d in problem.difference(Move(stored(x), None, direction(random, x, real=True) * unit))]
+            tables = [d for unit in units
+                for d in problem.difference(Move(stored(x), None, direction(random, x, real=True) * unit))]
         else:
             tables = [d for unit in units for d in problem.numerical(x, unit)]
         if any(np.any(np.abs(d) > (problem.nondet_tol if fast else 0)) for d in tables):
@@ -43,7 +44,9 @@ def _constant(problem: Problem, fast: bool) -> None:
 
 
 def numerical(problem: Problem, x: Any) -> list[tuple[np.ndarray, ...]]:
-    """For every output, what moving each element of ``x`` does; for a complex ``x``, along the real and the imaginary axis."""
+    """For every output, what moving each element of ``x`` does; for a complex ``x``, along the real and the imaginary
+    axis.
+    """
     return list(zip(*(problem.numerical(x, unit) for unit in ((1, 1j) if x.is_complex() else (1,)))))
 
 
@@ -85,10 +88,10 @@ def _fitting(g: Any, x: Any, dtypes: bool) -> np.ndarray:
 def _reproducible(problem: Problem, first: list[Any], second: list[Any]) -> None:
     if not same(first, second, problem.nondet_tol):
         raise GradcheckError(
-            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-            "values, although analytical gradient matches numerical gradient."
-            f"The tolerance for nondeterminism was {problem.nondet_tol}: if the differences are meant to be, pass a larger "
-            "nondet_tol.\nverdict: non-deterministic",
+            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+            "different values, although analytical gradient matches numerical gradient."
+            f"The tolerance for nondeterminism was {problem.nondet_tol}: if the differences are meant to be, pass a "
+            "larger nondet_tol.\nverdict: non-deterministic",
             "non-deterministic",
         )
 
@@ -118,7 +121,8 @@ def _projections(problem: Problem) -> None:
         for part in ("imag", "real") if output.is_complex() else ("real",):
             seed = (1j * v if part == "imag" else v).astype(output._wg_data.dtype)
             first, second = (
-                [_fitting(g, x, problem.dtypes) for x, g in zip(problem.wanted, vjp(output.clone(), problem.wanted, seed))] for _ in range(2)
+                [_fitting(g, x, problem.dtypes)
+                    for x, g in zip(problem.wanted, vjp(output.clone(), problem.wanted, seed))] for _ in range(2)
             )
             _reproducible(problem, first, second)
             for j, (u, g) in enumerate(zip(flat, first)):
@@ -127,18 +131,20 @@ def _projections(problem: Problem) -> None:
                 slack = problem.atol * float(np.sum(u.real) + np.sum(u.imag)) * float(v.sum())
                 if not close(a, n, slack, problem.rtol):
                     whole = part_of(numerical(problem, problem.moved[j])[nr], part)
-                    raise _mismatch(problem, i, j, rows(output.clone(), problem.wanted, part == "imag")[j], whole, part, (a, n))
+                    raise _mismatch(problem, i, j, rows(output.clone(), problem.wanted, part == "imag")[j], whole, part,
+                        (a, n))
 
 
 def _mismatch(problem: Problem, i: int, j: int, a: Any, n: Any, part: str, fast: Any = None) -> GradcheckError:
     kind = "Jacobian "
     if problem.outputs[i].is_complex():
-        kind = f"While considering the {'imaginary' if part == 'imag' else 'real'} part of complex outputs only, " + kind
+        kind = (f"While considering the {'imaginary' if part == 'imag' else 'real'} part of complex outputs "
+            "only, " + kind)
     units = (1, 1j) if problem.moved[j].is_complex() else (1,)
     return mismatch(problem, i, j, a, n, kind, imaginary=part == "imag", units=units, fast=fast)
 
 
-# -- what else a backward must do ---------------------------------------------------------------------------------------
+# -- what else a backward must do --------------------------------------------------------------------------------------
 
 
 def batched(problem: Problem) -> None:
@@ -149,7 +155,8 @@ def batched(problem: Problem) -> None:
         before = get_rng_state()
         try:
             together = grad(
-                output, problem.wanted, function("stack")(seeds), retain_graph=True, allow_unused=True, is_grads_batched=True
+                output, problem.wanted, function("stack")(seeds), retain_graph=True, allow_unused=True,
+                is_grads_batched=True
             )
             if bool((get_rng_state() != before).any()):
                 raise RuntimeError(RANDOM)
@@ -162,7 +169,8 @@ def batched(problem: Problem) -> None:
                 continue
             want = np.stack([_fitting(g[j], problem.wanted[j], False).reshape(got.shape[1:]) for g in one_by_one])
             if not close(dense(got), want, 1e-8, 1e-5):
-                raise GradcheckError(f"For output {i} and input {j}:\n\n{BATCHED}\n\nGot:\n{got}\n\nExpected:\n{wrap(want)}")
+                raise GradcheckError(f"For output {i} and input "
+                    f"{j}:\n\n{BATCHED}\n\nGot:\n{got}\n\nExpected:\n{wrap(want)}")
 
 
 def proportional(problem: Problem) -> None:
@@ -179,7 +187,8 @@ def proportional(problem: Problem) -> None:
             for what in ("sparse_dim", "dense_dim"):
                 found, expected = getattr(g, what)(), getattr(x, what)()
                 if found != expected:
-                    raise GradcheckError(f"grad is sparse tensor, but has incorrect {what} {found}, expected {expected}")
+                    raise GradcheckError(f"grad is sparse tensor, but has incorrect {what} {found}, expected "
+                        f"{expected}")
         if np.any(np.abs(dense(g)) > (1e-8 if problem.masked else 0)):
             raise GradcheckError("backward not multiplied by grad_output")
         if g.dtype != x.dtype:
@@ -202,11 +211,13 @@ def undefined(problem: Problem) -> None:
             grads = grad(outputs, problem.wanted, seeds, allow_unused=True)
         except RuntimeError as error:
             _warn()
-            raise GradcheckError(f"Expected backward function to handle undefined output grads. {OF_UNDEFINED}") from error
+            raise GradcheckError(
+                f"Expected backward function to handle undefined output grads. {OF_UNDEFINED}") from error
         if any(g is not None and np.any(dense(g) != 0) for g in grads):
             _warn()
             raise GradcheckError(
-                f"Expected all input grads to be undefined or zero when all output grads are undefined or zero. {OF_UNDEFINED}"
+                "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                f"{OF_UNDEFINED}"
             )
 
 

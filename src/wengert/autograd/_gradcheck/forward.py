@@ -107,13 +107,14 @@ def _mismatch(problem: Problem, i: int, j: int, a: Any, n: Any, unit: Any, fast:
     return mismatch(problem, i, j, a, n, kind, units=(unit,), fast=fast)
 
 
-# -- what else a tangent must do ------------------------------------------------------------------------------------------
+# -- what else a tangent must do ---------------------------------------------------------------------------------------
 
 
 def undefined(problem: Problem) -> None:
     """An input without a tangent counts as one whose tangent is zero."""
     random = np.random.default_rng(2147483647)
-    vectors = {i: like(x, np.asarray(direction(random, x), x._wg_data.dtype)) for i, x in zip(problem.where, problem.wanted)}
+    vectors = {i: like(x, np.asarray(direction(random, x), x._wg_data.dtype))
+        for i, x in zip(problem.where, problem.wanted)}
     for i, x in zip(problem.where, problem.wanted):
         zero = like(x, np.zeros(x._wg_data.shape, x._wg_data.dtype))
         with_zero = _unpacked(problem, {**vectors, i: zero})
@@ -121,8 +122,8 @@ def undefined(problem: Problem) -> None:
         for nr, ((_, a), (_, b)) in enumerate(zip(with_zero, without)):
             if a is not None and b is not None and not close(dense(a), dense(b), 1e-8, 1e-5):
                 raise GradcheckError(
-                    f"Mismatch in tangent values for output with index: {nr} when input: {x} has an undefined tangent value.  "
-                    f"Got: {a} but expected: {b}"
+                    f"Mismatch in tangent values for output with index: {nr} when input: {x} has an undefined tangent "
+                    f"value.  Got: {a} but expected: {b}"
                 )
 
 
@@ -146,7 +147,8 @@ def batched(problem: Problem) -> None:
             raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}") from error
         for nr, (got, want) in enumerate(zip(together, expected[0])):
             if not close(dense(got)[0], dense(want), 1e-8, 1e-5):
-                raise GradcheckError(f"For output {nr} and input {nr}:\n\n{BATCHED_FORWARD}\n\nGot:\n{got[0]}\n\nExpected:\n{want}")
+                raise GradcheckError(f"For output {nr} and input "
+                    f"{nr}:\n\n{BATCHED_FORWARD}\n\nGot:\n{got[0]}\n\nExpected:\n{want}")
 
 
 def _mapped(problem: Problem, i: int) -> Callable[[Any], tuple[Any, ...]]:

@@ -1,7 +1,8 @@
 """Checks of functions of tensor-likes: objects that override operators by ``__torch_function__`` and are no tensors.
 
-Of an argument nothing is used but what such an object has if it is anything like a tensor: its type and geometry, ``data`` that can be
-read and written by subscripts, and ``requires_grad``. Gradients are asked of ``torch.autograd.grad``, which it overrides too.
+Of an argument nothing is used but what such an object has if it is anything like a tensor: its type and geometry,
+``data`` that can be read and written by subscripts, and ``requires_grad``. Gradients are asked of
+``torch.autograd.grad``, which it overrides too.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def _accept(i: int, x: Any, fast: bool) -> None:
     if fast and x.device.type == "meta":
         raise RuntimeError(f"gradcheck needs numbers; input {i} has none")
     if x.numel() > 1 and any(s == 0 and n > 1 for s, n in zip(x.stride(), x.size())):
-        raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping.")
+        raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+            "non-overlapping.")
     x.stride()
 
 
@@ -64,7 +66,8 @@ def _places(x: Any) -> Any:
 
 
 def _compare(
-    func: Callable[..., Any], inputs: tuple[Any, ...], output: Any, input: Any, g: Any, eps: float, atol: float, rtol: float
+    func: Callable[..., Any], inputs: tuple[Any, ...], output: Any, input: Any, g: Any, eps: float, atol: float,
+    rtol: float
 ) -> None:  # fmt: skip
     (o, at), (i, x) = output, input
     x.new_zeros(x.size())  # what stands for a gradient that is undefined: it must be possible
@@ -82,8 +85,8 @@ def _compare(
         analytical = 0.0 if g is None else float(g[place].item())
         if not abs(analytical - numerical) <= atol + rtol * abs(numerical):
             raise GradcheckError(
-                f"Jacobian mismatch for output {o} with respect to input {i},\nnumerical:{numerical}\nanalytical:{analytical}\n(at {place} of the "
-                f"input, {at} of the output)"
+                f"Jacobian mismatch for output {o} with respect to input "
+                f"{i},\nnumerical:{numerical}\nanalytical:{analytical}\n(at {place} of the input, {at} of the output)"
             )
 
 
@@ -104,7 +107,8 @@ def second(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Callable[
         for x in live:
             x.requires_grad_()
         found = func(*given)
-        answer = grad(found if isinstance(found, (tuple, list)) else [found], live, list(args[len(inputs) :]), create_graph=True, allow_unused=True)
+        answer = grad(found if isinstance(found, (tuple, list)) else [found], live, list(args[len(inputs) :]),
+            create_graph=True, allow_unused=True)
         return tuple(g for g in answer if g is not None)
 
     return gradients, (*inputs, *vectors)

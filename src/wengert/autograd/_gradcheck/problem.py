@@ -93,7 +93,8 @@ def filled(x: Any) -> Any:
         from ...arrays.sparse import Coo
         from ...layouts.compressed import CompressedTensor
 
-        return CompressedTensor._wg_wrap(pressed(Coo(indices, values, shape, True), a.layout, a.block)).requires_grad_(x.requires_grad)
+        return CompressedTensor._wg_wrap(pressed(Coo(indices, values, shape, True), a.layout, a.block)).requires_grad_(
+            x.requires_grad)
     return sparse_coo_tensor(wrap(indices), wrap(values), shape, None, x.requires_grad, False, True)
 
 
@@ -103,7 +104,8 @@ class Move:
     __slots__ = ("array", "at", "place", "unit")
 
     def __init__(self, array: np.ndarray, at: Index | None, unit: Any, place: Index | None = None) -> None:
-        self.array, self.at, self.unit, self.place = array, ... if at is None else at, unit, at if place is None else place
+        self.array, self.at, self.unit, self.place = (array, ... if at is None else at, unit,
+            at if place is None else place)
 
     @contextmanager
     def by(self, step: float) -> Iterator[None]:
@@ -168,8 +170,8 @@ class Problem:
                 if was != now:
                     where = "" if at is None else f"on index {at} "
                     raise AssertionError(
-                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed {where}by {self.eps}, but got: "
-                        f"{what}s {was} and {now}."
+                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed {where}by "
+                        f"{self.eps}, but got: {what}s {was} and {now}."
                     )
         return answer
 
@@ -179,12 +181,16 @@ class Problem:
             above = self.values(move.place)
         with move.by(-self.eps):
             below = self.values(move.place)
-        return [np.subtract(a, b, dtype=None if a.dtype.kind in "fcVW" else "f8") / (2 * self.eps) for a, b in zip(above, below)]
+        return [np.subtract(a, b, dtype=None if a.dtype.kind in "fcVW" else "f8") / (2 * self.eps)
+            for a, b in zip(above, below)]
 
     def numerical(self, x: Tensor, unit: Any = 1) -> list[np.ndarray]:
-        """For every output, what moving each element of ``x`` by ``unit`` does: ``(elements of x, elements of the output)``."""
+        """For every output, what moving each element of ``x`` by ``unit`` does:
+        ``(elements of x, elements of the output)``.
+        """
         tables = [
-            np.zeros((x.numel(), int(np.prod(shape))), dtype if dtype.kind in "fcVW" else "f8") for shape, dtype in self.shapes
+            np.zeros((x.numel(), int(np.prod(shape))), dtype if dtype.kind in "fcVW" else "f8")
+            for shape, dtype in self.shapes
         ]
         for move in moves(x, unit):
             k = int(np.ravel_multi_index(move.place, x._wg_data.shape)) if move.place else 0
@@ -195,11 +201,14 @@ class Problem:
     def deterministic(self) -> bool:
         """Whether several calls give the same outputs (a coin thrown once may fall as before)."""
         first = self.values()
-        return all(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for _ in range(4) for a, b in zip(first, self.values()))
+        return all(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc") for _ in range(4)
+            for a, b in zip(first, self.values()))
 
 
 def direction(random: Any, like: Any, real: bool = False) -> Any:
-    """A random unit vector with positive elements, of the shape of a tensor; only at the places that a sparse one stores."""
+    """A random unit vector with positive elements, of the shape of a tensor; only at the places that a sparse one
+    stores.
+    """
     memory = stored(like)
     a = random.uniform(0.1, 1, memory.shape)
     if memory.dtype.kind == "c" and not real:
@@ -233,24 +242,26 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
             continue
         if x._wg_data.dtype not in DOUBLE:
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
-                "fail if all the inputs are not of double precision floating point or complex. ",
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                "will likely fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=5,
             )
         memory = stored(x)
         if memory.size and any(s == 0 and n > 1 for s, n in zip(memory.strides, memory.shape)):
             raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
-                "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
-                "gradcheck."
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous "
+                "on the input before passing it to gradcheck."
             )
     if not any(map(checked, inputs)):
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have "
+            "requires_grad=True.")
 
 
 def _check_outputs(outputs: Sequence[Any]) -> None:
     for o in outputs:
         if is_sparse(o):
             raise ValueError(
-                "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for gradcheck."
+                "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
+                "of fn for gradcheck."
             )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def mismatch(
-    problem: Problem, i: int, j: int, a: np.ndarray, n: np.ndarray, kind: str, *, imaginary: bool = False, units: tuple[Any, ...] = (1,),
-    fast: tuple[Any, Any] | None = None,
+    problem: Problem, i: int, j: int, a: np.ndarray, n: np.ndarray, kind: str, *, imaginary: bool = False,
+    units: tuple[Any, ...] = (1,), fast: tuple[Any, Any] | None = None,
 ) -> GradcheckError:  # fmt: skip
     """The error for output ``i`` and input ``j``, whose analytical Jacobian is ``a`` and whose numerical one is ``n``.
 
@@ -37,22 +37,25 @@ def mismatch(
     shown_a, shown_n = (a, n) if fast is None else fast
     return GradcheckError(
         f"{kind}mismatch for output {i} with respect to input {j},\nnumerical:{wrap(np.asarray(shown_n))}\n"
-        f"analytical:{wrap(np.asarray(shown_a))}\n{'' if fast is None else _slow(problem, a, n)}verdict: {verdict}: {why}\n"
-        f"worst at element {place} of input {j} and element {to} of output {i}: numerical {expected}, analytical {found}",
+        f"analytical:{wrap(np.asarray(shown_a))}\n{'' if fast is None else _slow(problem, a, n)}verdict: {verdict}: "
+        f"{why}\nworst at element {place} of input {j} and element {to} of output {i}: numerical {expected}, "
+        f"analytical {found}",
         verdict,
         (j, place, i, to),
     )  # fmt: skip
 
 
 def _verdict(
-    problem: Problem, i: int, j: int, at: tuple[Index, Index], found: Any, expected: Any, imaginary: bool, units: tuple[Any, ...]
+    problem: Problem, i: int, j: int, at: tuple[Index, Index], found: Any, expected: Any, imaginary: bool,
+    units: tuple[Any, ...]
 ) -> tuple[str, str]:
     if not problem.deterministic():
         return "non-deterministic", "calls with the same inputs give different outputs"
     x, (place, to) = problem.moved[j], at
     off = found - expected
     second = abs(np.imag(off)) > abs(np.real(off))
-    # Two units: the parts of a Jacobian element are two derivatives. One unit and a complex element: it is one, of a complex output.
+    # Two units: the parts of a Jacobian element are two derivatives. One unit and a complex element: it is one, of a
+    # complex output.
     unit = units[int(second)] if len(units) == 2 else units[0]
     of_imaginary = imaginary or (len(units) == 1 and second)
     memory = next((m for m, p in places(x) if p == place), None)
@@ -71,8 +74,9 @@ def _verdict(
 
 def _slow(problem: Problem, a: np.ndarray, n: np.ndarray) -> str:
     return (
-        "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. Below, we recompute "
-        f"numerical and analytical jacobians in slow mode:\n\nNumerical:\n {wrap(n)}\nAnalytical:\n{wrap(a)}\n\n"
-        f"The max per-element difference (slow mode) is: {np.max(np.abs(n - a), initial=0)}.\n"
+        "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. Below, we "
+        "recompute numerical and analytical jacobians in slow mode:\n\nNumerical:\n "
+        f"{wrap(n)}\nAnalytical:\n{wrap(a)}\n\nThe max per-element difference (slow mode) is: "
+        f"{np.max(np.abs(n - a), initial=0)}.\n"
         + (FAST_ONLY if close(a, n, problem.atol, problem.rtol) else "")
     )

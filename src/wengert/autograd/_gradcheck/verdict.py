@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 def judge(
-    f: Callable[[float], float], slope: float, quotient: float, eps: float, atol: float, rtol: float, array: np.ndarray, at: Any
+    f: Callable[[float], float], slope: float, quotient: float, eps: float, atol: float, rtol: float, array: np.ndarray,
+    at: Any
 ) -> tuple[str, str]:
     """``(verdict, explanation)`` for a function of one number whose gradient is said to be ``slope``.
 
@@ -39,14 +40,17 @@ def judge(
             return "kink", "the function is not finite on both sides"
         low, high = min(left, right) - tolerance - noise(h), max(left, right) + tolerance + noise(h)
         if gap > 2 * tolerance + 2 * noise(h) and wide < 2 * gap and low <= slope <= high:
-            return "kink", f"not differentiable here: the slope is {left:.6g} on the left and {right:.6g} on the right, the gradient says {slope:.6g}"
+            return ("kink", f"not differentiable here: the slope is {left:.6g} on the left and {right:.6g} on the "
+                f"right, the gradient says {slope:.6g}")
 
     best, error = _derivative(f, here, ulp, max(abs(complex(array[at])), 1e-2))
     off = abs(quotient - slope)
     if abs(best - slope) <= tolerance + 3 * error and error < max(off, tolerance):
-        return "precision", f"eps={eps:g} is a poor step for {array.dtype} here: a better one gives {best:.6g}, as the gradient says"
+        return ("precision",
+            f"eps={eps:g} is a poor step for {array.dtype} here: a better one gives {best:.6g}, as the gradient says")
     if off <= tolerance + noise(eps):
-        return "precision", f"rounding in {array.dtype} alone changes the difference quotient by up to {noise(eps):.2g}; check in float64"
+        return ("precision", f"rounding in {array.dtype} alone changes the difference quotient by up to "
+            f"{noise(eps):.2g}; check in float64")
     return "wrong", "the gradient is wrong"
 
 
@@ -67,7 +71,9 @@ def _derivative(f: Callable[[float], float], here: float, ulp: float, scale: flo
 
 
 def pattern(a: np.ndarray, n: np.ndarray, atol: float, rtol: float) -> str:
-    """What the wrong Jacobian looks like, if it looks like something: missing, of the wrong sign, off by a factor, transposed."""
+    """What the wrong Jacobian looks like, if it looks like something: missing, of the wrong sign, off by a factor,
+    transposed.
+    """
     if not np.all(np.isfinite(a)) or not np.all(np.isfinite(n)):
         return ""
     if not a.any():
@@ -80,7 +86,8 @@ def pattern(a: np.ndarray, n: np.ndarray, atol: float, rtol: float) -> str:
     if abs(scale) > 1e-3 and close(scale * a, n) and a.size > 1:
         factor = 1 / scale
         shown = f"{factor.real:.4g}" if abs(factor.imag) < 1e-3 * abs(factor) else f"{factor:.4g}"
-        return ": its sign is wrong" if abs(factor + 1) < 1e-3 else f": it is {shown} times what it should be, everywhere"
+        return (": its sign is wrong" if abs(factor + 1) < 1e-3
+            else f": it is {shown} times what it should be, everywhere")
     if a.shape[0] == a.shape[1] and close(a.T, n):
         return ": it is the transpose of what it should be"
     if np.iscomplexobj(a) and close(a.conj(), n):

@@ -1,7 +1,8 @@
 """The errors of PyTorch's compiler, for scripts that catch them; one is raised here."""
 
 __all__ = [
-    "BackendCompilerFailed", "InternalTorchDynamoError", "InvalidBackend", "TorchDynamoException", "TorchRuntimeError", "Unsupported", "UserError",
+    "BackendCompilerFailed", "InternalTorchDynamoError", "InvalidBackend", "TorchDynamoException", "TorchRuntimeError",
+    "Unsupported", "UserError",
 ]  # fmt: skip
 
 

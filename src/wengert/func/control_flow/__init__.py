@@ -1,4 +1,5 @@
-"""Control flow as functions of functions, run as what it is: branches, loops and scans in Python, recorded like anything else.
+"""Control flow as functions of functions, run as what it is: branches, loops and scans in Python, recorded like
+anything else.
 
 Gradients, maps and forward mode go through them. ``torch.cond`` and ``torch.while_loop`` are the same functions.
 """

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["associative_scan"]
 
 
-def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, reverse: bool = False, combine_mode: str = "pointwise") -> Any:
+def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, reverse: bool = False,
+        combine_mode: str = "pointwise") -> Any:
     """``x[0]``, ``f(x[0], x[1])``, ``f(f(x[0], x[1]), x[2])``, …: of the slices along ``dim``, with ``f`` associative.
 
-    ``xs`` may be tensors in dicts, lists and tuples; ``combine_fn`` gives the same. ``reverse``: from the last slice to the first.
-    ``combine_mode``: ``"generic"``; ``"pointwise"``, the default, is for devices that are not here.
+    ``xs`` may be tensors in dicts, lists and tuples; ``combine_fn`` gives the same. ``reverse``: from the last slice to
+    the first. ``combine_mode``: ``"generic"``; ``"pointwise"``, the default, is for devices that are not here.
 
     Raises:
         ValueError: an argument is none of these, or there are no slices.
@@ -57,7 +58,8 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, r
     def combined(a: list[Any], b: list[Any]) -> list[Any]:
         found = vmap(combine_fn)(trees.filled(xs, a), trees.filled(xs, b))
         if trees.shape(found) != trees.shape(xs):
-            raise RuntimeError(f"The output of combine_fn has the structure {trees.shape(found)}, xs have {trees.shape(xs)}")
+            raise RuntimeError(f"The output of combine_fn has the structure {trees.shape(found)}, xs have "
+                f"{trees.shape(xs)}")
         return trees.leaves(found)
 
     found = _running(rows, combined)

@@ -17,7 +17,8 @@ __all__ = ["map"]
 def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     """``f(x, *args)`` for every slice ``x`` along the first dimension, with the answers stacked.
 
-    ``xs`` and what ``f`` gives may be tensors in dicts, lists and tuples. One slice after the other; ``torch.vmap`` does all at once.
+    ``xs`` and what ``f`` gives may be tensors in dicts, lists and tuples. One slice after the other; ``torch.vmap``
+    does all at once.
 
     Raises:
         RuntimeError: there are no slices, or not the same number of each tensor.
@@ -36,7 +37,8 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     if len(set(sizes)) > 1:
         raise RuntimeError(f"Leading dimensions of mapped xs must be consistent. Got shapes {[x.shape for x in flat]}.")
     answers = [f(trees.filled(xs, [x[i] for x in flat]), *args) for i in range(sizes[0])]
-    return trees.filled(answers[0], [function("stack")(list(column)) for column in zip(*(trees.leaves(a) for a in answers))])
+    return trees.filled(answers[0],
+        [function("stack")(list(column)) for column in zip(*(trees.leaves(a) for a in answers))])
 
 
 def __getattr__(name: str) -> Any:

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["scan"]
 
 
-def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False) -> tuple[Any, Any]:
-    """``carry, y = combine_fn(carry, x)`` for every slice ``x`` along ``dim``: the last carry, and the ``y`` stacked along ``dim``.
+def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0,
+        reverse: bool = False) -> tuple[Any, Any]:
+    """``carry, y = combine_fn(carry, x)`` for every slice ``x`` along ``dim``: the last carry, and the ``y`` stacked
+    along ``dim``.
 
-    ``init``: the first carry. All may be tensors in dicts, lists and tuples. ``reverse``: from the last slice to the first.
+    ``init``: the first carry. All may be tensors in dicts, lists and tuples. ``reverse``: from the last slice to the
+    first.
 
     Raises:
         RuntimeError: something is no tensor, there are no slices, or the carry changes its structure or shapes.
@@ -53,10 +56,12 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
     for i in reversed(order) if reverse else order:
         answer = combine_fn(carry, trees.filled(xs, [x.select(dim, i) for x in flat]))
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-            raise RuntimeError(f"combine_fn needs to produce two pytrees, one for the carries and one for the outputs, but got {answer}")
+            raise RuntimeError("combine_fn needs to produce two pytrees, one for the carries and one for the outputs, "
+                f"but got {answer}")
         carry, y = answer
         if trees.shape(carry) != trees.shape(init) or [x.shape for x in trees.leaves(carry)] != shapes:
-            raise RuntimeError("The tree structure of the carries, and their shapes, must be those of init: combine_fn has changed them")
+            raise RuntimeError("The tree structure of the carries, and their shapes, must be those of init: combine_fn "
+                "has changed them")
         rows.append(y)
     if reverse:
         rows.reverse()

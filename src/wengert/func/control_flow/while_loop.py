@@ -25,7 +25,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")
     if not isinstance(carried_inputs, (tuple, list)):
-        raise AssertionError("Can't unpack scalar tensors." if isinstance(carried_inputs, Tensor) else "carried_inputs must be a tuple or a list")
+        raise AssertionError("Can't unpack scalar tensors." if isinstance(carried_inputs, Tensor)
+            else "carried_inputs must be a tuple or a list")
     carried: Any = tuple(carried_inputs)
     row = carried
     while True:
@@ -37,4 +38,5 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
         carried = body_fn(*row)
         row = tuple(carried) if isinstance(carried, (tuple, list)) else (carried,)
         if len(row) != len(carried_inputs):
-            raise RuntimeError(f"Expected body_fn to return same number of outputs as carried_inputs, got {len(row)} and {len(carried_inputs)}")
+            raise RuntimeError(f"Expected body_fn to return same number of outputs as carried_inputs, got {len(row)} "
+                f"and {len(carried_inputs)}")

@@ -1,7 +1,7 @@
 """``MaskedTensor``: a tensor together with a mask that says which of its elements are there.
 
-``core`` has the class, ``unary``, ``binary``, ``reductions`` and ``passthrough`` what operators mean to it, and ``_ops_refs``
-the tables in which it looks an operator up.
+``core`` has the class, ``unary``, ``binary``, ``reductions`` and ``passthrough`` what operators mean to it, and
+``_ops_refs`` the tables in which it looks an operator up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two tables in which MaskedTensor looks things up.
 
-Functions of the public surface that need gradients of their own stand in the one, operators below the tape, under PyTorch's
-names, in the other. Both are filled from the modules of the families; what is left over has its rules here.
+Functions of the public surface that need gradients of their own stand in the one, operators below the tape, under
+PyTorch's names, in the other. Both are filled from the modules of the families; what is left over has its rules here.
 """
 
 from __future__ import annotations
@@ -182,7 +182,8 @@ def _softmax_backward_data(grad: Any, output: Any, dim: int, *dtype: Any) -> Any
     if not (is_masked_tensor(grad) and is_masked_tensor(output)):
         raise ValueError("__torch_dispatch__, aten._softmax_backward_data: grad and output must both be MaskedTensors")
     if not _masks_match(grad, output):
-        raise ValueError("__torch_dispatch__, aten._softmax_backward_data: expected the masks of grad and output to match")
+        raise ValueError("__torch_dispatch__, aten._softmax_backward_data: expected the masks of grad and output to "
+            "match")
     mask = _maybe_get_mask(grad)
     g, y = (_get_data(t).masked_fill(~mask, 0) for t in (grad, output))
     return MaskedTensor(y * (g - (g * y).sum(dim, True)), mask)
@@ -250,13 +251,14 @@ def _passing(packet: Any) -> Any:
 
 
 _MASKEDTENSOR_DISPATCH_TABLE: dict[Any, Any] = {
-    **NATIVE_UNARY_MAP, **NATIVE_INPLACE_UNARY_MAP, **NATIVE_BINARY_MAP, **NATIVE_INPLACE_BINARY_MAP, **NATIVE_REDUCE_MAP,
-    **{f: _passing(f) for f in (*PASSTHROUGH_FNS, aten.basic_scatter)},
+    **NATIVE_UNARY_MAP, **NATIVE_INPLACE_UNARY_MAP, **NATIVE_BINARY_MAP, **NATIVE_INPLACE_BINARY_MAP,
+    **NATIVE_REDUCE_MAP, **{f: _passing(f) for f in (*PASSTHROUGH_FNS, aten.basic_scatter)},
     **{f: _on_data(f) for f in (aten.detach, aten.clone, aten._to_copy, aten.ones_like)},
-    aten.where: _where, aten._softmax: _softmax, aten._softmax_backward_data: _softmax_backward_data, aten.copy_: _copy_,
-    aten._local_scalar_dense: _local_scalar_dense, aten.new_empty_strided: _new_empty_strided, aten.contiguous: _contiguous,
-    aten._values: _values, aten._indices: _indices, aten._to_dense: _to_dense, aten._to_sparse: _to_sparse,
-    aten._to_sparse_csr: _to_sparse_csr, aten.stride: _of_data(Tensor.stride), aten.is_contiguous: _of_data(Tensor.is_contiguous),
-    aten.is_same_size: _of_data(Tensor.is_same_size), aten._is_any_true: lambda input: MaskedTensor(
+    aten.where: _where, aten._softmax: _softmax, aten._softmax_backward_data: _softmax_backward_data,
+    aten.copy_: _copy_, aten._local_scalar_dense: _local_scalar_dense, aten.new_empty_strided: _new_empty_strided,
+    aten.contiguous: _contiguous, aten._values: _values, aten._indices: _indices, aten._to_dense: _to_dense,
+    aten._to_sparse: _to_sparse, aten._to_sparse_csr: _to_sparse_csr, aten.stride: _of_data(Tensor.stride),
+    aten.is_contiguous: _of_data(Tensor.is_contiguous), aten.is_same_size: _of_data(Tensor.is_same_size),
+    aten._is_any_true: lambda input: MaskedTensor(
         (_get_data(input) & _maybe_get_mask(input)).any(), _T["tensor"](True)),
 }  # fmt: skip

@@ -7,15 +7,25 @@ from typing import Any
 from ...dispatch.torch_dispatch import aten
 from ...tensor import Tensor
 from ...tensor.types import strided
-from .core import _get_data, _masks_match, _maybe_get_mask, _tensors_match, _wrap_result, is_masked_tensor, parts, with_values
+from .core import (
+    _get_data,
+    _masks_match,
+    _maybe_get_mask,
+    _tensors_match,
+    _wrap_result,
+    is_masked_tensor,
+    parts,
+    with_values,
+)
 
 BINARY_NAMES = [
-    "add", "atan2", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "div", "divide",
-    "floor_divide", "fmod", "logaddexp", "logaddexp2", "mul", "multiply", "nextafter", "remainder", "sub", "subtract", "true_divide",
-    "eq", "ne", "le", "ge", "greater", "greater_equal", "gt", "less_equal", "lt", "less", "maximum", "minimum", "fmax", "fmin",
-    "not_equal",
+    "add", "atan2", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+    "div", "divide", "floor_divide", "fmod", "logaddexp", "logaddexp2", "mul", "multiply", "nextafter", "remainder",
+    "sub", "subtract", "true_divide", "eq", "ne", "le", "ge", "greater", "greater_equal", "gt", "less_equal", "lt",
+    "less", "maximum", "minimum", "fmax", "fmin", "not_equal",
 ]  # fmt: skip
-INPLACE_BINARY_NAMES = [n + "_" for n in BINARY_NAMES if n not in ("logaddexp", "logaddexp2", "maximum", "minimum", "fmax", "fmin")]
+INPLACE_BINARY_NAMES = [
+    n + "_" for n in BINARY_NAMES if n not in ("logaddexp", "logaddexp2", "maximum", "minimum", "fmax", "fmin")]
 
 
 def _get_at_least_one_mask(a: Any, b: Any) -> Any:
@@ -61,9 +71,11 @@ def _values_of_both(first: Any, second: Any) -> tuple[Any, Any]:
     places, others = parts(first)[:-1], parts(second)[:-1]
     if not all(_tensors_match(a, b) for a, b in zip(places, others)):
         if len(places) == 1:
-            raise ValueError("sparse_coo indices must match. If you need support for this, please open an issue on Github.")
+            raise ValueError("sparse_coo indices must match. If you need support for this, please open an issue on "
+                "Github.")
         which = "crow" if not _tensors_match(places[0], others[0]) else "col"
-        raise ValueError(f"sparse_csr {which} indices must match. If you need support for this, please open an issue on Github.")
+        raise ValueError(f"sparse_csr {which} indices must match. If you need support for this, please open an issue "
+            "on Github.")
     return parts(first)[-1], parts(second)[-1]
 
 

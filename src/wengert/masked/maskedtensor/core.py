@@ -14,16 +14,19 @@ from ...tensor.types import sparse_coo, sparse_csr, strided
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 
 _PROTOTYPE = (
-    "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a Github issue for "
-    "features requests and see our documentation on the torch.masked module for further information about the project."
+    "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a Github "
+    "issue for features requests and see our documentation on the torch.masked module for further information about "
+    "the project."
 )
 _RECORDED_DATA = (
-    "It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you can use data.detach().clone()"
+    "It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you can use "
+    "data.detach().clone()"
 )
 PLEASE = (
     "If you would like this operator to be supported, please file an issue for a feature request at "
     "https://github.com/pytorch/maskedtensor/issues with a minimal reproducible code snippet.\n"
-    "In the case that the semantics for the operator are not trivial, it would be appreciated to also include a proposal for the semantics."
+    "In the case that the semantics for the operator are not trivial, it would be appreciated to also include a "
+    "proposal for the semantics."
 )
 _TYPES = frozenset(("bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))
 
@@ -179,8 +182,9 @@ class MaskedTensor(Tensor):
         if data.requires_grad:
             warnings.warn(_RECORDED_DATA, UserWarning, stacklevel=2)
         return Tensor._make_wrapper_subclass(
-            cls, data.size(), strides=data.stride() if data.layout is strided else None, dtype=data.dtype, device=data.device,
-            requires_grad=requires_grad, dispatch_sizes_strides_policy="strides", dispatch_layout=True,
+            cls, data.size(), strides=data.stride() if data.layout is strided else None, dtype=data.dtype,
+            device=data.device, requires_grad=requires_grad, dispatch_sizes_strides_policy="strides",
+            dispatch_layout=True,
         )  # fmt: skip
 
     def __init__(self, data: Any, mask: Any, requires_grad: bool = False) -> None:
@@ -192,7 +196,9 @@ class MaskedTensor(Tensor):
 
     @staticmethod
     def _from_values(data: Any, mask: Any, dense: bool = False) -> MaskedTensor:
-        """``as_masked_tensor``. ``dense``: what comes back is a plain gradient, for what was computed from plain data."""
+        """``as_masked_tensor``. ``dense``: what comes back is a plain gradient, for what was
+        computed from plain data.
+        """
         return Constructor.apply(data, mask, dense)  # type: ignore[no-any-return]
 
     def get_data(self) -> Tensor:
@@ -269,7 +275,8 @@ class MaskedTensor(Tensor):
             return NotImplemented
         with DisableTorchFunctionSubclass():
             answer = func(*args, **kwargs)
-        return answer if func in get_default_nowrap_functions() or not is_masked_tensor(answer) else converted(answer, cls)
+        return (answer if func in get_default_nowrap_functions() or not is_masked_tensor(answer)
+            else converted(answer, cls))
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -280,7 +287,8 @@ class MaskedTensor(Tensor):
         if known is not None:
             return known(*args, **(kwargs or {}))
         warnings.warn(
-            f"{packet.__name__} is not implemented in __torch_dispatch__ for MaskedTensor.\n{PLEASE}", UserWarning, stacklevel=2
+            f"{packet.__name__} is not implemented in __torch_dispatch__ for MaskedTensor.\n{PLEASE}", UserWarning,
+            stacklevel=2
         )
         return NotImplemented
 
@@ -296,7 +304,8 @@ def _fitted(data: Any, mask: Any) -> tuple[Any, Any]:
     """Sparse data at the places of the mask, if they are more or fewer."""
     if data.layout is mask.layout is sparse_coo:
         data, mask = data.coalesce(), mask.coalesce()
-    if data.layout is mask.layout and data.layout in (sparse_coo, sparse_csr) and parts(data)[-1].shape != parts(mask)[-1].shape:
+    if (data.layout is mask.layout and data.layout in (sparse_coo, sparse_csr)
+            and parts(data)[-1].shape != parts(mask)[-1].shape):
         data = data.to_dense().sparse_mask(mask)
     return data, mask
 

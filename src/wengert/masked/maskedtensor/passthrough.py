@@ -8,8 +8,8 @@ from ...dispatch.torch_dispatch import aten
 from .core import _get_data, _map_mt_args_kwargs, _maybe_get_mask, _wrap_result
 
 PASSTHROUGH_FNS = [getattr(aten, n) for n in (
-    "select", "transpose", "split", "t", "slice", "slice_backward", "select_backward", "index", "expand", "view", "_unsafe_view",
-    "_reshape_alias", "cat", "unsqueeze", "unfold", "unfold_backward", "im2col", "col2im", "stack",
+    "select", "transpose", "split", "t", "slice", "slice_backward", "select_backward", "index", "expand", "view",
+    "_unsafe_view", "_reshape_alias", "cat", "unsqueeze", "unfold", "unfold_backward", "im2col", "col2im", "stack",
 )]  # fmt: skip
 _KNOWN = frozenset(PASSTHROUGH_FNS)
 

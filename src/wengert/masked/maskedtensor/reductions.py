@@ -52,7 +52,8 @@ def _torch_reduce_dim(fn: str) -> Any:
 
     def reduce_dim(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None) -> Any:
         if self.is_sparse:
-            warnings.warn(f"The sparse version of {fn} is not implemented in reductions.\n{PLEASE}", UserWarning, stacklevel=2)
+            warnings.warn(f"The sparse version of {fn} is not implemented in reductions.\n{PLEASE}", UserWarning,
+                stacklevel=2)
             return NotImplemented
         result = masked_fn(self.get_data(), dim=dim, keepdim=keepdim, dtype=dtype, mask=self.get_mask())
         return MaskedTensor._from_values(result, _multidim_any(self.get_mask(), dim, keepdim), dense=True)
@@ -84,7 +85,8 @@ def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dt
     else:
         data, mask = input.get_data(), input.get_mask()
     result = masked.norm(data, 2 if p in ("fro", None) else p, dim, keepdim=keepdim, dtype=dtype, mask=mask)
-    return MaskedTensor._from_values(result, mask.any() if dim is None else _multidim_any(mask, dim, keepdim), dense=True)
+    return MaskedTensor._from_values(result, mask.any() if dim is None else _multidim_any(mask, dim, keepdim),
+        dense=True)
 
 
 _torch_grad_reduce = _torch_reduce
@@ -93,7 +95,8 @@ _RULES = {n: _torch_reduce(n) for n in REDUCE_NAMES} | {"norm": _norm}
 NATIVE_REDUCE_MAP = {getattr(aten, n): _RULES[n] for n in REDUCE_NAMES}
 TORCH_REDUCE_MAP = {PLACES["torch"][n]: _RULES[n] for n in REDUCE_NAMES}
 TENSOR_REDUCE_MAP = {getattr(Tensor, n): _RULES[n] for n in REDUCE_NAMES}
-NATIVE_REDUCE_FNS, TORCH_REDUCE_FNS, TENSOR_REDUCE_FNS = list(NATIVE_REDUCE_MAP), list(TORCH_REDUCE_MAP), list(TENSOR_REDUCE_MAP)
+NATIVE_REDUCE_FNS, TORCH_REDUCE_FNS, TENSOR_REDUCE_FNS = (list(NATIVE_REDUCE_MAP), list(TORCH_REDUCE_MAP),
+    list(TENSOR_REDUCE_MAP))
 
 
 def _is_reduction(fn: Any) -> bool:
@@ -107,4 +110,5 @@ def _apply_reduction(fn: Any, *args: Any, **kwargs: Any) -> Any:
     return NotImplemented
 
 
-__all__ = ["NATIVE_REDUCE_FNS", "NATIVE_REDUCE_MAP", "REDUCE_NAMES", "TENSOR_REDUCE_FNS", "TORCH_REDUCE_FNS", "is_masked_tensor"]
+__all__ = ["NATIVE_REDUCE_FNS", "NATIVE_REDUCE_MAP", "REDUCE_NAMES", "TENSOR_REDUCE_FNS", "TORCH_REDUCE_FNS",
+    "is_masked_tensor"]

@@ -9,24 +9,26 @@ from ...tensor import Tensor
 from .core import _get_data, _maybe_get_mask, _wrap_result, parts, with_values
 
 UNARY_NAMES = [
-    "abs", "absolute", "acos", "arccos", "acosh", "arccosh", "angle", "asin", "arcsin", "asinh", "arcsinh", "atan", "arctan", "atanh",
-    "arctanh", "bitwise_not", "ceil", "clamp", "clip", "conj_physical", "cos", "cosh", "deg2rad", "digamma", "erf", "erfc", "erfinv",
-    "exp", "exp2", "expm1", "fix", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "logit", "i0", "isnan", "nan_to_num",
-    "neg", "negative", "positive", "pow", "rad2deg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sgn", "signbit", "sin", "sinc",
-    "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+    "abs", "absolute", "acos", "arccos", "acosh", "arccosh", "angle", "asin", "arcsin", "asinh", "arcsinh", "atan",
+    "arctan", "atanh", "arctanh", "bitwise_not", "ceil", "clamp", "clip", "conj_physical", "cos", "cosh", "deg2rad",
+    "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "floor", "frac", "lgamma", "log", "log10",
+    "log1p", "log2", "logit", "i0", "isnan", "nan_to_num", "neg", "negative", "positive", "pow", "rad2deg",
+    "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sgn", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "tan",
+    "tanh", "trunc",
 ]  # fmt: skip
 INPLACE_UNARY_NAMES = [n + "_" for n in UNARY_NAMES if n not in ("angle", "isnan", "positive", "signbit")]
 UNARY_NAMES_UNSUPPORTED = [
-    "atan2", "arctan2", "bitwise_left_shift", "bitwise_right_shift", "copysign", "float_power", "fmod", "frexp", "gradient", "imag",
-    "ldexp", "lerp", "logical_not", "hypot", "igamma", "igammac", "mvlgamma", "nextafter", "polygamma", "real", "remainder",
-    "true_divide", "xlogy",
+    "atan2", "arctan2", "bitwise_left_shift", "bitwise_right_shift", "copysign", "float_power", "fmod", "frexp",
+    "gradient", "imag", "ldexp", "lerp", "logical_not", "hypot", "igamma", "igammac", "mvlgamma", "nextafter",
+    "polygamma", "real", "remainder", "true_divide", "xlogy",
 ]  # fmt: skip
 
 
 def _unary_helper(fn: Any, args: Any, kwargs: Any, inplace: bool) -> Any:
     if kwargs:
         raise ValueError(
-            "MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, please open an issue on Github."
+            "MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, please open an issue "
+            "on Github."
         )
     if any(isinstance(a, Tensor) for a in args[1:]):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")

@@ -20,7 +20,8 @@ _symbols: dict[int, tuple[Any, NestedInt]] = {}
 class NestedInt(SymInt):
     """``j1``, ``j2``, …, or a multiple: equal where the parts have the same sizes because they have the same offsets.
 
-    It is at least 2 in comparisons, as sizes that a compiler knows nothing of; how it compares with larger numbers is not known.
+    It is at least 2 in comparisons, as sizes that a compiler knows nothing of; how it compares with larger numbers is
+    not known.
 
     >>> import wengert as torch
     >>> a = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
@@ -62,7 +63,8 @@ class NestedInt(SymInt):
         return self._least(other, 2)
 
     def __gt__(self, other: Any) -> bool:
-        return self.coeff > other.coeff if isinstance(other, NestedInt) and other.number == self.number else self._least(other, 1)
+        return (self.coeff > other.coeff if isinstance(other, NestedInt) and other.number == self.number
+            else self._least(other, 1))
 
     def __lt__(self, other: Any) -> bool:
         return not self >= other
@@ -82,8 +84,9 @@ class NestedInt(SymInt):
 
     def _unknown(self, *args: Any) -> NoReturn:
         raise AttributeError(
-            f"'NestedIntNode' object has no attribute 'int_': {self} is the size of a ragged dimension, which is another in every part. "
-            "Its products and comparisons have a meaning; take offsets() or lengths() for the numbers."
+            f"'NestedIntNode' object has no attribute 'int_': {self} is the size of a ragged dimension, which is "
+            "another in every part. Its products and comparisons have a meaning; take offsets() or lengths() for the "
+            "numbers."
         )
 
     __int__ = __add__ = __radd__ = __sub__ = __rsub__ = __floordiv__ = __rfloordiv__ = __truediv__ = __mod__ = __neg__ = _unknown

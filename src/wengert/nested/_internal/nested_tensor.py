@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class NestedTensor(Nest):
     """A nested tensor of layout ``torch.jagged``. Made by ``torch.nested`` functions.
 
-    Its shape is ``(parts, …, j, …)``: the sizes of the ragged dimension are ``offsets().diff()``, or ``lengths()`` where parts do not
-    reach to the next. Tensors with the same offsets go together.
+    Its shape is ``(parts, …, j, …)``: the sizes of the ragged dimension are ``offsets().diff()``, or ``lengths()``
+    where parts do not reach to the next. Tensors with the same offsets go together.
 
     >>> import wengert as torch
     >>> t = torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(1, 3)], layout=torch.jagged)
@@ -39,7 +39,8 @@ class NestedTensor(Nest):
     layout = jagged
 
     @staticmethod
-    def __new__(cls: Any, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None, requires_grad: bool = False, **kwargs: Any) -> Any:
+    def __new__(cls: Any, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None,
+            requires_grad: bool = False, **kwargs: Any) -> Any:
         rows = Rows(offsets, lengths, *(_noted(kwargs.get("_metadata_cache"), n) for n in ("min_seqlen", "max_seqlen")))
         if rows.offsets._wg_data.ndim != 1 or isinstance(values, Nest):
             raise AssertionError("offsets must be of one dimension, and values no nested tensor")
@@ -50,7 +51,7 @@ class NestedTensor(Nest):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
 
-    # -- its parts ------------------------------------------------------------------------------------------------------
+    # -- its parts -----------------------------------------------------------------------------------------------------
 
     def offsets(self) -> Tensor:
         """Where each part begins, and the last ends: int64, ``(parts + 1,)``."""
@@ -121,15 +122,16 @@ class NestedTensor(Nest):
         return _rebuilt, (self._packed, self.offsets(), self.lengths(), self._ragged_idx, requires_grad(self))
 
     def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
-        return ["_values", "_offsets", *(["_lengths"] if self.lengths() is not None else [])], {"ragged_idx": self._ragged_idx}
+        return (["_values", "_offsets", *(["_lengths"] if self.lengths() is not None else [])],
+            {"ragged_idx": self._ragged_idx})
 
-    # -- among the operators --------------------------------------------------------------------------------------------
+    # -- among the operators -------------------------------------------------------------------------------------------
 
     @classmethod
     def _refused(cls, name: str) -> Exception:
         return NotImplementedError(
-            f"aten.{name}.default: there is no such operator for jagged tensors. It can be done to values(), to the parts (unbind()), or to "
-            "to_padded_tensor()."
+            f"aten.{name}.default: there is no such operator for jagged tensors. It can be done to values(), to the "
+            "parts (unbind()), or to to_padded_tensor()."
         )
 
     @classmethod
@@ -139,10 +141,12 @@ class NestedTensor(Nest):
             if isinstance(x, NestedTensor):
                 if not same_rows(first, x):
                     shapes = [f"({', '.join(map(str, t._wg_data.shape))})" for t in (first, x)]
-                    raise RuntimeError(f"cannot call binary pointwise function {name}.Tensor with inputs of shapes {shapes[0]} and {shapes[1]}")
+                    raise RuntimeError(f"cannot call binary pointwise function {name}.Tensor with inputs of shapes "
+                        f"{shapes[0]} and {shapes[1]}")
                 found.append(numbers(x))
             elif isinstance(x, Nest):
-                raise RuntimeError(f"{name}(): nested tensors of the layouts torch.jagged and torch.strided cannot be combined")
+                raise RuntimeError(f"{name}(): nested tensors of the layouts torch.jagged and torch.strided cannot be "
+                    "combined")
             else:
                 found.append(beside(first, x) if isinstance(x, Tensor) and x.dim() else x)
         return found
@@ -201,21 +205,24 @@ def beside(t: Any, dense: Tensor) -> Tensor:
     return found.movedim(0, r - 1)
 
 
-# -- making them ----------------------------------------------------------------------------------------------------------
+# -- making them -------------------------------------------------------------------------------------------------------
 
 
-def nested_view_from_values_offsets(values: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None) -> Any:
+def nested_view_from_values_offsets(values: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: Any = None,
+        max_seqlen: Any = None) -> Any:
     """A jagged view of ``values``, cut at ``offsets``."""
     return nested_view_from_values_offsets_lengths(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
 
 
 def nested_view_from_values_offsets_lengths(
-    values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
+    values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged_idx: int = 1, min_seqlen: Any = None,
+    max_seqlen: Any = None
 ) -> Any:
     """The same where parts need not reach to the next: ``lengths`` says how far they do."""
     for place, (name, x) in enumerate((("input", values), ("offsets", offsets))):
         if not isinstance(x, Tensor):
-            raise TypeError(f"_nested_view_from_jagged(): argument '{name}' (position {place + 1}) must be Tensor, not {type(x).__name__}")
+            raise TypeError(f"_nested_view_from_jagged(): argument '{name}' (position {place + 1}) must be Tensor, not "
+                f"{type(x).__name__}")
     if offsets.dim() != 1:
         raise AssertionError(f"offsets must be 1D, but got {offsets.dim()}D")
     if not 1 <= ragged_idx <= values.dim():
@@ -223,7 +230,8 @@ def nested_view_from_values_offsets_lengths(
     return viewed(values, Jagged(Rows(offsets, lengths, min_seqlen, max_seqlen), ragged_idx))
 
 
-def jagged_from_list(tensors: Sequence[Tensor], offsets: Tensor | None = None, dtype: Any = None, device: Any = None) -> tuple[Any, Tensor]:
+def jagged_from_list(tensors: Sequence[Tensor], offsets: Tensor | None = None, dtype: Any = None,
+        device: Any = None) -> tuple[Any, Tensor]:
     """The parts in one jagged tensor, and its offsets; differentiable."""
     if not len(tensors):
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
@@ -236,8 +244,8 @@ def jagged_from_list(tensors: Sequence[Tensor], offsets: Tensor | None = None, d
     differing = [d for d in range(tensors[0].dim()) if len({s[d] for s in sizes}) > 1] or [0]
     if len(differing) > 1:
         raise RuntimeError(
-            "Cannot represent given tensor list as a nested tensor with the jagged layout. Note that the jagged layout only allows for a "
-            "single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim."
+            "Cannot represent given tensor list as a nested tensor with the jagged layout. Note that the jagged layout "
+            "only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim."
         )
     (at,) = differing
     values = function("cat")(list(tensors), at)
@@ -249,16 +257,21 @@ def jagged_from_list(tensors: Sequence[Tensor], offsets: Tensor | None = None, d
     return nested_view_from_values_offsets(values, offsets, at + 1, min(counts), max(counts)), offsets
 
 
-def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Any, Tensor, Tensor | None]:
-    """The pieces of the rows of ``tensor`` that begin at ``starts`` and are ``lengths`` long, as a view; with its offsets and lengths."""
+def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Any, Tensor,
+        Tensor | None]:
+    """The pieces of the rows of ``tensor`` that begin at ``starts`` and are ``lengths`` long, as a view; with its
+    offsets and lengths.
+    """
     batch, size = tensor.shape[:2]
     if tensor.is_nested or starts.dim() > 1 or lengths.dim() > 1:
-        raise RuntimeError("When constructing a jagged nested tensor using narrow(), your tensor must be dense, start and length of one dimension")
+        raise RuntimeError("When constructing a jagged nested tensor using narrow(), your tensor must be dense, start "
+            "and length of one dimension")
     try:
         begin, count = (np.broadcast_to(x._wg_data, (batch,)).astype(np.int64) for x in (starts, lengths))
     except ValueError:
         raise RuntimeError(
-            "When constructing a jagged nested tensor using narrow(), your start and length must be Tensors that broadcast to input.shape[0]"
+            "When constructing a jagged nested tensor using narrow(), your start and length must be Tensors that "
+            "broadcast to input.shape[0]"
         ) from None
     values = tensor.flatten(0, 1)
     offsets = wrap(np.concatenate([np.arange(batch) * size + begin, [batch * size]]).astype(np.int64))
@@ -268,7 +281,8 @@ def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tens
     return nested_view_from_values_offsets_lengths(values, offsets, held, 1, least, most), offsets, held
 
 
-def nested_from_padded(padded: Tensor, offsets: Tensor, ragged_idx: int = 1, batch_first: bool = True, sum_S: Any = None) -> Any:
+def nested_from_padded(padded: Tensor, offsets: Tensor, ragged_idx: int = 1, batch_first: bool = True,
+        sum_S: Any = None) -> Any:
     """The jagged tensor with these offsets whose numbers stand at the beginning of the rows of ``padded``."""
     from .._jagged import unpadded
 

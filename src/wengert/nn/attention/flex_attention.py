@@ -1,7 +1,8 @@
 """``flex_attention``: attention whose scores a Python function changes, or hides, one by one.
 
-The function is written for one number and its place, and mapped over all of them (``func.vmap``); there is no compiler that
-would leave out blocks that a mask hides, so a ``BlockMask`` saves no time here, and means what it means in PyTorch.
+The function is written for one number and its place, and mapped over all of them (``func.vmap``); there is no compiler
+that would leave out blocks that a mask hides, so a ``BlockMask`` saves no time here, and means what it means in
+PyTorch.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from ...tensor import Tensor, bool_, float32, float64, int32
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
+__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
+    "noop_mask", "or_masks"]
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 _T = PLACES["torch"]
@@ -31,7 +33,9 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What ``flex_attention`` gives beside its result: logarithms of the sums of exponentials, and largest scores, row by row."""
+    """What ``flex_attention`` gives beside its result: logarithms of the sums of exponentials, and largest scores, row
+    by row.
+    """
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -82,7 +86,8 @@ def _places(*lengths: int) -> list[Any]:
     return [_T["arange"](n) for n in lengths]
 
 
-def create_mask(mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Tensor:
+def create_mask(mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
+        device: Any = None) -> Tensor:
     """The truth values ``(B, H, Q_LEN, KV_LEN)`` of a mask, or of what a change of scores does not make ``-inf``.
 
     >>> create_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 2)
@@ -115,13 +120,15 @@ class BlockMask:
     """
 
     _TENSORS = (
-        "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices", "full_q_num_blocks", "full_q_indices",
+        "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
+        "full_q_num_blocks", "full_q_indices",
     )  # fmt: skip
 
     def __init__(
-        self, seq_lengths: tuple[int, int], kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None,
-        full_kv_indices: Tensor | None, q_num_blocks: Tensor | None, q_indices: Tensor | None, full_q_num_blocks: Tensor | None,
-        full_q_indices: Tensor | None, BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: Callable[..., Any] = noop_mask,
+        self, seq_lengths: tuple[int, int], kv_num_blocks: Tensor, kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None, full_kv_indices: Tensor | None, q_num_blocks: Tensor | None,
+        q_indices: Tensor | None, full_q_num_blocks: Tensor | None, full_q_indices: Tensor | None,
+        BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: Callable[..., Any] = noop_mask,
     ) -> None:  # fmt: skip
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -137,9 +144,10 @@ class BlockMask:
 
     @classmethod
     def from_kv_blocks(
-        cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None, full_kv_indices: Tensor | None = None,
-        BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, mask_mod: Callable[..., Any] | None = None,
-        seq_lengths: tuple[int, int] | None = None, compute_q_blocks: bool = True,
+        cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
+        mask_mod: Callable[..., Any] | None = None, seq_lengths: tuple[int, int] | None = None,
+        compute_q_blocks: bool = True,
     ) -> BlockMask:  # fmt: skip
         """A mask whose blocks are listed by rows; the lists by columns follow."""
         if kv_indices.dim() < 2:
@@ -164,14 +172,19 @@ class BlockMask:
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """How much of the mask lies outside of the blocks that are shown, in percent; less than 0 where blocks reach over its edge."""
-        blocks = int(self.kv_num_blocks.sum()) + (0 if self.full_kv_num_blocks is None else int(self.full_kv_num_blocks.sum()))
+        """How much of the mask lies outside of the blocks that are shown, in percent; less than 0 where blocks reach
+        over its edge.
+        """
+        blocks = (
+            int(self.kv_num_blocks.sum()) + (
+                0 if self.full_kv_num_blocks is None else int(self.full_kv_num_blocks.sum())))
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
 
     def to_dense(self) -> Tensor:
         """``(B, H, rows, columns)``: 1 for each block that is shown in part or in full."""
         found = _marked(self.kv_num_blocks, self.kv_indices)
-        return found if self.full_kv_num_blocks is None else found | _marked(self.full_kv_num_blocks, self.full_kv_indices)
+        return (found if self.full_kv_num_blocks is None
+            else found | _marked(self.full_kv_num_blocks, self.full_kv_indices))
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """What ``BlockMask`` is made of, in the order of its arguments."""
@@ -182,7 +195,8 @@ class BlockMask:
     def to(self, device: Any) -> BlockMask:
         """The same mask with its lists on ``device``."""
         lists: Any = [None if (t := getattr(self, n)) is None else t.to(device) for n in self._TENSORS]
-        return BlockMask(self.seq_lengths, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod, **dict(zip(self._TENSORS, lists)))
+        return BlockMask(self.seq_lengths, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod,
+            **dict(zip(self._TENSORS, lists)))
 
     def __getitem__(self, index: Any) -> BlockMask:
         """The lists of some batches, heads and rows; the mask itself is for places of the whole and is not kept."""
@@ -190,7 +204,8 @@ class BlockMask:
         index = tuple(slice(i, i + 1) if isinstance(i, int) else i for i in index)
         parts: Any = [None if (t := getattr(self, n)) is None else t[index] for n in self._TENSORS[:4]]
         return BlockMask.from_kv_blocks(
-            BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=_sliced, seq_lengths=self.seq_lengths, **dict(zip(self._TENSORS, parts))
+            BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=_sliced, seq_lengths=self.seq_lengths,
+            **dict(zip(self._TENSORS, parts))
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -199,8 +214,9 @@ class BlockMask:
             return f"    {name}={None if t is None else t.shape},\n"
 
         return (
-            f"BlockMask(\n{''.join(map(text, self._TENSORS))}    BLOCK_SIZE={self.BLOCK_SIZE},\n    shape={self.shape},\n"
-            f"    sparsity={self.sparsity():.2f}%,\n    mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}\n)"
+            f"BlockMask(\n{''.join(map(text, self._TENSORS))}    BLOCK_SIZE={self.BLOCK_SIZE},\n    "
+            f"shape={self.shape},\n    sparsity={self.sparsity():.2f}%,\n    "
+            f"mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}\n)"
         )
 
     def __str__(self) -> str:
@@ -239,7 +255,8 @@ def _listed(dense: Any) -> list[Tensor]:
 
 def create_block_mask(
     mask_mod: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
-    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, separate_full_blocks: bool = True, **_: Any,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False,
+    separate_full_blocks: bool = True, **_: Any,
 ) -> BlockMask:  # fmt: skip
     """The mask that ``mask_mod(b, h, q_idx, kv_idx)`` tells, and its blocks.
 
@@ -260,16 +277,17 @@ def create_block_mask(
     part = (shown > 0) & ~full if separate_full_blocks else shown > 0
     lists: Any = [*_listed(part), *(_listed(full) if separate_full_blocks else (None, None))]
     lists += [*_listed(part.mT), *(_listed(full.mT) if separate_full_blocks else (None, None))]
-    return BlockMask((Q_LEN, KV_LEN), BLOCK_SIZE=(size[0], size[1]), mask_mod=mask_mod, **dict(zip(BlockMask._TENSORS, lists)))
+    return BlockMask((Q_LEN, KV_LEN), BLOCK_SIZE=(size[0], size[1]), mask_mod=mask_mod,
+        **dict(zip(BlockMask._TENSORS, lists)))
 
 
 # -- attention ---------------------------------------------------------------------------------------------------------
 
 
 def flex_attention(
-    query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None, block_mask: BlockMask | None = None,
-    scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False, kernel_options: Any = None, *,
-    return_aux: AuxRequest | None = None,
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None,
+    block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False,
+    kernel_options: Any = None, *, return_aux: AuxRequest | None = None,
 ) -> Any:  # fmt: skip
     """Attention with scores changed by ``score_mod(score, b, h, q_idx, kv_idx)``, and hidden by ``block_mask``.
 
@@ -291,19 +309,22 @@ def flex_attention(
         if t.dim() != 4:
             raise ValueError(f"NYI: query, key, and value must be 4D tensors, but {name} has {t.dim()} dimensions")
     if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"Expect query and key/value to have the same embedding dimension but got E={query.shape[-1]} and E={key.shape[-1]}.")
+        raise ValueError(f"Expect query and key/value to have the same embedding dimension but got E={query.shape[-1]} "
+            f"and E={key.shape[-1]}.")
     if not enable_gqa and query.shape[1] != key.shape[1]:
         raise ValueError(
-            f"Expect query and key/value to have the same number of heads but got Hq={query.shape[1]} and Hkv={key.shape[1]}. "
-            "Try setting enable_gqa=True for GQA."
+            f"Expect query and key/value to have the same number of heads but got Hq={query.shape[1]} and "
+            f"Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."
         )
     if enable_gqa and query.shape[1] % key.shape[1]:
         raise ValueError(
-            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={query.shape[1]} and Hkv={key.shape[1]}."
+            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={query.shape[1]} and "
+            f"Hkv={key.shape[1]}."
         )
     if block_mask is not None and block_mask.shape[-2:] != (query.shape[-2], key.shape[-2]):
         raise ValueError(
-            f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={query.shape[-2]} and kv_len={key.shape[-2]}."
+            f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={query.shape[-2]} and "
+            f"kv_len={key.shape[-2]}."
         )
     times = query.shape[1] // key.shape[1]
     if times > 1:

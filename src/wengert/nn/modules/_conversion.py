@@ -56,7 +56,9 @@ class ConversionMethods(TraversalMethods):
         return this
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace every parameter's and buffer's content by ``fn`` of it; parameters stay the same objects (but see ``torch.__future__``)."""
+        """Replace every parameter's and buffer's content by ``fn`` of it; parameters stay the same objects (but see
+        ``torch.__future__``).
+        """
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -120,8 +122,8 @@ class ConversionMethods(TraversalMethods):
                 changes["dtype"] = kind
             if t.is_meta and where is not None and where.type != "meta":
                 raise NotImplementedError(
-                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
-                    "module from meta to a different device."
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
                 )
             return t.to(**changes) if changes else t
 
@@ -168,7 +170,8 @@ class ConversionMethods(TraversalMethods):
         """
         from wengert.functions.shared_memory import share
 
-        share(t for t in (*self.parameters(), *self.buffers()) if type(t).share_memory_ is Tensor.share_memory_)  # all at once is quicker
+        # all at once is quicker
+        share(t for t in (*self.parameters(), *self.buffers()) if type(t).share_memory_ is Tensor.share_memory_)
         return self._apply(lambda t: t.share_memory_())
 
     def train(self, mode: bool = True) -> Self:

@@ -277,9 +277,9 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
         import warnings
 
         warnings.warn(
-            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
-            "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the "
-            "module instead of copying them in place?)",
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, "
+            "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
+            "corresponding key in the module instead of copying them in place?)",
             stacklevel=2,
         )
     swap = conversion.get_swap_module_params_on_conversion()
@@ -291,7 +291,8 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
                 made = param.module_load(value, assign=assign)
                 if made is value or made is param:
                     raise RuntimeError(
-                        "module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load"
+                        "module_load returned one of self or other, please .detach() the result if returning one of "
+                        "the inputs in module_load"
                     )
                 swap_tensors(param, _as_parameter(made, param))
             elif assign:
@@ -300,7 +301,8 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
                 param.copy_(value)
     except Exception as error:
         return (
-            f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model are {param.size()} and whose '
+            f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model are '
+            f'{param.size()} and whose '
             f"dimensions in the checkpoint are {value.size()}, an exception occurred : {error.args}."
         )
     return None
@@ -310,7 +312,8 @@ def _as_parameter(value: Any, param: Any) -> Any:
     """``value`` as what it takes the place of is: a parameter, or any tensor."""
     if not isinstance(param, Parameter):
         return value
-    return value.requires_grad_(param.requires_grad) if isinstance(value, Parameter) else Parameter(value, requires_grad=param.requires_grad)
+    return (value.requires_grad_(param.requires_grad) if isinstance(value, Parameter)
+        else Parameter(value, requires_grad=param.requires_grad))
 
 
 def _overrides(module: Any, name: str) -> bool:

@@ -37,17 +37,21 @@ if TYPE_CHECKING:
     from typing import Self
 
 _OF_COMPILED = frozenset((
-    "code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for", "inlined_graph", "save", "save_to_buffer", "schema",
+    "code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for", "inlined_graph", "save",
+    "save_to_buffer", "schema",
 ))  # fmt: skip
 
 
 def of_compiled(name: str) -> str:
-    """What to say where ``name`` is missing that only compiled modules and functions have in PyTorch; nothing for another name."""
+    """What to say where ``name`` is missing that only compiled modules and functions have in PyTorch; nothing for
+    another name.
+    """
     if name not in _OF_COMPILED:
         return ""
     return (
-        "torch.jit.script and torch.jit.trace compile nothing here and give the Python module or function itself, which has no graph and no "
-        "TorchScript code; save the module's state_dict with torch.save, and build the module anew from its class"
+        "torch.jit.script and torch.jit.trace compile nothing here and give the Python module or function itself, "
+        "which has no graph and no TorchScript code; save the module's state_dict with torch.save, and build the "
+        "module anew from its class"
     )
 
 

@@ -108,10 +108,12 @@ class RNNBase(Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # PyTorch keeps these two among a layer's attributes and looks for them when it reads one.
-        return {**super().__getstate__(), "_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
+        return {**super().__getstate__(), "_flat_weights_names": self._flat_weights_names,
+            "_flat_weights": self._flat_weights}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({k: v for k, v in state.items() if k not in ("_flat_weights_names", "_flat_weights", "_flat_weight_refs")})
+        super().__setstate__(
+            {k: v for k, v in state.items() if k not in ("_flat_weights_names", "_flat_weights", "_flat_weight_refs")})
 
     @property
     def _flat_weights_names(self) -> list[str]:

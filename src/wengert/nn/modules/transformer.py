@@ -47,7 +47,8 @@ def _copies(layer: Module, count: int) -> ModuleList:
 
 
 def _sequence_length(src: Tensor, batch_first: bool) -> int:
-    return 0 if src.is_nested else src.size(1 if src.dim() == 3 and batch_first else 0)  # nested ones have none, and no mask
+    # nested ones have none, and no mask
+    return 0 if src.is_nested else src.size(1 if src.dim() == 3 and batch_first else 0)
 
 
 class _Layer(Module):

@@ -1,4 +1,6 @@
-"""Replicas in several processes: refused without a process group, which cannot be had here (``distributed.is_available()``)."""
+"""Replicas in several processes: refused without a process group, which cannot be had here
+(``distributed.is_available()``).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,6 @@ class DistributedDataParallel(Module):
 
     def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
         raise ValueError(
-            "Default process group has not been initialized, please make sure to call init_process_group. torch.distributed.is_available() is "
-            "False here: train in one process, with the module as it is."
+            "Default process group has not been initialized, please make sure to call init_process_group. "
+            "torch.distributed.is_available() is False here: train in one process, with the module as it is."
         )

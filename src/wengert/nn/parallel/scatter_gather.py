@@ -10,7 +10,8 @@ __all__ = ["gather", "scatter", "scatter_kwargs"]
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> NoReturn:
     """Raise ``ValueError``: there is no accelerator to spread ``inputs`` over."""
     where = target_gpus[0] if target_gpus else "cpu"
-    raise ValueError(f"Expected a non cpu device, but got: {where}. There is no accelerator here to spread tensors over; use the module as it is.")
+    raise ValueError(f"Expected a non cpu device, but got: {where}. There is no accelerator here to spread tensors "
+        "over; use the module as it is.")
 
 
 def scatter_kwargs(inputs: Any, kwargs: Any, target_gpus: Any, dim: int = 0) -> NoReturn:

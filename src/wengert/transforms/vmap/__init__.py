@@ -8,9 +8,22 @@ from __future__ import annotations
 from ...graph.modes import install
 from ...tensor import classes
 from . import dispatch
-from .batched import Batched, Level, decomposed, expanded, lowered, mapped_over, plain, raised, repeated, without, wrapped
+from .batched import (
+    Batched,
+    Level,
+    decomposed,
+    expanded,
+    lowered,
+    mapped_over,
+    plain,
+    raised,
+    repeated,
+    without,
+    wrapped,
+)
 
-__all__ = ["Batched", "Level", "decomposed", "expanded", "lowered", "mapped_over", "plain", "raised", "repeated", "without", "wrapped"]
+__all__ = ["Batched", "Level", "decomposed", "expanded", "lowered", "mapped_over", "plain", "raised", "repeated",
+    "without", "wrapped"]
 
 classes.Batched_, classes.mapping = Batched, dispatch
 classes.KNOWN.add(Batched)

@@ -1,8 +1,9 @@
 """The tensor that a mapped function sees: one example in shape, the whole batch in memory.
 
-A ``Batched`` hides the first dimension of its ``value``, an ordinary tensor (or a ``Batched`` of an outer map). Operators
-on it are done on the value (see ``dispatch``), so the value is what is recorded: gradients, hooks, higher derivatives
-need nothing further. Its own array is a ghost of the right shape and type, full of NaN, that nobody may write to.
+A ``Batched`` hides the first dimension of its ``value``, an ordinary tensor (or a ``Batched`` of an outer map).
+Operators on it are done on the value (see ``dispatch``), so the value is what is recorded: gradients, hooks, higher
+derivatives need nothing further. Its own array is a ghost of the right shape and type, full of NaN, that nobody may
+write to.
 """
 
 from __future__ import annotations
@@ -23,19 +24,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 NO_ITEM = (
-    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite "
-    "what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
+    "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
+    "internals, please file a bug report."
 )
 NO_BRANCH = (
-    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
-    "issue at https://github.com/pytorch/pytorch/issues . Inside a mapped function a tensor stands for all examples at once: choose between "
-    "values with torch.where."
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
+    "yet, please file an issue at https://github.com/pytorch/pytorch/issues . Inside a mapped function a tensor stands "
+    "for all examples at once: choose between values with torch.where."
 )
 NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 NO_GRAD_MODE = (
-    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being "
-    "transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
-    "jacfwd, hessian) or call requires_grad_() outside of a function being transformed instead."
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
+    "a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
 )
 
 
@@ -177,7 +180,9 @@ def _composed(t: Any, levels: Iterable[Level]) -> Any:
 
 
 def lowered(t: Any, levels: Sequence[Level]) -> Any:
-    """``t`` with the dimensions of ``levels`` shown in front, repeated where it does not vary; other maps stay hidden."""
+    """``t`` with the dimensions of ``levels`` shown in front, repeated where it does not vary;
+    other maps stay hidden.
+    """
     if not levels:
         return t
     inner, have = decomposed(t)
@@ -297,7 +302,8 @@ class Batched(Tensor):
         """Take the value out of the graph of the innermost derivative; refused where a map is further in."""
         inside = modes().inside
         if inside is None or inside.depth < self.level.number:
-            raise RuntimeError("Can't detach views in-place. Use detach() instead. Inside of a mapped function a tensor is part of its batch.")
+            raise RuntimeError("Can't detach views in-place. Use detach() instead. Inside of a mapped function a "
+                "tensor is part of its batch.")
         self.value.detach_()
         return self
 
@@ -328,22 +334,26 @@ class Batched(Tensor):
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         if memory_format is not contiguous_format:
-            raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
+            raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than "
+                "torch.contiguous_format")
         return self.value.is_contiguous()
 
     def contiguous(self, memory_format: Any = None) -> Any:
         """The tensor with the elements of its batch in order in memory: itself if they are."""
-        return self if self.is_contiguous(memory_format or contiguous_format) else wrapped(self.value.contiguous(), self.level)
+        return (self if self.is_contiguous(memory_format or contiguous_format)
+            else wrapped(self.value.contiguous(), self.level))
 
     def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
         """Unset numbers with these sizes and strides for each example, one example's memory behind the other's."""
         size, stride = tuple(size), tuple(stride)
         if len(size) != len(stride):
             raise RuntimeError(
-                f"new_empty_strided(sizes, strides): dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+                f"new_empty_strided(sizes, strides): dimensionality of sizes ({len(size)}) must match dimensionality "
+                f"of strides ({len(stride)})"
             )
         apart = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride))
-        return wrapped(self.value.new_empty_strided((self.level.size, *size), (apart, *stride), dtype, **options), self.level)
+        return wrapped(self.value.new_empty_strided((self.level.size, *size), (apart, *stride), dtype, **options),
+            self.level)
 
     def as_subclass(self, cls: Any) -> Any:
         return self

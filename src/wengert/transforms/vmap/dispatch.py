@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Call:
     """An operator with its arguments as a rule wants them.
 
-    ``values``: by parameter; of what is batched at this level the value, whose first dimension is the batch. ``batched``:
-    the parameters (for lists of tensors: those with a batched element) of which that is so.
+    ``values``: by parameter; of what is batched at this level the value, whose first dimension is the batch.
+    ``batched``: the parameters (for lists of tensors: those with a batched element) of which that is so.
     """
 
     __slots__ = ("batched", "given", "level", "op", "size", "values")
@@ -73,7 +73,9 @@ class Call:
         return [None if x is None else expanded(x, self.level) for x in self.given[p]]
 
     def aligned(self, p: str, rank: int) -> Any:
-        """The tensor so that it broadcasts against others of ``rank`` dimensions: ones between the batch and the rest."""
+        """The tensor so that it broadcasts against others of ``rank`` dimensions: ones between the
+        batch and the rest.
+        """
         x = self.values[p]
         missing = rank - self.rank(p)
         if p not in self.batched or missing <= 0:
@@ -117,7 +119,8 @@ class Maps(Interceptor):
     order = MAPS
 
     def concerns(self, call: InterceptedCall) -> bool:
-        return call.kind in ("operator", "inplace") and (holds_batched(call.args) or (call.out is not None and holds_batched((call.out,))))
+        return (call.kind in ("operator", "inplace")
+            and (holds_batched(call.args) or (call.out is not None and holds_batched((call.out,)))))
 
     def intercept(self, call: InterceptedCall, below: Any) -> Any:
         if call.kind == "inplace":
@@ -138,8 +141,9 @@ def _check_running(level: Level, where: str) -> None:
     if level.over:
         raise RuntimeError(
             "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
-            f"https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in `{where}` Please file an "
-            "issue if it looks like the latter. A mapped function hands its tensors out by returning them."
+            "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
+            f"`{where}` Please file an issue if it looks like the latter. A mapped function hands its tensors out by "
+            "returning them."
         )
 
 
@@ -148,7 +152,8 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if out is not None:
         refuse_recorded(op, (), {"": [plain(x) for x in args if type(x) is Batched and not x._innermost()]}, m)
         raise RuntimeError(
-            f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view ops."
+            f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view "
+            "ops."
         )
     level = innermost(args)
     _check_running(level, "gen_vmap_plumbing")
@@ -216,11 +221,14 @@ def rule_of(op: Operator) -> Rule:
 _elementwise: Any = None  # the rule of that name, once it is there
 
 
-# What PyTorch's vmap calls the write of a batch to a tensor without one: these have a rule of their own and go by one name,
+# What PyTorch's vmap calls the write of a batch to a tensor without one: these have a rule of their own and go by one
+# name,
 _ARITHMETIC = frozenset((
-    "sub", "mul", "div", "div_rounded", "copy", "logical_and", "logical_or", "logical_xor", "masked_fill", "clamp_min_tensor", "clamp_max_tensor",
+    "sub", "mul", "div", "div_rounded", "copy", "logical_and", "logical_or", "logical_xor", "masked_fill",
+    "clamp_min_tensor", "clamp_max_tensor",
 ))  # fmt: skip
-_BATCHED = frozenset(("fill_", "index_put_", "index_add_", "index_fill_", "scatter_add_"))  # these by their own, and all others as aten::name_;
+# these by their own, and all others as aten::name_;
+_BATCHED = frozenset(("fill_", "index_put_", "index_add_", "index_fill_", "scatter_add_"))
 _BROADCAST = frozenset(("add", "atan2", "copysign"))  # and of these it is the shape of the result that does not fit
 
 
@@ -229,11 +237,11 @@ def refuse_write(target: Any, level: Level, name: str) -> None:
     if type(target) is Batched and target.level is level:
         return
     raise RuntimeError(
-        f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements "
-        "than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
+        f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
+        "more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
         f"{f'at level {level.number}' if ':' in name else 'in a vmap'}. Please try to use "
-        f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, please file a bug "
-        "report instead."
+        f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, "
+        "please file a bug report instead."
     )
 
 
@@ -248,9 +256,11 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     if type(target) is not Batched or target.level is not level:
         if op.name in _BROADCAST:
             shape = (level.size, *np.broadcast_shapes(target._wg_data.shape, args[1]._wg_data.shape))
-            raise RuntimeError(f"output with shape {list(target._wg_data.shape)} doesn't match the broadcast shape {list(shape)}")
+            raise RuntimeError(f"output with shape {list(target._wg_data.shape)} doesn't match the broadcast shape "
+                f"{list(shape)}")
         called = named(op, args, inplace=True)._opname
-        refuse_write(target, level, "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}")
+        refuse_write(target, level,
+            "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}")
     call = Call(op, tuple(settled(v, level) for v in args) if modes().levels else args, level)
     value = target.value
     if op.name == "copy" or (op.name == "fill" and "value" in call.batched):
@@ -269,7 +279,8 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
             have, want = dt.scalar_name(y._wg_data.dtype), dt.scalar_name(value._wg_data.dtype)
             raise RuntimeError(f"result type {have} can't be cast to the desired output type {want}")
         if y._wg_data.shape != value._wg_data.shape:
-            raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(y.shape[1:])}")
+            raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+                f"{list(y.shape[1:])}")
         inplace_function("copy")(value, y)
     target._wg_vc = value._wg_vc
     return target

@@ -111,7 +111,7 @@ def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
-# -- gather, scatter -----------------------------------------------------------------------------------------------------
+# -- gather, scatter ---------------------------------------------------------------------------------------------------
 
 
 def along_index(call: Call) -> Any:
@@ -171,7 +171,8 @@ def index_fill_tensor(call: Call) -> Any:
 def masked_fill_tensor(call: Call) -> Any:
     """``masked_fill`` with a number of each example."""
     rank = max(call.rank("input"), call.rank("mask"))
-    return _f("where", call.aligned("mask", rank), call.aligned("value", rank).to(call["input"].dtype), call.aligned("input", rank))
+    return _f("where", call.aligned("mask", rank), call.aligned("value", rank).to(call["input"].dtype),
+        call.aligned("input", rank))
 
 
 def take(call: Call) -> Any:
@@ -201,20 +202,23 @@ def masked_select(call: Call) -> Any:
     """With one mask for all, every example has as many elements; otherwise PyTorch's refusal."""
     if "mask" in call.batched:
         raise RuntimeError(
-            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would "
-            "return a different shaped Tensor. Please voice your support in https://github.com/pytorch/functorch/issues/256"
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
+            "each batch this would return a different shaped Tensor. Please voice your support in "
+            "https://github.com/pytorch/functorch/issues/256"
         )
     shape = np.broadcast_shapes(call.shape("input"), call.shape("mask"))
     mask = _f("expand", call["mask"], shape)
     x = _f("expand", call.aligned("input", len(shape)), (call.size, *shape))
-    return _f("index", _f("reshape", x, (call.size, prod(shape))), [None, _f("nonzero", _f("reshape", mask, (-1,))).reshape(-1)], True)
+    return _f("index", _f("reshape", x, (call.size, prod(shape))),
+        [None, _f("nonzero", _f("reshape", mask, (-1,))).reshape(-1)], True)
 
 
 def fill(call: Call) -> Any:
     """``fill`` with a number of each example."""
     if "value" not in call.batched:
         return call.run()
-    return _f("expand", call.aligned("value", call.rank("input")), (call.size, *call.shape("input"))).to(call["input"].dtype)
+    return _f("expand", call.aligned("value", call.rank("input")),
+        (call.size, *call.shape("input"))).to(call["input"].dtype)
 
 
 def copy(call: Call) -> Any:
@@ -245,7 +249,8 @@ def embedding(call: Call) -> Any:
         return one_by_one(call)
     w = call["weight"]
     rows = w.shape[1]
-    found = call.run(weight=_f("reshape", w, (call.size * rows, w.shape[2])), indices=_shifted(call, rows), padding_idx=-1)
+    found = call.run(weight=_f("reshape", w, (call.size * rows, w.shape[2])), indices=_shifted(call, rows),
+        padding_idx=-1)
     if call["padding_idx"] < 0:
         return found
     still = found.detach()  # for gradients alone: forward mode goes through
@@ -273,14 +278,17 @@ def embedding_take(call: Call) -> Any:
         return one_by_one(call)
     w = call["input"]
     rows = w.shape[1]
-    found = call.run(input=_f("reshape", w, (call.size * rows, w.shape[2])), indices=_shifted(call, rows), padding_idx=-1)
+    found = call.run(input=_f("reshape", w, (call.size * rows, w.shape[2])), indices=_shifted(call, rows),
+        padding_idx=-1)
     if call["padding_idx"] < 0:
         return found
     return _f("masked_fill", found, (call.whole("indices") == call["padding_idx"]).unsqueeze(-1), 0)
 
 
 def classes_spread(call: Call) -> Any:
-    """The gradient of a class loss: linear in ``input``, so that what ones give is what each example's numbers scale."""
+    """The gradient of a class loss: linear in ``input``, so that what ones give is what each
+    example's numbers scale.
+    """
     from ...tensor.tensor import wrap
 
     g, shape = call["input"], call.shape("input")
@@ -293,9 +301,11 @@ def classes_spread(call: Call) -> Any:
 
 RULES: dict[str, Rule] = {
     "index": index, "index_put": index_put,
-    **dict.fromkeys(("gather", "scattered", "scatter", "scatter_value", "scatter_add", "scatter_total", "scatter_pick"), along_index),
+    **dict.fromkeys(("gather", "scattered", "scatter", "scatter_value", "scatter_add", "scatter_total", "scatter_pick"),
+        along_index),
     **dict.fromkeys(("index_select", "index_added", "index_add", "index_copy", "index_fill"), along_vector),
     "masked_select": masked_select, "index_fill_tensor": index_fill_tensor, "masked_fill_tensor": masked_fill_tensor,
     "take": take, "put": put, "fill": fill, "copy": copy,
-    "embedding_rows": embedding, "embedding_scatter": embedding_scatter, "embedding_take": embedding_take, "nll_spread": classes_spread,
+    "embedding_rows": embedding, "embedding_scatter": embedding_scatter, "embedding_take": embedding_take,
+    "nll_spread": classes_spread,
 }  # fmt: skip

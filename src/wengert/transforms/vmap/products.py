@@ -35,14 +35,17 @@ def product(call: Call, a: str, b: str) -> Any:
             return _f("matmul", y, _f("t", x))
         columns = _f("unsqueeze", y, -1) if not right else _f("unsqueeze", _spaced(y, n - 1, last=False), -1)
         return _f("squeeze", _f("matmul", x, columns), -1)
-    if right and not left and n == 2 and m == 2:  # one product with all columns side by side would transpose: let it broadcast
+    # one product with all columns side by side would transpose: let it broadcast
+    if right and not left and n == 2 and m == 2:
         return _f("matmul", x, y)
     rank = max(n, m)
     return _f("matmul", call.aligned(a, rank), call.aligned(b, rank))
 
 
 def _spaced(x: Any, rank: int, last: bool = True) -> Any:
-    """A batch of vectors with ones after the batch, ``(B, k) -> (B, 1, ..., 1, k)``: ``rank`` dimensions after the batch, or one less."""
+    """A batch of vectors with ones after the batch, ``(B, k) -> (B, 1, ..., 1, k)``: ``rank`` dimensions after the
+    batch, or one less.
+    """
     b, k = x.shape
     return _f("reshape", x, (b, *[1] * (rank if last else rank - 1), k))
 
@@ -76,7 +79,8 @@ def _plus_product(a: str, b: str) -> Rule:
         if alpha != 1:
             found = found * alpha
         if not beta:
-            return found if call.batched & {a, b} else _f("expand", _f("unsqueeze", found, 0), (call.size, *found.shape))
+            return (found if call.batched & {a, b}
+                else _f("expand", _f("unsqueeze", found, 0), (call.size, *found.shape)))
         base = call.aligned("input", call.rank(a))
         return (base if beta == 1 else base * beta) + found
 
@@ -100,11 +104,13 @@ def linear(call: Call) -> Any:
             if n == 1:
                 base = _f("squeeze", _f("matmul", _f("unsqueeze", x, 0), turned), 1)
             else:
-                base = _f("matmul", x, turned if n == 2 else _f("reshape", turned, (call.size, *[1] * (n - 2), *turned.shape[1:])))
+                base = _f("matmul", x,
+                    turned if n == 2 else _f("reshape", turned, (call.size, *[1] * (n - 2), *turned.shape[1:])))
         elif n == 1:
             base = _f("squeeze", _f("matmul", _f("unsqueeze", x, 1), turned), 1)
         else:
-            base = _f("matmul", x, turned if n == 2 else _f("reshape", turned, (call.size, *[1] * (n - 2), *turned.shape[1:])))
+            base = _f("matmul", x,
+                turned if n == 2 else _f("reshape", turned, (call.size, *[1] * (n - 2), *turned.shape[1:])))
     if bias is None:
         return base
     return base + (call.aligned("bias", base.dim() - 1) if "bias" in call.batched else bias)
@@ -137,7 +143,7 @@ def cross(call: Call) -> Any:
     return call.run(**{p: call.entire(p, rank) for p in call.tensors}, dim=dim if dim < 0 else dim + 1)
 
 
-# -- convolutions: the batch goes into the examples, or, where the weight has one, into the groups -------------------------
+# -- convolutions: the batch goes into the examples, or, where the weight has one, into the groups ---------------------
 
 
 def _merged(x: Any, at: int) -> Any:
@@ -178,7 +184,9 @@ def convolution(call: Call) -> Any:
     y = _parted(y, 1, b)
     if bias is None:
         return y
-    return y + (_f("reshape", bias, (b, 1, -1, *[1] * (y.dim() - 3))) if "bias" in call.batched else _f("reshape", bias, (-1, *[1] * (y.dim() - 3))))
+    return (
+        y + (_f("reshape", bias, (b, 1, -1, *[1] * (y.dim() - 3))) if "bias" in call.batched
+            else _f("reshape", bias, (-1, *[1] * (y.dim() - 3)))))
 
 
 def conv_input(call: Call) -> Any:
@@ -189,7 +197,8 @@ def conv_input(call: Call) -> Any:
     if "weight" not in call.batched:
         return _parted(call.run(input=_merged(g, 0), shape=(b * shape[0], *shape[1:])), 0, b)
     grown = (shape[0], b * shape[1], *shape[2:])
-    found = call.run(input=_merged(call.whole("input"), 1), weight=_merged(w, 0), shape=grown, groups=call["groups"] * b)
+    found = call.run(input=_merged(call.whole("input"), 1), weight=_merged(w, 0), shape=grown,
+        groups=call["groups"] * b)
     return _parted(found, 1, b)
 
 
@@ -216,9 +225,10 @@ RULES: dict[str, Rule] = {
     "mv": _product_of("input", "vec"), "dot": _product_of("input", "tensor"),
     "addmm": _plus_product("mat1", "mat2"), "baddbmm": _plus_product("batch1", "batch2"), "linear": linear,
     **dict.fromkeys(
-        ("linalg_solve", "linalg_solve_ex", "linalg_solve_triangular", "cholesky_solve", "lu_unpack", "linalg_ldl_solve"), stacked
+        ("linalg_solve", "linalg_solve_ex", "linalg_solve_triangular", "cholesky_solve", "lu_unpack",
+            "linalg_ldl_solve"), stacked
     ),
-    **dict.fromkeys(("pinv_within", "rank_within"), stacked), "attention": attention, "linalg_cross": cross, "euclidean_cdist": attention,
-    "trilinear": trilinear,
+    **dict.fromkeys(("pinv_within", "rank_within"), stacked), "attention": attention, "linalg_cross": cross,
+    "euclidean_cdist": attention, "trilinear": trilinear,
     "convolution_forward": convolution, "conv_input": conv_input, "conv_weight": conv_weight,
 }  # fmt: skip

@@ -1,7 +1,8 @@
-"""Random numbers in mapped functions: refused, drawn for each example, or alike for all, as the map's ``randomness`` says.
+"""Random numbers in mapped functions: refused, drawn for each example, or alike for all, as the map's ``randomness``
+says.
 
-Each innermost map decides for itself and hands the rest to the maps around it. What is drawn for each example comes from
-one call for the whole batch, as in PyTorch, so that the same seed gives the same numbers.
+Each innermost map decides for itself and hands the rest to the maps around it. What is drawn for each example comes
+from one call for the whole batch, as in PyTorch, so that the same seed gives the same numbers.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def _innermost() -> Level:
     level: Level = map_levels.get()[-1]
     if level.randomness == "error":
         raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
-            "vmap or perform the randomness operation out of vmap"
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
         )
     return level
 
@@ -32,7 +33,8 @@ def refuse_out(out: Any) -> None:
     """Refuse to draw into a tensor."""
     if out is not None:
         raise RuntimeError(
-            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as a workaround"
+            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out "
+            "variants as a workaround"
         )
 
 
@@ -47,7 +49,8 @@ def made(make: Callable[[tuple[int, ...]], Any], shape: tuple[int, ...]) -> Any:
         return wrapped(made(make, (level.size, *shape)), level)
 
 
-_NOT_ALIKE = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+_NOT_ALIKE = ("Vmap does not currently support same randomness with a batched tensor input. Please file an issue with "
+    "functorch")
 
 
 def _holds(level: Level, args: Any) -> bool:
@@ -57,10 +60,11 @@ def _holds(level: Level, args: Any) -> bool:
 def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], kind: str) -> Any:
     """``f(*args)``, a random function, as the innermost map wants it.
 
-    ``kind``: how ``f`` takes a batch. ``"shape"``: only the shape of its first argument matters; ``"numbers"``: it treats
-    leading dimensions alike, and draws by its arguments' numbers; ``"mask"``: it draws a mask for its first argument;
-    ``"rows"``: it takes a matrix, whose rows it treats alike, or one row;
-    ``"example"``: it takes one example after the other; ``"channels"``: so it does, but draws by the shape of its first argument alone.
+    ``kind``: how ``f`` takes a batch. ``"shape"``: only the shape of its first argument matters; ``"numbers"``: it
+    treats leading dimensions alike, and draws by its arguments' numbers; ``"mask"``: it draws a mask for its first
+    argument; ``"rows"``: it takes a matrix, whose rows it treats alike, or one row;
+    ``"example"``: it takes one example after the other; ``"channels"``: so it does, but draws by the shape of its first
+    argument alone.
     """
     if not map_levels.get():
         return f(*args, **kwargs)
@@ -85,7 +89,8 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         stream = kwargs.get("generator") or default_generator
         start = stream.get_state()
 
-        def replayed(*row: Any, **options: Any) -> Any:  # one example after the other, from the same place in the stream
+        # one example after the other, from the same place in the stream
+        def replayed(*row: Any, **options: Any) -> Any:
             stream.set_state(start)
             return randomly(f, row, options, kind)
 
@@ -119,8 +124,8 @@ def randomly_inplace(f: Callable[..., Any], target: Any, args: tuple[Any, ...], 
         refuse_write(target, level, f"inplace {f.__name__.removesuffix('_')}")
     if level.randomness == "different" and not batched:
         raise RuntimeError(
-            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
-            "necessary for your usage, please file an issue with functorch."
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
+            "randomness. If this is necessary for your usage, please file an issue with functorch."
         )
     if _holds(level, args):
         if level.randomness == "same":

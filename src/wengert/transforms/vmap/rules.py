@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _ELEMENTWISE = {"pointwise", "compare", "trig", "activation", "pairs", "powers", "rounding", "special", "complexes"}
 _ALONG = {"reduce", "extrema", "scan", "order", "sorting", "linalg_norms", "activation"}
-_PROMOTING = {"sub", "rsub", "pow", "ldexp", "heaviside"}  # of the elementwise ones, those that see to their operands' types themselves
+# of the elementwise ones, those that see to their operands' types themselves
+_PROMOTING = {"sub", "rsub", "pow", "ldexp", "heaviside"}
 _MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
 
 
@@ -59,10 +60,13 @@ def pointwise(call: Call) -> Any:
     if (call.op.promote or call.op.name in _PROMOTING) and rank and call.op.name != "where":
         # a number does not widen the others' type, but its batch is no number any more
         group = [call.given[p]._wg_data for p in call.op.promoted if p in values]
-        wide = dt.result([call.given[p]._wg_data if p in values else call.given[p] for p in call.op.promoted if call.given[p] is not None])
+        wide = dt.result(
+            [call.given[p]._wg_data if p in values else call.given[p] for p in call.op.promoted
+                if call.given[p] is not None])
         if wide is not None and any(a.dtype != wide and (not a.ndim or call.op.name == "heaviside") for a in group):
             for p in call.op.promoted:
-                if p in values and values[p]._wg_data.dtype != wide and (call.op.name == "heaviside" or (p in call.batched and not call.rank(p))):
+                if (p in values and values[p]._wg_data.dtype != wide
+                        and (call.op.name == "heaviside" or (p in call.batched and not call.rank(p)))):
                     values[p] = function("cast")(values[p], wide)
     return call.run(**values)
 
@@ -93,7 +97,8 @@ def along(call: Call) -> Any:
     if n == 0:  # a number counts as a vector of one
         if not every:
             dims_of(dim, 0)
-        return _each(call.run(**{p: function("unsqueeze")(x, 1), "dim": 1}), lambda t: function("reshape")(t, (call.size,)))
+        return _each(call.run(**{p: function("unsqueeze")(x, 1), "dim": 1}),
+            lambda t: function("reshape")(t, (call.size,)))
     if not every:
         return call.run(dim=_moved(dim, n))
     flat = function("reshape")(x, (call.size, prod(call.shape(p))))
@@ -139,7 +144,8 @@ def sized(call: Call) -> Any:
     size = call[name]
     if not size:
         return one_by_one(call)
-    row: dict[str, Any] = {d: _moved(call[d], len(size)) for d in ("dim", "dimension", "dim1", "dim2") if d in call.values}
+    row: dict[str,
+        Any] = {d: _moved(call[d], len(size)) for d in ("dim", "dimension", "dim1", "dim2") if d in call.values}
     row[name] = (call.size, *size)
     return call.run(**row)
 
@@ -196,7 +202,8 @@ def t(call: Call) -> Any:
     n = call.rank("input")
     if n > 2:
         return one_by_one(call)
-    return function("transpose")(call["input"], 1, 2) if n == 2 else function("view")(call["input"], call["input"].shape)
+    return (function("transpose")(call["input"], 1, 2) if n == 2
+        else function("view")(call["input"], call["input"].shape))
 
 
 def unsqueeze(call: Call) -> Any:
@@ -257,12 +264,14 @@ def as_strided(call: Call) -> Any:
     last = start + sum((n - 1) * s for n, s in zip(size, stride))
     if x.numel() and prod(size) and (start < 0 or last > reach):
         raise RuntimeError(
-            f"result = tensor.as_strided({list(size)}, {list(stride)}, {start}) can access memory outside of `tensor`. `result` can access some "
-            f"memory in range [{start}, {last + 1}], but `tensor` can only access some memory in range [0, {reach + 1}]. This is not supported "
-            "inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
+            f"result = tensor.as_strided({list(size)}, {list(stride)}, {start}) can access memory outside of `tensor`. "
+            f"`result` can access some memory in range [{start}, {last + 1}], but `tensor` can only access some memory "
+            f"in range [0, {reach + 1}]. This is not supported inside of vmap, please try to rewrite the `as_strided` "
+            "call as a sequence of PyTorch view operations"
         )
     whole = geometry(x._wg_data)
-    return call.run(input=x, size=(call.size, *size), stride=(steps[0], *stride), storage_offset=whole[2] + start, source=whole)
+    return call.run(input=x, size=(call.size, *size), stride=(steps[0], *stride), storage_offset=whole[2] + start,
+        source=whole)
 
 
 # -- making larger ----------------------------------------------------------------------------------------------------
@@ -273,10 +282,12 @@ def cat(call: Call) -> Any:
     rows, given = call.row("tensors"), call.given["tensors"]
     solid = [i for i, x in enumerate(given) if x._wg_data.shape != (0,)] or [0]
     if any(not given[i]._wg_data.ndim for i in solid):
-        raise RuntimeError(f"zero-dimensional tensor (at position {next(i for i in solid if not given[i]._wg_data.ndim)}) cannot be concatenated")
+        raise RuntimeError("zero-dimensional tensor (at position "
+            f"{next(i for i in solid if not given[i]._wg_data.ndim)}) cannot be concatenated")
     dim, whole = _moved(call["dim"], given[solid[0]]._wg_data.ndim), list(rows[solid[0]]._wg_data.shape)
     whole[dim] = 0  # the shape of those that fit nothing else, which are part of the result's history all the same
-    return call.run(tensors=[rows[i] if i in solid else function("reshape")(rows[i], whole) for i in range(len(rows))], dim=dim)
+    return call.run(tensors=[rows[i] if i in solid else function("reshape")(rows[i], whole) for i in range(len(rows))],
+        dim=dim)
 
 
 def stack(call: Call) -> Any:
@@ -300,7 +311,8 @@ def roll(call: Call) -> Any:
     if isinstance(dims, int) or dims:
         return call.run(dims=_moved(dims, n)) if n else one_by_one(call)
     flat = function("reshape")(call["input"], (call.size, prod(call.shape("input"))))
-    found = call.run(input=flat, dims=(1,) if not isinstance(call["shifts"], (tuple, list)) else (1,) * len(call["shifts"]))
+    found = call.run(input=flat,
+        dims=(1,) if not isinstance(call["shifts"], (tuple, list)) else (1,) * len(call["shifts"]))
     return function("reshape")(found, (call.size, *call.shape("input")))
 
 
@@ -314,7 +326,8 @@ def trace(call: Call) -> Any:
 def clone(call: Call) -> Any:
     """A copy. A layout that names the dimensions of an example says nothing about those of a batch: it is refused.
 
-    Where a derivative is taken inside of the map it may be an argument of that one, the same for all examples, which lies as it lay.
+    Where a derivative is taken inside of the map it may be an argument of that one, the same for all examples, which
+    lies as it lay.
     """
     named = format_name(call["memory_format"])
     if named not in ("channels_last", "channels_last_3d"):
@@ -322,8 +335,8 @@ def clone(call: Call) -> Any:
     inside = modes().inside
     if inside is None or inside.depth < call.level.number:
         raise RuntimeError(
-            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
-            f"torch.contiguous_format (got {'ChannelsLast3d' if named.endswith('3d') else 'ChannelsLast'})"
+            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format "
+            f"or torch.contiguous_format (got {'ChannelsLast3d' if named.endswith('3d') else 'ChannelsLast'})"
         )
     return call.run(memory_format=None)
 
@@ -332,8 +345,8 @@ def one_hot(call: Call) -> Any:
     """Rows with a one; the number of classes cannot come from the data."""
     if call["num_classes"] == -1:
         raise RuntimeError(
-            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument. It cannot come from the data "
-            "of one example."
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument. It "
+            "cannot come from the data of one example."
         )
     return call.run()
 
@@ -342,7 +355,8 @@ def dynamic(call: Call) -> Any:
     """The size of the result depends on the numbers: examples would not fit together."""
     raise RuntimeError(
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-        f"aten::{_ATEN.get(call.op.name, call.op.name)}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+        f"aten::{_ATEN.get(call.op.name, call.op.name)}. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature."
     )
 
 
@@ -369,7 +383,8 @@ def lossy(call: Call) -> Any:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("conj", "neg_view", "real", "imag", "view_as_real", "view_as_complex", "cast", "zero", "complex"), pointwise), "clone": clone,
+    **dict.fromkeys(("conj", "neg_view", "real", "imag", "view_as_real", "view_as_complex", "cast", "zero", "complex"),
+        pointwise), "clone": clone,
     **dict.fromkeys(("tril", "triu", "constant_pad_nd", "linalg_matrix_exp"), trailing),
     **dict.fromkeys(("view", "reshape"), reshape), "expand": expand, "sum_to": sum_to,
     "transpose": transpose, "permute": permute, "t": t, "numpy_T": t, "unsqueeze": unsqueeze, "squeeze": squeeze,
@@ -382,6 +397,7 @@ RULES: dict[str, Rule] = {
     "trace": trace, "one_hot": one_hot,
     "max_all": _total("amax"), "min_all": _total("amin"), "renorm": one_by_one,
     **dict.fromkeys(("transform", "transform_real", "transform_to_real"), shifted("dims")),
-    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1", "huber"), lossy), **dict.fromkeys(("bce_elements", "bce_logit_elements"), pointwise),
+    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1", "huber"), lossy),
+    **dict.fromkeys(("bce_elements", "bce_logit_elements"), pointwise),
     **dict.fromkeys(("nonzero", "unique", "unique_consecutive"), dynamic),
 }  # fmt: skip

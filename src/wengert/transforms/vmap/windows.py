@@ -35,7 +35,9 @@ def padded(call: Call) -> Any:
 
 
 def _scaled(call: Call, y: Any, rank: int, shape: Any) -> Any:
-    """``y * weight + bias``, each with a batch or without; ``shape``: theirs within an example of ``rank`` dimensions."""
+    """``y * weight + bias``, each with a batch or without; ``shape``: theirs within an example of
+    ``rank`` dimensions.
+    """
     for p, name in (("weight", "mul"), ("bias", "add")):
         x = call.values.get(p)
         if x is not None:
@@ -94,7 +96,8 @@ def buckets(call: Call) -> Any:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
-        ("max_pool_windows", "adaptive_max_windows", "avg_pool_windows", "avg_pool_spread", "pool_scatter", "pool_gather",
+        ("max_pool_windows", "adaptive_max_windows", "avg_pool_windows", "avg_pool_spread", "pool_scatter",
+            "pool_gather",
          "unfold_columns", "fold_columns"), folded,
     ),
     **{f"pad_{mode}{n}": padded for mode in ("reflect", "replicate", "circular") for n in (1, 2, 3)},

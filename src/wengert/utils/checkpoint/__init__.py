@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup",
-    "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "_StopRecomputationError",
-    "_get_autocast_kwargs", "_get_device_module", "_infer_device_type", "_policy_from_bool", "check_backward_validity", "checkpoint",
-    "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
-    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
+    "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
+    "GraphExecGroup", "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode",
+    "_StopRecomputationError", "_get_autocast_kwargs", "_get_device_module", "_infer_device_type", "_policy_from_bool",
+    "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
+    "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
 
@@ -53,8 +54,9 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 
 def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Callable[[], Any] = noop_context_fn,
-    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+    context_fn: Callable[[], Any] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
+    early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """``function(*args, **kwargs)`` without keeping its intermediate values: backward computes them again.
 
@@ -83,9 +85,10 @@ def checkpoint(
         import warnings
 
         warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint "
-            "without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the current "
-            "default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, "
+            "calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
+            "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
+            "more details on the differences between the two variants.",
             stacklevel=2,
         )
         use_reentrant = True
@@ -113,7 +116,8 @@ def checkpoint(
     forward_context, recompute_context = context_fn()
     if not is_grad_enabled():
         return function(*args, **kwargs)  # nothing will be computed again, so the contexts are not asked for
-    frame = Frame(function, args, kwargs, preserve, recompute_context, determinism_check == "default", early_stop, complain)
+    frame = Frame(function, args, kwargs, preserve, recompute_context, determinism_check == "default", early_stop,
+        complain)
     around = modes()
     try:
         with frame.recording(), forward_context:
@@ -124,13 +128,15 @@ def checkpoint(
         raise
     if not frame.finished:
         raise RuntimeError(
-            "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception raised during the checkpointed "
-            "forward. This is not supported because checkpoint cannot return a value for a failed forward."
+            "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception raised during "
+            "the checkpointed forward. This is not supported because checkpoint cannot return a value for a failed "
+            "forward."
         )
     return answer
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
+        **kwargs: Any) -> Any:
     """Run a sequence of modules (or functions) in ``segments`` parts, all but the last of them checkpointed.
 
     >>> import wengert as torch
@@ -144,9 +150,10 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
         import warnings
 
         warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version 2.9 we will "
-            "raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if you need to preserve the current "
-            "default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In "
+            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is "
+            "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. "
+            "Refer to docs for more details on the differences between the two variants.",
             stacklevel=2,
         )
         use_reentrant = True

@@ -119,7 +119,8 @@ class Frame:
     """One checkpointed call: how to run it again, what it saved, and what running backwards have recomputed."""
 
     def __init__(
-        self, function: Any, args: Any, kwargs: Any, preserve: bool, context: Any, check: bool, early_stop: bool, complain: Any
+        self, function: Any, args: Any, kwargs: Any, preserve: bool, context: Any, check: bool, early_stop: bool,
+        complain: Any
     ) -> None:  # fmt: skip
         self.function, self.kwargs, self.context, self.check, self.complain = function, kwargs, context, check, complain
         self.early_stop = early_stop if _early_stop is None else _early_stop
@@ -164,14 +165,15 @@ class Frame:
             self.compare(run)
         if holder.number not in run.caught:
             overlap = (
-                "Performing two backward calls that overlap (i.e. require the same saved activation in order to compute gradients) is not "
-                "allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
+                "Performing two backward calls that overlap (i.e. require the same saved activation in order to "
+                "compute gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
                 if group.get() is not None
                 else ""
             )
             raise CheckpointError(
-                f"torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. {overlap}If you are calling "
-                "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with details on your use case."
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                f"{overlap}If you are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise "
+                "please open an issue with details on your use case."
             )
         return run.caught.pop(holder.number)
 
@@ -188,7 +190,8 @@ class Frame:
                     run.loose = True
                     return kept
                 raise CheckpointError(
-                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass." + _TIP
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                    "forward pass." + _TIP
                 )
             if self.holders[number]() is not None:
                 run.caught[number] = kept
@@ -200,7 +203,8 @@ class Frame:
         around = modes()
         try:  # the context of the second run sees that it was stopped
             with (
-                enable_grad(), _Hooks(pack, _same), self.surroundings.again(), self.context, self.surroundings.device_again(),
+                enable_grad(), _Hooks(pack, _same), self.surroundings.again(), self.context,
+                self.surroundings.device_again(),
             ):  # fmt: skip
                 self.function(*args, **self.kwargs)
         except _StopRecomputationError:
@@ -215,27 +219,29 @@ class Frame:
             return
         if run.count != len(self.holders):
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
-                f"Number of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved during recomputation: {run.count}.\n"
-                "The function must do the same operations both times: look for branches on global state, randomness outside torch, or "
-                "caches filled by the first run." + _TIP
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved "
+                f"during recomputation: {run.count}.\nThe function must do the same operations both times: look for "
+                "branches on global state, randomness outside torch, or caches filled by the first run." + _TIP
             )
         if self.check:
             different = "".join(
-                f"tensor at position {number}:\nsaved metadata: {_shown(self.facts[number])}\nrecomputed metadata: {_shown(now)}\n"
+                f"tensor at position {number}:\nsaved metadata: {_shown(self.facts[number])}\nrecomputed metadata: "
+                f"{_shown(now)}\n"
                 for number, now in run.facts.items()
                 if now != self.facts[number]
             )
             if different:
                 raise CheckpointError(
-                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
-                    f"pass.\n{different}.{_TIP}"
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                    f"during the forward pass.\n{different}.{_TIP}"
                 )
 
 
 _TIP = (
-    "\n\nTip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the code "
-    "block\nwith `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally.\n"
+    "\n\nTip: To see a more detailed error message, either pass `debug=True` "
+    "to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\nwith `with "
+    "torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally.\n"
 )
 
 

@@ -52,9 +52,9 @@ class CheckpointFunction(Function):
         walk = current_walk()
         if walk is not None and walk.captures is not None:
             raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
-                ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without passing the "
-                "`inputs` argument."
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
             )
         args = list(ctx.others)
         for i, t in zip(ctx.where, ctx.saved_tensors):

@@ -80,7 +80,8 @@ def logs() -> tuple[Callable[[], Any], Callable[[CheckpointError], None]]:
     def complain(error: CheckpointError) -> None:
         def stacks(log: _Log, name: str) -> str:
             count = len(log.lines)
-            return "\n".join(f"{line}   ({i} of {count} in {name})\n\n{stack}\n\n" for i, (line, stack) in enumerate(zip(log.lines, log.stacks), 1))
+            return "\n".join(f"{line}   ({i} of {count} in {name})\n\n{stack}\n\n"
+                for i, (line, stack) in enumerate(zip(log.lines, log.stacks), 1))
 
         text = _TEXT.format(
             stacks_first=stacks(first, "original"),

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 # Not worth a question: they compute nothing.
 SAC_IGNORED_OPS = {
-    aten.detach.default, aten.is_strides_like_format.default, aten.numel.default, aten.size.default, aten.sym_numel.default,
-    aten.is_contiguous.default, aten.is_contiguous.memory_format, aten.is_non_overlapping_and_dense.default, aten.sym_size.default,
-    aten.stride.default, aten.sym_stride.default, aten.dim.default, aten.storage_offset.default, aten.sym_storage_offset.default,
-    prim.device.default,
+    aten.detach.default, aten.is_strides_like_format.default, aten.numel.default, aten.size.default,
+    aten.sym_numel.default, aten.is_contiguous.default, aten.is_contiguous.memory_format,
+    aten.is_non_overlapping_and_dense.default, aten.sym_size.default, aten.stride.default, aten.sym_stride.default,
+    aten.dim.default, aten.storage_offset.default, aten.sym_storage_offset.default, prim.device.default,
 }  # fmt: skip
 
 _MISMATCH = (
-    "This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that changed between "
-    "forward and backward."
+    "This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that "
+    "changed between forward and backward."
 )
 _RECOMPUTE, _CONSUMED = object(), object()  # in the storage: not kept; kept, and given back already
 
@@ -36,8 +36,8 @@ _RECOMPUTE, _CONSUMED = object(), object()  # in the storage: not kept; kept, an
 class CheckpointPolicy(enum.Enum):
     """What a policy answers: keep the result of the operator, or compute it again.
 
-    ``MUST_`` and ``PREFER_`` say how firmly; nobody overrules a preference here. Offloading is for compilers, which move results
-    to the CPU; as in PyTorch, what they do not compile is computed again.
+    ``MUST_`` and ``PREFER_`` say how firmly; nobody overrules a preference here. Offloading is for compilers, which
+    move results to the CPU; as in PyTorch, what they do not compile is computed again.
     """
 
     MUST_SAVE = 0
@@ -80,7 +80,8 @@ class _VersionWrapper:
 class _CachingTorchDispatchMode(TorchDispatchMode):
     """The first run: ask the policy, keep results, by operator and number of the call."""
 
-    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, dict[int, Any]], ac_graph_id: Any = None) -> None:
+    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, dict[int, Any]],
+            ac_graph_id: Any = None) -> None:
         super().__init__()
         self.policy_fn, self.storage, self.ac_graph_id = policy_fn, storage, ac_graph_id
         self.func_counter: dict[Any, int] = defaultdict(int)
@@ -106,7 +107,8 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
 class _CachedTorchDispatchMode(TorchDispatchMode):
     """The second run: give back what was kept. The policy is not asked again."""
 
-    def __init__(self, policy_fn: Any, storage: dict[Any, dict[int, Any]], allow_cache_entry_mutation: bool = False) -> None:
+    def __init__(self, policy_fn: Any, storage: dict[Any, dict[int, Any]],
+            allow_cache_entry_mutation: bool = False) -> None:
         super().__init__()
         self.storage, self.allow_cache_entry_mutation = storage, allow_cache_entry_mutation
         self.func_counter: dict[Any, int] = defaultdict(int)
@@ -133,19 +135,20 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
             return func(*args, **(kwargs or {}))
         if kept is _CONSUMED:
             raise RuntimeError(
-                "Trying to backward an extra time. You are only allowed to backward once on any region computed under selective activation "
-                "checkpoint."
+                "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
+                "selective activation checkpoint."
             )
         row[at] = _CONSUMED
         return tree_map(lambda x: x.get_val(self.allow_cache_entry_mutation), kept)
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any,
+        Any]:
     """The two contexts of a selective checkpoint: ``context_fn=partial(create_selective_checkpoint_contexts, policy)``.
 
-    ``policy_fn_or_list``: ``policy(ctx, op, *args, **kwargs)`` that gives a ``CheckpointPolicy``, or the operators whose
-    results are kept (``[torch.ops.aten.mm.default]``). Kept results that are written to before backward uses them are
-    an error unless ``allow_cache_entry_mutation``. Backward can go through the region once.
+    ``policy_fn_or_list``: ``policy(ctx, op, *args, **kwargs)`` that gives a ``CheckpointPolicy``, or the operators
+    whose results are kept (``[torch.ops.aten.mm.default]``). Kept results that are written to before backward uses them
+    are an error unless ``allow_cache_entry_mutation``. Backward can go through the region once.
 
     >>> import functools, wengert as torch
     >>> from wengert.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
@@ -160,12 +163,13 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
         for op in policy_fn_or_list:
             if not isinstance(op, OpOverload):
                 advice = (
-                    "Please update the OpOverloadPacket to a specific OpOverload.For example, if you have `torch.ops.aten.mm`, change it to "
-                    "`torch.ops.aten.mm.default`."
+                    "Please update the OpOverloadPacket to a specific OpOverload.For example, if you have "
+                    "`torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
                     if isinstance(op, OpOverloadPacket)
                     else ""
                 )
-                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {advice}")
+                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. "
+                    f"{advice}")
         chosen = set(policy_fn_or_list)
 
         def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
@@ -176,4 +180,5 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     storage: dict[Any, dict[int, Any]] = defaultdict(dict)
-    return _CachingTorchDispatchMode(policy, storage), _CachedTorchDispatchMode(policy, storage, allow_cache_entry_mutation)
+    return (_CachingTorchDispatchMode(policy, storage),
+        _CachedTorchDispatchMode(policy, storage, allow_cache_entry_mutation))

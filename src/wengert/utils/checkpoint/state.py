@@ -1,4 +1,6 @@
-"""What a second run finds as the first one found it: random numbers, autocast, where new tensors go; and PyTorch's names for devices."""
+"""What a second run finds as the first one found it: random numbers, autocast, where new tensors go; and PyTorch's
+names for devices.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ class Surroundings:
         now = RandomState() if self.random is not None else None
         before, functions = modes().watchers, modes().functions
         try:
-            change(watchers=(*(o for o in before if not _casts(o)), *self.casters), functions=())  # a backward is asked of modes as a whole
+            # a backward is asked of modes as a whole
+            change(watchers=(*(o for o in before if not _casts(o)), *self.casters), functions=())
             if self.random is not None:
                 self.random.restore()
             yield
@@ -92,21 +95,26 @@ def infer_device_type(*args: Any) -> str:
         import warnings
 
         warnings.warn(
-            "Tensor arguments, excluding CPU tensors, are detected on at least two types of devices. Device state will only be saved for "
-            "devices of a single device type, and the remaining devices will be ignored. Consequently, if any checkpointed functions involve "
-            f"randomness, this may result in incorrect gradients.\nDevice types: {sorted(set(kinds))} first device type: {kinds[0]}",
+            "Tensor arguments, excluding CPU tensors, are detected on at least two types of devices. Device state will "
+            "only be saved for devices of a single device type, and the remaining devices will be ignored. "
+            "Consequently, if any checkpointed functions involve randomness, this may result in incorrect "
+            f"gradients.\nDevice types: {sorted(set(kinds))} first device type: {kinds[0]}",
             stacklevel=2,
         )
     return kinds[0] if kinds else DefaultDeviceType.get_device_type()
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """The devices of the tensors among ``args`` other than the CPU, and the states of their generators: there are none."""
+    """The devices of the tensors among ``args`` other than the CPU, and the states of their
+    generators: there are none.
+    """
     return [], []
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
-    """Put back what ``get_device_states`` gave; there is nothing to do for ``"meta"``, and no other device that has a state."""
+    """Put back what ``get_device_states`` gave; there is nothing to do for ``"meta"``, and no other device that has a
+    state.
+    """
     kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
     if kind == "meta":
         return
@@ -126,10 +134,13 @@ def get_device_module(device: str = "cuda") -> Any:
 
 
 def get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The arguments that ``torch.amp.autocast`` needs to be as it is now: for ``device_type`` (None if it casts nothing) and for the CPU."""
+    """The arguments that ``torch.amp.autocast`` needs to be as it is now: for ``device_type`` (None if it casts
+    nothing) and for the CPU.
+    """
     from ...amp import autocast_mode as amp
 
     def now(kind: str) -> dict[str, Any]:
-        return {"enabled": amp.is_autocast_enabled(kind), "dtype": amp.get_autocast_dtype(kind), "cache_enabled": amp.is_autocast_cache_enabled()}
+        return {"enabled": amp.is_autocast_enabled(kind), "dtype": amp.get_autocast_dtype(kind),
+            "cache_enabled": amp.is_autocast_cache_enabled()}
 
     return now(device_type) if amp.is_autocast_available(device_type) else None, now("cpu")

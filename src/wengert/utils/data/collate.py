@@ -115,8 +115,8 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: dict[Any, Collate] | None =
     """Stack tensors of equal shape along a new first axis."""
     if batch[0].layout is not wengert.strided:
         raise RuntimeError(
-            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a custom collate_fn to handle "
-            "them appropriately."
+            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a custom "
+            "collate_fn to handle them appropriately."
         )
     return wengert.stack(batch, 0)
 

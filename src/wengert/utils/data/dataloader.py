@@ -230,15 +230,18 @@ def _check_stream(shuffle: bool | None, sampler: Any, batch_sampler: Any) -> Non
     given = (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler))
     for name, value in given:
         if value is not None:
-            raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}")
+            raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                f"{name}={value}")
 
 
-def _check_sampling(batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool) -> None:
+def _check_sampling(batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any,
+        drop_last: bool) -> None:
     if sampler is not None and shuffle:
         raise ValueError("sampler option is mutually exclusive with shuffle")
     if batch_sampler is not None:
         if batch_size != 1 or shuffle or sampler is not None or drop_last:
-            raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+            raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
+                "drop_last")
     elif batch_size is None and drop_last:
         raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
@@ -247,12 +250,14 @@ def _checked_context(context: Any, num_workers: int) -> Any:
     import multiprocessing
 
     if num_workers <= 0:
-        raise ValueError(f"multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers={num_workers}")
+        raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but "
+            f"got num_workers={num_workers}")
     if isinstance(context, str):
         methods = multiprocessing.get_all_start_methods()
         if context not in methods:
             raise ValueError(
-                f"multiprocessing_context option should specify a valid start method in {methods!r}, but got multiprocessing_context={context!r}"
+                f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
+                f"multiprocessing_context={context!r}"
             )
         return multiprocessing.get_context(context)
     if not isinstance(context, multiprocessing.context.BaseContext):
@@ -329,7 +334,8 @@ class _BaseDataLoaderIter:
 def _warn_of_pinning(device: str) -> None:
     if device:
         warnings.warn(
-            f"pin_memory_device is deprecated, the current accelerator will be used as the device,ignore pin_memory_device='{device}'.",
+            "pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
+            f"pin_memory_device='{device}'.",
             stacklevel=6,
         )
     warnings.warn(

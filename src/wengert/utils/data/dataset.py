@@ -95,7 +95,8 @@ class StackDataset(Dataset):
 
     def __init__(self, *args: Any, **kwargs: Any):
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given.")
+            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                "input/output, but both types are given.")
         if not (args or kwargs):
             raise ValueError("At least one dataset should be passed")
         lengths = [len(dataset) for dataset in args or kwargs.values()]

@@ -18,7 +18,8 @@ class _DatasetKind:
     Iterable = 1
 
     @staticmethod
-    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable[[Any], Any], drop_last: bool) -> Fetcher:
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable[[Any], Any],
+            drop_last: bool) -> Fetcher:
         """The fetcher for the dataset; for a stream, iteration begins here."""
         make = MapFetcher if kind == _DatasetKind.Map else IterableFetcher
         return make(dataset, auto_collation, collate_fn, drop_last)

@@ -135,8 +135,8 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """``num_samples`` indices, each with a probability proportional to its weight.
 
-    They are drawn from the generator before the first of them is given, as in PyTorch, up to 4,194,304 of them; more are
-    drawn in blocks of so many.
+    They are drawn from the generator before the first of them is given, as in PyTorch, up to 4,194,304 of them; more
+    are drawn in blocks of so many.
 
     Raises:
         ValueError: ``num_samples`` is not an integer above zero, ``replacement`` is not a bool, or the weights are
@@ -160,7 +160,8 @@ class WeightedRandomSampler(Sampler):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = wengert.as_tensor(weights, dtype=wengert.double)
         if self.weights.dim() != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise ValueError("weights should be a 1d sequence but given weights have shape "
+                f"{tuple(self.weights.shape)}")
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Measurement", "TaskSpec", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english"]
+__all__ = ["Measurement", "TaskSpec", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig",
+    "unit_to_english"]
 
 _MAX_SIGNIFICANT_FIGURES = 4
 _MIN_CONFIDENCE_INTERVAL = 25e-9  # what a clock can tell
@@ -111,8 +112,10 @@ class Measurement:
     (0.0002, 'f()')
     """
 
-    def __init__(self, number_per_run: int, raw_times: list[float], task_spec: TaskSpec, metadata: dict[Any, Any] | None = None) -> None:
-        self.number_per_run, self.raw_times, self.task_spec, self.metadata = number_per_run, raw_times, task_spec, metadata
+    def __init__(self, number_per_run: int, raw_times: list[float], task_spec: TaskSpec,
+            metadata: dict[Any, Any] | None = None) -> None:
+        self.number_per_run, self.raw_times, self.task_spec, self.metadata = (number_per_run, raw_times, task_spec,
+            metadata)
 
     def __getattr__(self, name: str) -> Any:
         if name in _FIELDS:  # the task's are ours
@@ -148,7 +151,9 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many figures of the median mean something, from the spread of the times in the middle, at 90 % confidence."""
+        """How many figures of the median mean something, from the spread of the times in the middle, at 90 %
+        confidence.
+        """
         import numpy as np
 
         n = len(self.raw_times)
@@ -165,7 +170,8 @@ class Measurement:
         spread = self.iqr / self.median
         if len(self.raw_times) < 2 or spread <= _WARN:
             return ""
-        advice = "This could indicate system fluctuation." if spread < _WARN_LOUDLY else "This suggests significant environmental influence."
+        advice = ("This could indicate system fluctuation." if spread < _WARN_LOUDLY
+            else "This suggests significant environmental influence.")
         return f"  WARNING: Interquartile range is {spread * 100:.1f}% of the median measurement.\n           {advice}"
 
     def meets_confidence(self, threshold: float = 0.1) -> bool:
@@ -184,11 +190,13 @@ class Measurement:
 
     def __repr__(self) -> str:
         n, (unit, scale) = len(self.raw_times), select_unit(self.median)
-        lines = [object.__repr__(self), self.task_spec.summarize(), f"  {'Median: ' if n > 1 else ''}{self.median / scale:.2f} {unit}"]
+        lines = [object.__repr__(self), self.task_spec.summarize(),
+            f"  {'Median: ' if n > 1 else ''}{self.median / scale:.2f} {unit}"]
         if n >= 4:
             low, high = self._quantile(0.25), self._quantile(0.75)
             lines.append(f"  IQR:    {self.iqr / scale:.2f} {unit} ({low / scale:.2f} to {high / scale:.2f})")
-        blocks = f"{n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs {'per measurement' if n > 1 else ''}"
+        blocks = (f"{n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs "
+            f"{'per measurement' if n > 1 else ''}")
         lines.append(f"  {blocks}, {self.num_threads} thread{'s' if self.num_threads > 1 else ''}")
         if self.has_warnings:
             lines.append(self._warning())

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Colorize", "Compare"]
 
-_BEST, _GOOD, _BAD, _VERY_BAD, _END = "\033[92m\033[1m", "\033[34m\033[1m", "\033[2m\033[91m", "\033[31m\033[1m", "\033[0m\033[0m"
+_BEST, _GOOD, _BAD, _VERY_BAD, _END = ("\033[92m\033[1m", "\033[34m\033[1m", "\033[2m\033[91m", "\033[31m\033[1m",
+    "\033[0m\033[0m")
 _SPREAD = 0.1  # of the times, from which on a table may warn
 
 
@@ -109,7 +110,8 @@ class _Table:
 
 
 class Compare:
-    """Tables of measurements: a table for each label, a row for each ``sub_label`` and number of threads, a column for each ``description``.
+    """Tables of measurements: a table for each label, a row for each ``sub_label`` and number of threads, a column for
+    each ``description``.
 
     >>> from wengert.utils.benchmark import Measurement, TaskSpec
     >>> table = Compare([Measurement(1, [2e-3], TaskSpec("f()", "", label="L", sub_label="row", description="column"))])
@@ -156,7 +158,8 @@ class Compare:
         grouped: dict[Any, list[Measurement]] = {}
         for m in Measurement.merge(self._results):
             grouped.setdefault(m.label, []).append(m)
-        tables = (_Table(group, self._colorize, self._trim_significant_figures, self._highlight_warnings) for group in grouped.values())
+        tables = (_Table(group, self._colorize, self._trim_significant_figures, self._highlight_warnings)
+            for group in grouped.values())
         return "\n".join(table.render() for table in tables)
 
     def print(self) -> None:

@@ -68,7 +68,8 @@ class Timer:
         if language not in (Language.PYTHON, "py", "python"):
             raise ValueError(f"Invalid language `{language}`.")
         if global_setup:
-            raise ValueError(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`.")
+            raise ValueError(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be "
+                "moved to `setup`.")
         if "torch" not in names:
             import sys
 
@@ -102,11 +103,13 @@ class Timer:
             number = 1
             while True:
                 taken = self._timeit(number)
-                if (overhead / taken <= 1e-4 and taken >= min_run_time / 1000) or taken > min_run_time or number * 10 > _MANY:
+                if ((overhead / taken <= 1e-4 and taken >= min_run_time / 1000) or taken > min_run_time
+                        or number * 10 > _MANY):
                     return number
                 number *= 10
 
-    def _blocks(self, enough: Callable[[list[float], int], bool], min_run_time: float, most: float, callback: Any) -> Measurement:
+    def _blocks(self, enough: Callable[[list[float], int], bool], min_run_time: float, most: float,
+            callback: Any) -> Measurement:
         number = self._estimate_block_size(min_run_time)
         times: list[float] = []
         total = 0.0
@@ -118,7 +121,8 @@ class Timer:
                     callback(number, times[-1])
         return Measurement(number, times, self._task_spec)
 
-    def blocked_autorange(self, callback: Callable[[int, float], NoReturn] | None = None, min_run_time: float = 0.2) -> Measurement:
+    def blocked_autorange(self, callback: Callable[[int, float], NoReturn] | None = None,
+            min_run_time: float = 0.2) -> Measurement:
         """Blocks for at least ``min_run_time`` seconds, each so long that the clock does not matter.
 
         ``callback`` is called with the number of runs and the time of each block.
@@ -133,7 +137,9 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], NoReturn] | None = None,
     ) -> Measurement:
-        """Blocks until the interquartile range is less than ``threshold`` of the median, or ``max_run_time`` has passed."""
+        """Blocks until the interquartile range is less than ``threshold`` of the median, or ``max_run_time`` has
+        passed.
+        """
 
         def enough(times: list[float], number: int) -> bool:
             return len(times) > 3 and Measurement(number, times, self._task_spec).meets_confidence(threshold)
@@ -146,4 +152,5 @@ class Timer:
         Raises:
             OSError: always.
         """
-        raise OSError("instructions are counted by Valgrind in PyTorch's compiled core, which is not here; measure times instead")
+        raise OSError("instructions are counted by Valgrind in PyTorch's compiled core, which is not here; measure "
+            "times instead")
