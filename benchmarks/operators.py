@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 SIZES = (8, 256, 2048)
 LIBRARIES = ("wengert", "torch")
 
-#: Expressions of: x, y, z matrices (n, n); p one with entries in (0, 1); r a row, k a column; c a mask, i places along a
-#: dimension, t classes, rows some rows; image (N, C, H, W), volume (N, C, D, H, W), wide and half in bfloat16 and float16.
+#: Expressions of: x, y, z matrices (n, n); p one with entries in (0, 1); r a row, k a column; c a mask, i places along
+#: a dimension, t classes, rows some rows; image (N, C, H, W), volume (N, C, D, H, W), wide and half in bfloat16 and
+#: float16.
 POINTWISE = {
     "add": "x + y", "add number": "x + 2.5", "add row": "x + r", "subtract": "x - y", "multiply": "x * y",
     "multiply column": "x * k", "divide": "x / y", "divide number": "x / 3.0", "negative": "-x",

@@ -29,8 +29,9 @@ def _refuse(*args: Any, **kwargs: Any) -> Any:
 
 current_device_index = current_device_idx = set_device_index = set_device_idx = _refuse
 current_stream = set_stream = synchronize = _refuse
-memory_stats = memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = get_memory_info = _refuse
-reset_peak_memory_stats = reset_accumulated_memory_stats = empty_cache = empty_host_cache = get_device_capability = _refuse
+memory_stats = memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = _refuse
+reset_peak_memory_stats = reset_accumulated_memory_stats = empty_cache = empty_host_cache = _refuse
+get_memory_info = get_device_capability = _refuse
 
 
 def get_device_module(device: Any = None) -> Any:

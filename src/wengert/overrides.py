@@ -42,22 +42,24 @@ __all__ = [
 # What is never overridden: it takes no tensor, is not about its values, or PyTorch does not ask there.
 _IGNORED: dict[str, str] = {
     "": """
-        arange are_deterministic_algorithms_enabled as_strided as_tensor asarray bartlett_window blackman_window can_cast cartesian_prod empty
-        empty_permuted empty_strided eye fill from_dlpack from_file from_numpy frombuffer full get_default_device get_default_dtype
-        get_float32_matmul_precision get_num_interop_threads get_num_threads get_rng_state hamming_window hann_window initial_seed
-        is_autocast_enabled is_deterministic_algorithms_warn_only_enabled is_grad_enabled is_inference_mode_enabled is_storage is_tensor
-        is_warn_always_enabled kaiser_window linspace load logspace manual_seed normal ones promote_types rand rand_like randint randint_like
-        randn randn_like randperm range result_type save scalar_tensor seed set_default_device set_default_dtype set_default_tensor_type
-        set_float32_matmul_precision set_grad_enabled set_num_interop_threads set_num_threads set_printoptions set_rng_state set_warn_always
-        sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor tensor tril_indices
-        triu_indices typename use_deterministic_algorithms vander zeros""",
+        arange are_deterministic_algorithms_enabled as_strided as_tensor asarray bartlett_window blackman_window
+        can_cast cartesian_prod empty empty_permuted empty_strided eye fill from_dlpack from_file from_numpy frombuffer
+        full get_default_device get_default_dtype get_float32_matmul_precision get_num_interop_threads get_num_threads
+        get_rng_state hamming_window hann_window initial_seed is_autocast_enabled
+        is_deterministic_algorithms_warn_only_enabled is_grad_enabled is_inference_mode_enabled is_storage is_tensor
+        is_warn_always_enabled kaiser_window linspace load logspace manual_seed normal ones promote_types rand rand_like
+        randint randint_like randn randn_like randperm range result_type save scalar_tensor seed set_default_device
+        set_default_dtype set_default_tensor_type set_float32_matmul_precision set_grad_enabled set_num_interop_threads
+        set_num_threads set_printoptions set_rng_state set_warn_always sparse_bsc_tensor sparse_bsr_tensor
+        sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor tensor tril_indices triu_indices
+        typename use_deterministic_algorithms vander zeros""",
     "functional": "broadcast_shapes",
     "nn.functional": "hardsigmoid hardswish sigmoid tanh upsample upsample_bilinear upsample_nearest",
     "fft": "fftfreq rfftfreq",
     "Tensor": """
-        __delitem__ __dir__ __hash__ __init_subclass__ __iter__ __torch_function__ as_subclass eig lstsq new new_empty new_empty_strided new_full
-        new_ones new_tensor new_zeros reinforce solve stride symeig to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
-        unflatten""",
+        __delitem__ __dir__ __hash__ __init_subclass__ __iter__ __torch_function__ as_subclass eig lstsq new new_empty
+        new_empty_strided new_full new_ones new_tensor new_zeros reinforce solve stride symeig to_sparse_bsc
+        to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unflatten""",
 }
 # found among public names, but none of PyTorch's
 _HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "_wg_opaque"))

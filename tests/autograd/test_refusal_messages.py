@@ -437,7 +437,9 @@ def test_a_recorded_gradient_outlives_the_first_graph(torch, name):
         if torch.__name__ == "torch":
             pytest.skip("PyTorch has no second derivative of it")
         x = torch.randn(5, 1, 3, dtype=torch.float64, requires_grad=True)
-        f = lambda x: torch.nn.functional.ctc_loss(x.log_softmax(2), torch.ones(1, 2, dtype=torch.long), torch.tensor([5]), torch.tensor([2]))  # noqa: E731
+        targets = torch.ones(1, 2, dtype=torch.long)
+        f = lambda x: torch.nn.functional.ctc_loss(  # noqa: E731
+            x.log_softmax(2), targets, torch.tensor([5]), torch.tensor([2]))
     (g,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
     g.sum().backward()
     first = x.grad.clone()

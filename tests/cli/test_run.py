@@ -148,7 +148,8 @@ def test_functorch_of_old(run):
         import functorch, functorch.experimental, torch._functorch.vmap
         from functorch import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
 
-        assert torch.vmap is torch.func.vmap is torch._functorch.vmap.vmap and vmap.__wrapped__ is torch.vmap and jacfwd is torch.func.jacfwd
+        assert torch.vmap is torch.func.vmap is torch._functorch.vmap.vmap and vmap.__wrapped__ is torch.vmap
+        assert jacfwd is torch.func.jacfwd
         assert functorch.vmap is vmap and functorch.jacfwd.__wrapped__ is jacfwd and grad.__name__ == "grad"
         x = torch.randn(5, 2)
 
@@ -338,7 +339,7 @@ def test_a_broken_excepthook_does_not_hide_the_error(write):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c(write):
     path = write("program.py", "import time\nprint('ready', flush=True)\ntime.sleep(30)\n")
-    listening = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731  (a job in the background ignores it)
+    listening = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
     process = subprocess.Popen([*WENGERT, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=listening)
     assert process.stdout.readline() == "ready\n"
@@ -543,18 +544,23 @@ def test_classes_and_functions_say_that_they_are_pytorchs(run):
     program = """
         import inspect, pickle, sys
         import torch, torch.nn.functional as F
-        kinds = [torch.nn.Linear, torch.nn.MultiheadAttention, torch.optim.Adam, torch.optim.lr_scheduler.StepLR, torch.distributions.Normal,
-                 torch.Size, torch.device, torch.dtype, torch.no_grad, torch.Generator, torch.nn.Parameter, torch.utils.data.DataLoader,
+        kinds = [torch.nn.Linear, torch.nn.MultiheadAttention, torch.optim.Adam, torch.optim.lr_scheduler.StepLR,
+                 torch.distributions.Normal,
+                 torch.Size, torch.device, torch.dtype, torch.no_grad, torch.Generator, torch.nn.Parameter,
+                 torch.utils.data.DataLoader,
                  type(torch.ones(2, 2).max(0)), torch.autograd.Function]
         print(*(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds))
-        for thing in (*kinds, torch.add, torch.zeros, F.relu, torch.linalg.norm, torch.nn.init.ones_, torch.manual_seed, torch.vmap, torch.save):
+        for thing in (*kinds, torch.add, torch.zeros, F.relu, torch.linalg.norm, torch.nn.init.ones_,
+                      torch.manual_seed, torch.vmap, torch.save):
             assert pickle.loads(pickle.dumps(thing)) is thing, thing
         assert "class Linear(Module)" in inspect.getsource(torch.nn.Linear)
-        wrong = [(name, k, v) for name, module in sys.modules.items() if name.startswith("wengert.nn.modules.") for k, v in vars(module).items()
+        wrong = [(name, k, v) for name, module in sys.modules.items() if name.startswith("wengert.nn.modules.")
+                 for k, v in vars(module).items()
                  if isinstance(v, type) and v.__module__.startswith("wengert.nn")]
         import typing
         assert "num_heads" in typing.get_type_hints(torch.nn.MultiheadAttention.__init__)
-        assert all(f"torch.{name}" in sys.modules for name in ("nn.modules.linear", "optim.optimizer", "utils.data.dataloader"))
+        names = ("nn.modules.linear", "optim.optimizer", "utils.data.dataloader")
+        assert all(f"torch.{name}" in sys.modules for name in names)
         print(wrong)
     """
     assert run(program) == (

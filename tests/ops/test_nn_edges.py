@@ -3,7 +3,6 @@ types.
 
 The expected numbers and messages are those of PyTorch 2.13.
 """
-# ruff: noqa: E501
 
 from __future__ import annotations
 

@@ -81,7 +81,9 @@ class Program:
             self.results += made if isinstance(made, tuple) else (made,)
         roots = [self.results[-1], *([draw.choice(self.results)] if draw.random() < 0.4 else [])]
         self.out = sum((r * r).sum() for r in roots)
-        self.pool, self.nodes, stack = self.leaves + self.results, [], [self.out.grad_fn]  # type: Any, list[Any], list[Any]
+        self.pool: Any = self.leaves + self.results
+        self.nodes: list[Any] = []
+        stack: list[Any] = [self.out.grad_fn]
         while stack:
             node = stack.pop()
             if node is not None and node not in self.nodes:

@@ -23,20 +23,21 @@ with warnings.catch_warnings():
 # Operators whose profiles show the same names on both libraries, of all in op_db. Those left out differ in the steps of
 # their gradients (one kernel here is several operators there, or the other way round) or in how memory is asked for.
 ALIKE = """
-bfloat16 bool byte char conj cos cosh digamma exp exp2 float frac half i0 int isnan isneginf isposinf lgamma log log10 log2 long neg
-nn.functional.elu nn.functional.hardsigmoid nn.functional.mish nn.functional.relu nn.functional.selu nn.functional.silu
-nn.functional.softplus nn.functional.tanhshrink nn.functional.threshold positive reciprocal short sigmoid signbit sin sinh special.airy_ai
-special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.erfcx special.i0e special.modified_bessel_i0
-special.modified_bessel_i1 special.modified_bessel_k0 special.modified_bessel_k1 special.scaled_modified_bessel_k0
-special.scaled_modified_bessel_k1 special.spherical_bessel_j0 tanh __radd__ __rdiv__ __rmul__ __rsub__ add eq fmod ge gt heaviside hypot le
-lt mul ne remainder rsub special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v
+bfloat16 bool byte char conj cos cosh digamma exp exp2 float frac half i0 int isnan isneginf isposinf lgamma log log10
+log2 long neg nn.functional.elu nn.functional.hardsigmoid nn.functional.mish nn.functional.relu nn.functional.selu
+nn.functional.silu nn.functional.softplus nn.functional.tanhshrink nn.functional.threshold positive reciprocal short
+sigmoid signbit sin sinh special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1
+special.erfcx special.i0e special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0
+special.modified_bessel_k1 special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1
+special.spherical_bessel_j0 tanh __radd__ __rdiv__ __rmul__ __rsub__ add eq fmod ge gt heaviside hypot le lt mul ne
+remainder rsub special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v
 special.chebyshev_polynomial_w special.hermite_polynomial_h special.hermite_polynomial_he special.laguerre_polynomial_l
 special.legendre_polynomial_p special.shifted_chebyshev_polynomial_t special.shifted_chebyshev_polynomial_u
-special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w sub argwhere bmm chunk diag diag_embed diagonal
-diff dot dsplit dstack fft.fftshift fft.ifftshift hsplit lerp linalg.diagonal linalg.matrix_power log_softmax masked_fill mm narrow
-nn.functional.adaptive_max_pool2d nn.functional.avg_pool2d nn.functional.gelu nn.functional.layer_norm nn.functional.leaky_relu
-nn.functional.max_pool2d nn.functional.softmin nonzero softmax split split_with_sizes sum_to_size tensor_split
-tril triu unsafe_chunk unsafe_split vdot vsplit argmax argmin
+special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w sub argwhere bmm chunk diag diag_embed
+diagonal diff dot dsplit dstack fft.fftshift fft.ifftshift hsplit lerp linalg.diagonal linalg.matrix_power log_softmax
+masked_fill mm narrow nn.functional.adaptive_max_pool2d nn.functional.avg_pool2d nn.functional.gelu
+nn.functional.layer_norm nn.functional.leaky_relu nn.functional.max_pool2d nn.functional.softmin nonzero softmax split
+split_with_sizes sum_to_size tensor_split tril triu unsafe_chunk unsafe_split vdot vsplit argmax argmin
 """
 
 

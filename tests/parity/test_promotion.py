@@ -146,13 +146,15 @@ def _public(op: Any, count: int) -> bool:
         and all(p in op.tensors or p in op.defaults for p in op.params))
 
 
-POINTWISE = sorted(n for n, op in TABLE.items() if _public(op, 1) and (op.promote or op.pointwise))  # type: ignore[union-attr]
+POINTWISE = sorted(
+    n for n, op in TABLE.items() if _public(op, 1) and (op.promote or op.pointwise))  # type: ignore[union-attr]
 REDUCTIONS = (
     "sum", "prod", "mean", "std", "var", "amax", "amin", "argmax", "any", "all", "cumsum", "cumprod", "logsumexp",
     "median", "nansum", "max", "softmax", "sort", "norm", "count_nonzero", "aminmax", "mode", "trace", "diff", "unique",
     "histc", "bincount",
 )  # fmt: skip
-TWO = sorted(n for n, op in TABLE.items() if _public(op, 2) and (op.promote or op.pointwise))  # type: ignore[union-attr]
+TWO = sorted(
+    n for n, op in TABLE.items() if _public(op, 2) and (op.promote or op.pointwise))  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", POINTWISE)

@@ -34,8 +34,8 @@ MEMORY = 3 << 30  # address space, in bytes
 # What changes settings, reads or writes files, starts something, is no computation, or takes as many steps as it is
 # told.
 LEFT_OUT = re.compile(
-    r"^(set_|manual_seed|seed$|initial_seed|save$|load$|from_file|compile$|fork|wait$|use_deterministic|_|autocast|vmap$"
-    r"|cond$|while_loop"
+    r"^(set_|manual_seed|seed$|initial_seed|save$|load$|from_file|compile$|fork|wait$|use_deterministic|_|autocast"
+    r"|vmap$|cond$|while_loop"
     r"|get_rng_state|is_storage$|typename$|share_memory|register_|retain_grad"
     r"|backward$|pin_memory|module_load|cuda$|ipu$|xpu$|mtia$"
     r"|(svd|pca)_lowrank$|unify_type_list|import_ir_module|parse_|init_num_threads|thread_safe_generator|_check)"

@@ -246,7 +246,9 @@ def main(seed: int, first: int, count: int) -> None:
             with open(path, "wb") as file:
                 file.write(data)
             touch(load(path, weights_only=False))
-        size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() if os.path.exists("/proc/self/statm") else 1 << 34  # noqa: SIM115
+        size = 1 << 34
+        if os.path.exists("/proc/self/statm"):
+            size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()  # noqa: SIM115
         resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
         sys.addaudithook(audit)
         for n in range(first, first + count):

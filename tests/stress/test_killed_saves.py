@@ -20,7 +20,8 @@ import wengert as torch
 path, zipped = sys.argv[1], sys.argv[2] == "True"
 print("ready", flush=True)
 for epoch in range(1, 10**6):
-    torch.save({"epoch": epoch, "w": torch.full((500_000,), float(epoch % 1000))}, path, _use_new_zipfile_serialization=zipped)
+    state = {"epoch": epoch, "w": torch.full((500_000,), float(epoch % 1000))}
+    torch.save(state, path, _use_new_zipfile_serialization=zipped)
 """
 
 

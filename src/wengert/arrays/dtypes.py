@@ -300,7 +300,8 @@ def as_number(value: Any) -> np.ndarray:
     if (of_python(value) is None
             and not (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufcV")):
         error = TypeError(f"argument must be Number, not {type(value).__name__}")
-        error.about = (value, "Number")  # type: ignore[attr-defined]  # which argument it is, is known where the call is
+        # which argument it is, is known where the call is
+        error.about = (value, "Number")  # type: ignore[attr-defined]
         raise error
     return np.asarray(value)
 

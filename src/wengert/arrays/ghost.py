@@ -104,7 +104,8 @@ class Ghost(Window):
             "take the tensors that it wraps."
         )
 
-    __array__ = __array_ufunc__ = __getitem__ = __setitem__ = __iter__ = __bool__ = __float__ = __int__ = __complex__ = _refuse
+    __array__ = __array_ufunc__ = __getitem__ = __setitem__ = __iter__ = __bool__ = __float__ = _refuse
+    __int__ = __complex__ = _refuse
     __index__ = __dlpack__ = __contains__ = __copy__ = __deepcopy__ = _refuse
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -111,4 +111,5 @@ class Nested:
         raise RuntimeError("a nested tensor is no rectangle of numbers: take its values(), its parts by unbind(), or "
             "to_padded_tensor()")
 
-    __array__ = __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __bool__ = __float__ = __int__ = __len__ = _refuse
+    __array__ = __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __len__ = _refuse
+    __bool__ = __float__ = __int__ = _refuse

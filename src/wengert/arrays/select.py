@@ -41,4 +41,5 @@ def where(condition: Array, x: Any, y: Any) -> Array:
 
 def _apply(ufunc: Any, a: Array, b: Array) -> Array:
     """``ufunc(a, b)``, in the memory of ``a`` where the result fits there."""
-    return ufunc(a, b, out=a if np.broadcast_shapes(a.shape, b.shape) == a.shape else None)  # type: ignore[no-any-return]
+    return ufunc(  # type: ignore[no-any-return]
+        a, b, out=a if np.broadcast_shapes(a.shape, b.shape) == a.shape else None)

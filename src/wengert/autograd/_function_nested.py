@@ -94,7 +94,8 @@ def _is_tensor(x: Any) -> bool:
 
 _iter_tensors = _iter_filter(_is_tensor, condition_msg="Tensors", conversion=_jit_unwrap_structured)
 _iter_tensors_permissive = _iter_filter(_is_tensor, allow_unknown=True, condition_msg="Tensors (permissive)")
-_iter_None_tensors = _iter_filter(lambda x: x is None or _is_tensor(x), condition_msg="Tensors or None")  # noqa: N816 -- their name
+_iter_None_tensors = _iter_filter(  # noqa: N816 -- their name
+    lambda x: x is None or _is_tensor(x), condition_msg="Tensors or None")
 _map_tensor_data = _nested_map(_is_tensor, lambda t: t.data, condition_msg="Tensors")
 
 

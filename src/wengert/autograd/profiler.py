@@ -53,14 +53,16 @@ class _ProfilerStats:
     def __init__(self) -> None:
         self.profiling_window_duration_sec = 0.0
         self.number_of_events = 0
-        self.profiler_prepare_call_duration_us = self.profiler_enable_call_duration_us = self.profiler_disable_call_duration_us = 0
+        self.profiler_prepare_call_duration_us = self.profiler_enable_call_duration_us = 0
+        self.profiler_disable_call_duration_us = 0
         self.parse_kineto_call_duration_us = self.function_events_build_tree_call_duration_us = 0
 
 
 class ProfilerState(IntEnum):
     """How a profile is recorded; what is recorded here is recorded in one way."""
 
-    Disabled, CPU, CUDA, NVTX, ITT, PRIVATEUSE1, KINETO, KINETO_GPU_FALLBACK, KINETO_PRIVATEUSE1_FALLBACK, KINETO_PRIVATEUSE1 = range(10)
+    Disabled, CPU, CUDA, NVTX, ITT, PRIVATEUSE1, KINETO = range(7)
+    KINETO_GPU_FALLBACK, KINETO_PRIVATEUSE1_FALLBACK, KINETO_PRIVATEUSE1 = range(7, 10)
 
 
 class ProfilerConfig(NamedTuple):

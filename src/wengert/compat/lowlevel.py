@@ -185,8 +185,8 @@ def _network(name: str, mode: str) -> Callable[..., Any]:
     network.__name__ = network.__qualname__ = name
     network.__doc__ = f"""What ``nn.{name.split("_")[0].upper()}`` runs: ``(output, *last_states)``.
 
-    ``{name}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed rows
-    ``{name}(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
+    ``{name}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed
+    rows ``{name}(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
     """
     return network
 

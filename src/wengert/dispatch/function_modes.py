@@ -133,7 +133,8 @@ def _exchange(f: FunctionType, public: Any) -> None:
         answer = NotImplemented if m.bare else by_class(public, args, kwargs)
         return original(*args, **kwargs) if answer is NotImplemented else answer
 
-    f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]  # for those who ask how it is called
+    # for those who ask how it is called
+    f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]
     f.__kwdefaults__ = {**(defaults or {}), "_watched": call}
     f.__code__ = _seen(f.__code__.co_freevars)
 

@@ -55,7 +55,8 @@ def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires
     if kind.kind not in "fcVW" and requires_grad:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     steps = None if strides is None else tuple(int(s) for s in strides)
-    made = Tensor._wg_from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu")))  # type: ignore[attr-defined]
+    array = Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu"))
+    made = Tensor._wg_from.__func__(cls, array)  # type: ignore[attr-defined]
     made._wg_data.asks = wanted
     if keys is not None:
         made.__dict__["_extra_dispatch_keys"] = keys
@@ -220,7 +221,8 @@ _METHODS: dict[str, Any] = {
     "set_": _set, "is_contiguous": _is_contiguous, "contiguous": _contiguous, "size": _size, "stride": _stride,
     "dim": _dim, "numel": _numel, "shape": property(lambda self: _size(self)),
     "ndim": property(lambda self: _dim(self)), "device": property(_device), "layout": property(_layout),
-    "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index, "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
+    "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index,
+    "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
 }  # fmt: skip
 
 

@@ -262,7 +262,8 @@ def converted(answer: Any, cls: Any) -> Any:
     return answer
 
 
-UNCONVERTED: set[Any] = {prop.__get__ for prop in (Tensor.grad, Tensor._grad, Tensor._base)}  # type: ignore[attr-defined]
+UNCONVERTED: set[Any] = {  # type: ignore[attr-defined]
+    prop.__get__ for prop in (Tensor.grad, Tensor._grad, Tensor._base)}
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------

@@ -113,7 +113,8 @@ def watch_creation() -> None:
             _before.append((f, code, defaults))
             original = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
             original.__kwdefaults__ = defaults
-            f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]  # for those who ask how it is called
+            # for those who ask how it is called
+            f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]
             # the old code does not mind
             f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name, original, f)}
             f.__code__ = _seen(code.co_freevars)

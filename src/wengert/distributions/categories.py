@@ -57,7 +57,8 @@ class Categorical(Distribution):
         return logits_to_probs(self.logits)
 
     param_shape = property(lambda self: self._param.size())
-    mean = variance = property(lambda self: self.probs.new_full(self._extended_shape(), nan))  # type: ignore[assignment]
+    mean = variance = property(  # type: ignore[assignment]
+        lambda self: self.probs.new_full(self._extended_shape(), nan))
     mode = property(lambda self: self.probs.argmax(dim=-1))  # type: ignore[assignment]
 
     def _new(self, *args: Any, **kwargs: Any) -> Any:

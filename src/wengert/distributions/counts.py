@@ -176,7 +176,8 @@ class NegativeBinomial(Odds):
         Distribution.__init__(self, self._param.size(), validate_args=validate_args)
 
     mean = property(lambda self: self.total_count * self.logits.exp())  # type: ignore[assignment]
-    mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))  # type: ignore[assignment]
+    mode = property(  # type: ignore[assignment]
+        lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))
     variance = property(lambda self: self.mean / sigmoid(-self.logits))  # type: ignore[assignment]
 
     @lazy_property

@@ -263,13 +263,15 @@ class Weibull(TransformedDistribution):
         new.transforms = new._steps()
         return new
 
-    mode = property(lambda self: self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal())  # type: ignore[assignment]
+    mode = property(  # type: ignore[assignment]
+        lambda self: self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal())
 
     def _moment(self, n: int) -> Any:
         return (1 + n * self.concentration_reciprocal).lgamma()
 
     mean = property(lambda self: self.scale * self._moment(1).exp())  # type: ignore[assignment]
-    variance = property(lambda self: self.scale.pow(2) * (self._moment(2).exp() - (2 * self._moment(1)).exp()))  # type: ignore[assignment]
+    variance = property(  # type: ignore[assignment]
+        lambda self: self.scale.pow(2) * (self._moment(2).exp() - (2 * self._moment(1)).exp()))
 
     def entropy(self) -> Any:
         c = self.concentration_reciprocal

@@ -46,7 +46,8 @@ class Distribution:
             raise ValueError
         Distribution._validate_args = value
 
-    def __init__(self, batch_shape: Any = Size(), event_shape: Any = Size(), validate_args: bool | None = None) -> None:  # noqa: B008
+    def __init__(self, batch_shape: Any = Size(), event_shape: Any = Size(),  # noqa: B008
+            validate_args: bool | None = None) -> None:
         self._batch_shape, self._event_shape = batch_shape, event_shape
         if validate_args is not None:
             self._validate_args = validate_args

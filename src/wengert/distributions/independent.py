@@ -41,7 +41,8 @@ class Independent(Distribution):
         return self._expanded(new, batch, self.event_shape)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
-    has_enumerate_support = property(lambda self: self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support)  # type: ignore[assignment]
+    has_enumerate_support = property(  # type: ignore[assignment]
+        lambda self: self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support)
     mean = property(lambda self: self.base_dist.mean)  # type: ignore[assignment]
     mode = property(lambda self: self.base_dist.mode)  # type: ignore[assignment]
     variance = property(lambda self: self.base_dist.variance)  # type: ignore[assignment]

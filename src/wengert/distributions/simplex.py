@@ -113,7 +113,8 @@ class Beta(ExponentialFamily):
 
     concentration1 = property(lambda self: self._dirichlet.concentration[..., 0])
     concentration0 = property(lambda self: self._dirichlet.concentration[..., 1])
-    mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))  # type: ignore[assignment]
+    mean = property(  # type: ignore[assignment]
+        lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
     mode = property(lambda self: self._dirichlet.mode[..., 0])  # type: ignore[assignment]
 
     @property

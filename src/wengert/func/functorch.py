@@ -47,7 +47,8 @@ class FunctionalModuleWithBuffers(Module):
         """``(function, parameters, buffers)`` of ``model``; the values detached if ``disable_autograd_tracking``."""
         return _taken_apart(cls, model, disable_autograd_tracking)
 
-    def forward(self, params: Sequence[Any], buffers: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+            self, params: Sequence[Any], buffers: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         """What the module makes of the arguments with this state."""
         state = dict(zip((*self.param_names, *self.buffer_names), (*params, *buffers)))
         return functional_call(self.stateless_model, state, args, kwargs)

@@ -111,7 +111,8 @@ def _middle(name: str) -> Any:
         return everything(input, **more) if dim is None and "axis" not in more else along(input, dim, keepdim, **more)
 
     choose.__name__ = name
-    choose.__doc__ = "The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the lower." + (
+    choose.__doc__ = ("The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two "
+        "middle values the lower.") + (
         " NaN does not count." if name == "nanmedian" else ""
     )
     return choose

@@ -250,7 +250,8 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
             if g is None and not node.wants_undefined and node.outputs == 1:
                 grads: Any = node.without_gradient()
             elif needed is not None:
-                needs = [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]  # type: ignore[operator]
+                needs = [  # type: ignore[operator]
+                    e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]
                 grads = node.partial(g, needs) if raw else node.recorded(g, needs)
             elif raw:
                 grads = node.raw(g)

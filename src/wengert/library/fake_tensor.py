@@ -177,7 +177,8 @@ class FakeTensor(Tensor):
     __str__ = __repr__  # type: ignore[assignment]
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+    def __torch_dispatch__(  # type: ignore[override]
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         found = [t for t in tree_leaves((args, kwargs)) if isinstance(t, FakeTensor)]
         if func is prim.device.default:

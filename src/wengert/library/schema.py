@@ -223,7 +223,9 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
 
 _NUMBER = Union[int, float, bool]  # noqa: UP007  what annotations are compared with
 _RETURNS: dict[Any, str] = {
-    Tensor: "Tensor", typing.List[Tensor]: "Tensor[]", list[Tensor]: "Tensor[]", int: "SymInt", float: "float", bool: "bool", _NUMBER: "Scalar",  # noqa: UP006
+    Tensor: "Tensor", typing.List[Tensor]: "Tensor[]", list[Tensor]: "Tensor[]", int: "SymInt",  # noqa: UP006
+    float: "float", bool: "bool",
+    _NUMBER: "Scalar",
 }  # fmt: skip
 
 

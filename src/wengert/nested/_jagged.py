@@ -283,7 +283,8 @@ def squeeze(self: Any, dim: Any = None) -> Any:
         at, size = inner(found, d, "squeeze"), found._wg_data.shape[d]
         if size == 1:
             r -= d < r
-            found = on_numbers(found, lambda v, at=at: v.squeeze(at), "SqueezeBackwardAutogradNestedTensor0", True, r)  # type: ignore[misc]
+            squeeze = lambda v, at=at: v.squeeze(at)  # noqa: E731
+            found = on_numbers(found, squeeze, "SqueezeBackwardAutogradNestedTensor0", True, r)
     return found
 
 
@@ -412,7 +413,8 @@ for _name in ("cat", "stack"):
 def chunk(self: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     if dimension(self, dim) != 0:
         at = inner(self, dim, "chunk")
-        return on_numbers(self, lambda v: v.chunk(chunks, at), "ChunkBackwardAutogradNestedTensor0", True)  # type: ignore[no-any-return]
+        return on_numbers(  # type: ignore[no-any-return]
+            self, lambda v: v.chunk(chunks, at), "ChunkBackwardAutogradNestedTensor0", True)
     plan = numbers_plan(self)
     if plan.rows.lengths is not None:
         raise RuntimeError("chunk(): not supported for NestedTensor with lengths on dim=0")
@@ -483,7 +485,8 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     if plan.rows.lengths is not None:
         raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
     length = None if output_size is None else int(output_size[plan.ragged])
-    return as_one((input,), lambda: padded(numbers(input), plan, padding, length), "ToPaddedTensorBackward0")  # type: ignore[no-any-return]
+    return as_one(  # type: ignore[no-any-return]
+        (input,), lambda: padded(numbers(input), plan, padding, length), "ToPaddedTensorBackward0")
 
 
 # -- what works along one inner dimension, or on all numbers -----------------------------------------------------------

@@ -501,7 +501,8 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
 
     def make() -> Tensor:
         flat = numbers(input).new_full((every.size,), padding)
-        return flat.index_copy(0, wrap(np.concatenate(places)), numbers(input)).view(size)  # type: ignore[no-any-return]
+        return flat.index_copy(  # type: ignore[no-any-return]
+            0, wrap(np.concatenate(places)), numbers(input)).view(size)
 
     return as_one((input,), make, "ToPaddedTensorBackward0")  # type: ignore[no-any-return]
 

@@ -15,7 +15,8 @@ FAMILIES = (
 )
 
 
-#: The namespaces of ``torch.ops`` beside the families here: those of users, and what makes ``aten`` and ``prim`` when they are asked for.
+#: The namespaces of ``torch.ops`` other than the families here: those of users, and what makes ``aten`` and ``prim`` at
+#: their first use.
 NAMESPACES: dict[str, Any] = {}
 LATER: dict[str, Callable[[str], Any]] = {}
 

@@ -111,7 +111,8 @@ def _reduction(name: str, reduce: Any, text: str) -> None:
             dims = (0,)
         return reduce(F, _cast(F, filled(F, name, input, mask), dtype), dims, bool(keepdim))
 
-    define.__doc__ = f"""The {text} of the elements where ``mask`` is true, over ``dim`` (an int or several; everything by default).
+    define.__doc__ = f"""The {text} of the elements where ``mask`` is true, over ``dim`` (an int or several; by default
+    all dimensions).
 
     Over nothing but masked-out elements the result has no meaning. ``dtype``: the type to compute in.
     """
@@ -257,7 +258,8 @@ def masked_logaddexp(F, input, other, *, dtype=None, input_mask=None, other_mask
     """``log(exp(input) + exp(other))``, where what a mask takes out of its tensor counts as ``exp(-inf)``.
 
     >>> import wengert as torch
-    >>> torch.masked.logaddexp(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 0.0]), other_mask=torch.tensor([True, False]))
+    >>> x = torch.tensor([0.0, 0.0])
+    >>> torch.masked.logaddexp(x, x, other_mask=torch.tensor([True, False]))
     tensor([0.6931, 0.0000])
     """
     total = F.logaddexp(filled(F, "logaddexp", input, input_mask), filled(F, "logaddexp", other, other_mask))

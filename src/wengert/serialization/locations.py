@@ -45,7 +45,9 @@ def restorer(map_location: Any, raised: list[Exception]) -> Callable[[UntypedSto
         place = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
         known = lambda storage, at: default_restore_location(storage, place)  # noqa: E731
     elif isinstance(map_location, dict):
-        known = lambda storage, at: default_restore_location(storage, map_location[at]) if at in map_location else None  # type: ignore[assignment,return-value]  # noqa: E731
+        known = lambda storage, at: (  # type: ignore[assignment]  # noqa: E731
+            default_restore_location(storage, map_location[at])  # type: ignore[return-value]
+            if at in map_location else None)
     else:
         known = map_location
 

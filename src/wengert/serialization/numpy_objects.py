@@ -77,7 +77,8 @@ def _described(kind: np.dtype[Any], state: tuple[Any, ...]) -> np.dtype[Any]:
     if found.itemsize != kind.itemsize and kind.type is not np.record:
         raise _refused(f"a type of NumPy's has {found.itemsize} bytes, not {kind.itemsize}")
     _check_depth(found)
-    return np.dtype(found, metadata=metadata) if type(metadata) is dict and metadata else found  # type: ignore[call-overload]
+    return np.dtype(  # type: ignore[call-overload]
+        found, metadata=metadata) if type(metadata) is dict and metadata else found
 
 
 def _structured(names: Any, fields: Any, size: Any, flags: Any) -> np.dtype[Any]:

@@ -374,7 +374,8 @@ def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | Non
     values = {"input": base._wg_data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item,
         "source": source}
     wanted = requires_grad(base)
-    node = record(TABLE["as_strided"], {"input": base if wanted else base.detach()._wg_require()}, values, (t,), modes())  # type: ignore[arg-type]
+    inputs = {"input": base if wanted else base.detach()._wg_require()}
+    node = record(TABLE["as_strided"], inputs, values, (t,), modes())  # type: ignore[arg-type]
     if node is None:
         return None
     if not wanted:  # a view that required a gradient still does, though what was written has none

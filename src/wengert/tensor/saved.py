@@ -209,7 +209,8 @@ class SavedValue(SavedTensor):
             refuse_hooks("hooked")
         fresh: tuple[Any, Any, Any] = (packed, [0], 0)
         if i is not None:
-            fresh = tuple([*row[:i], new, *row[i + 1 :]] for row, new in zip((array, counters, versions), fresh))  # type: ignore[assignment]
+            fresh = tuple(  # type: ignore[assignment]
+                [*row[:i], new, *row[i + 1 :]] for row, new in zip((array, counters, versions), fresh))
         node.saved = changed(node.saved, at, fresh)
         node._hooks()  # the unpack hook may put hooks on the node that is just running
         general = node_class(node.op)

@@ -352,13 +352,16 @@ class Tensor(Exchange):
 
         if not self._is_view():
             return None
-        return replayed(self._wg_meta.view, new_base, symint_visitor_fn, tensor_visitor_fn)  # type: ignore[union-attr, arg-type, no-any-return]
+        return replayed(  # type: ignore[no-any-return]
+            self._wg_meta.view, new_base, symint_visitor_fn, tensor_visitor_fn)  # type: ignore[union-attr, arg-type]
 
     def _rev_view_func_unsafe(self, new_view: Tensor) -> Tensor | None:
         """A view of ``new_view`` as the base is to this view of it; None if this is no view."""
         from ..functions.view_replay import reversed_view
 
-        return reversed_view(self._wg_meta.view, new_view) if self._is_view() else None  # type: ignore[union-attr, arg-type]
+        if not self._is_view():
+            return None
+        return reversed_view(self._wg_meta.view, new_view)  # type: ignore[union-attr, arg-type]
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
             inputs: Any = None) -> None:

@@ -132,7 +132,8 @@ class Tangents(Scope):
             old = self._varying(t, new)
         if old is None:
             view = t._wg_meta.view if t._wg_meta is not None else None
-            if view is None or (t._wg_meta.tangents is not None and self in t._wg_meta.tangents):  # type: ignore[union-attr]
+            tangents = None if view is None else t._wg_meta.tangents  # type: ignore[union-attr]
+            if view is None or (tangents is not None and self in tangents):
                 self.attach(t, new)
                 return
             whole = zeros(view.base)

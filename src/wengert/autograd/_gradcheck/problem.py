@@ -221,7 +221,8 @@ def spread(u: np.ndarray, like: Any) -> np.ndarray:
     if not is_sparse(like):
         return u.reshape(-1)
     a = like._wg_data
-    return a.with_values(u if like.is_sparse else u.reshape(a.elements().shape)).dense().reshape(-1)  # type: ignore[no-any-return]
+    return a.with_values(  # type: ignore[no-any-return]
+        u if like.is_sparse else u.reshape(a.elements().shape)).dense().reshape(-1)
 
 
 def close(a: Any, n: Any, atol: float, rtol: float) -> bool:

@@ -62,7 +62,8 @@ def _binary_helper(fn: Any, args: Any, kwargs: Any, inplace: bool) -> Any:
 def _values_of_both(first: Any, second: Any) -> tuple[Any, Any]:
     """The values of two sparse tensors whose places are the same, or of one and a number."""
     if not (isinstance(first, Tensor) and isinstance(second, Tensor)):
-        return tuple(parts(v)[-1] if isinstance(v, Tensor) else v for v in (first, second))  # type: ignore[return-value]
+        return tuple(  # type: ignore[return-value]
+            parts(v)[-1] if isinstance(v, Tensor) else v for v in (first, second))
     for v, name in ((first, "first"), (second, "second")):
         if v.layout is strided and v.dim() == 0:
             return (v, parts(second)[-1]) if name == "first" else (parts(first)[-1], v)

@@ -89,7 +89,8 @@ class NestedInt(SymInt):
             "numbers."
         )
 
-    __int__ = __add__ = __radd__ = __sub__ = __rsub__ = __floordiv__ = __rfloordiv__ = __truediv__ = __mod__ = __neg__ = _unknown
+    __int__ = __add__ = __radd__ = __sub__ = __rsub__ = __floordiv__ = __rfloordiv__ = __truediv__ = _unknown
+    __mod__ = __neg__ = _unknown
 
 
 def symbol_of(counts: Tensor) -> NestedInt:

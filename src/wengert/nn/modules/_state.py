@@ -214,7 +214,8 @@ class StateMethods:
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
-        return _register(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))  # type: ignore[arg-type]
+        wrapped = _WrappedHook(hook, self if with_module else None)  # type: ignore[arg-type]
+        return _register(self._load_state_dict_pre_hooks, wrapped)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook`` before this module takes its state.

@@ -247,10 +247,11 @@ class Batched(Tensor):
     item = __float__ = __int__ = __complex__ = __index__ = _no_item
     __bool__ = _refused(NO_BRANCH)
     tolist = numpy = data_ptr = __array__ = __dlpack__ = _refused(NO_STORAGE)
-    __deepcopy__ = __reduce_ex__ = storage = untyped_storage = share_memory_ = is_shared = _refused(  # type: ignore[assignment]
-        "Cannot access storage of BatchedTensorImpl", NotImplementedError
-    )
-    data = property(_data_of, _refused("mutating directly with `.data` under vmap transform is not allowed."))  # type: ignore[assignment]
+    __deepcopy__ = __reduce_ex__ = storage = untyped_storage = share_memory_ = _refused(  # type: ignore[assignment]
+        "Cannot access storage of BatchedTensorImpl", NotImplementedError)
+    is_shared = share_memory_
+    data = property(  # type: ignore[assignment]
+        _data_of, _refused("mutating directly with `.data` under vmap transform is not allowed."))
     backward = _no_backward
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
