@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .ghost import Ghost
+from .stand_ins import FOREIGN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -321,7 +322,7 @@ def result(arrays: Iterable[Any]) -> np.dtype | None:
     zero: np.dtype | None = None
     number: np.dtype | None = None
     for x in arrays:
-        if type(x) is np.ndarray or type(x) is Ghost:
+        if type(x) is np.ndarray or type(x) is Ghost or type(x) in FOREIGN:
             d = x.dtype
             if x.ndim:
                 dims = d if dims is None else promote(dims, d)

@@ -69,7 +69,7 @@ FAMILIES = {
         "cross_entropy_grad",
     ),
 }  # fmt: skip
-_FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
+FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 
 
 def stale(package: str, sources: str) -> bool:
@@ -102,6 +102,8 @@ def _native_module() -> ModuleType | None:
 
 _native = _native_module()
 
+_foreign: tuple[Callable[[Any], Any], Callable[..., Any]] | None = None
+
 #: Whether the native kernels are in use.
 available = _native is not None
 
@@ -126,15 +128,40 @@ def plain(name: str) -> Callable[..., Any]:
     """
     from importlib import import_module
 
-    return getattr(import_module("wengert.arrays.plain." + _FAMILY_OF[name]), name)  # type: ignore[no-any-return]
+    return getattr(import_module("wengert.arrays.plain." + FAMILY_OF[name]), name)  # type: ignore[no-any-return]
+
+
+def ask(class_among: Callable[[Any], Any], answer: Callable[..., Any]) -> None:
+    """Have kernels look for foreign arrays among their arguments from now on: see ``arrays.foreign``.
+
+    ``class_among(args)`` gives their class or None; ``answer(cls, name, args, kwargs)`` then stands for the kernel.
+    """
+    global _foreign
+    if _foreign is None:
+        _foreign = class_among, answer
+        globals().update({name: _chosen(name) for name in FAMILY_OF})
+
+
+def _chosen(name: str) -> Any:
+    found = getattr(_native, name, None) or plain(name)
+    if _foreign is None or type(found).__name__ == "ufunc":  # ufuncs ask by themselves
+        return found
+    class_among, answer = _foreign
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        cls = class_among(args)
+        return found(*args, **kwargs) if cls is None else answer(cls, name, args, kwargs)
+
+    kernel.__name__ = name
+    return kernel
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FAMILY_OF:
+    if name not in FAMILY_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    chosen = globals()[name] = getattr(_native, name, None) or plain(name)
+    chosen = globals()[name] = _chosen(name)
     return chosen
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FAMILY_OF})
+    return sorted({*globals(), *FAMILY_OF})

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .stand_ins import FOREIGN, has_memory, in_rows
+
 _RANK = {"channels_last": 4, "channels_last_3d": 5}
 
 
@@ -141,7 +143,7 @@ def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
         return y
     if all(m == 1 or s == t * y.itemsize for m, s, t in zip(shape, y.strides, strides)):
         return y
-    out = blank(shape, y.dtype, strides)
+    out = blank(shape, y.dtype, strides, like=y)
     out[...] = y
     return out
 
@@ -183,27 +185,34 @@ def lay(y: Any, kind: str, args: Any = ()) -> Any:
     if kind == "first":
         return in_order_of(y, args[:1])
     if kind == "columns":
-        return y if y.ndim < 2 else np.ascontiguousarray(y.swapaxes(-1, -2)).swapaxes(-1, -2)
+        return y if y.ndim < 2 else in_rows(y.swapaxes(-1, -2)).swapaxes(-1, -2)
     if kind != "rows" and any(_innermost_channels(a, kind) for a in args[:2]):
-        return np.moveaxis(np.ascontiguousarray(np.moveaxis(y, 1, -1)), -1, 1)
+        return np.moveaxis(in_rows(np.moveaxis(y, 1, -1)), -1, 1)
     return y if y.flags.c_contiguous else y.copy()
 
 
 def _innermost_channels(a: Any, kind: str) -> bool:
-    if not isinstance(a, np.ndarray) or a.flags.c_contiguous or (kind == "pictures" and a.ndim == 5):
+    if not has_memory(a) or a.flags.c_contiguous or (kind == "pictures" and a.ndim == 5):
         return False
     return seems(_line(a) if a.ndim == 3 and kind != "channels" else a) != "contiguous_format"
 
 
 def _line(a: np.ndarray) -> np.ndarray:
     """``(N, C, L)`` as images of one line."""
-    return np.lib.stride_tricks.as_strided(a, (*a.shape[:2], 1, a.shape[2]),
-        (*a.strides[:2], a.shape[2] * a.strides[2], a.strides[2]))
+    shape, strides = (*a.shape[:2], 1, a.shape[2]), (*a.strides[:2], a.shape[2] * a.strides[2], a.strides[2])
+    return a.look(shape, strides, a.start()) if type(a) in FOREIGN else np.lib.stride_tricks.as_strided(a, shape, strides)
 
 
 def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None,
-        make: Any = np.empty) -> np.ndarray:
-    """A new array with these strides (in elements), which must leave no gaps; ``make`` is ``np.empty`` or the like."""
+        make: Any = np.empty, like: Any = None) -> Any:
+    """A new array with these strides (in elements), which must leave no gaps; ``make`` is ``np.empty`` or the like.
+
+    ``like``: an array on whose device it is to be.
+    """
+    if type(like) in FOREIGN:
+        plain = make(int(np.prod(shape)), dtype, like=like)
+        steps = strides_for(shape, range(len(shape))) if strides is None else strides
+        return plain.look(shape, [s * plain.itemsize for s in steps], 0)
     if strides is None:
         return make(shape, dtype)
     plain = make(int(np.prod(shape)), dtype)

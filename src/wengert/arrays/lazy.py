@@ -144,7 +144,8 @@ def window(a: Any) -> Any:
 
 def address(a: Any) -> int:
     """Where the first element lies in memory."""
-    return window(a).__array_interface__["data"][0]  # type: ignore[no-any-return]
+    a = window(a)
+    return a.__array_interface__["data"][0] if isinstance(a, np.ndarray) else a.address()  # type: ignore[no-any-return]
 
 
 def through(look: Callable[..., Any], a: Any, *args: Any, **named: Any) -> Any:

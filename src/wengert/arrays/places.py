@@ -14,10 +14,13 @@ import numpy as np
 from . import kernels as K
 from .layouts import blank, order_of, strides_for
 from .lazy import address, window
+from .stand_ins import FOREIGN, has_memory
 
 
 def memory_of(a: Any) -> Any:
     """The whole memory that ``a`` looks into, as bytes in one dimension."""
+    if type(a) in FOREIGN:
+        return a.look((a.owner.nbytes,), (1,), 0, np.dtype(np.uint8))
     root = a
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -26,13 +29,15 @@ def memory_of(a: Any) -> Any:
 
 def start_of(a: Any) -> int:
     """Where ``a`` begins in its memory, in bytes."""
-    return address(a) - address(memory_of(window(a)))
+    return a.start() if type(a) in FOREIGN else address(a) - address(memory_of(window(a)))
 
 
 def look(a: Any, shape: Any, strides: Any, start: int) -> Any:
     """The memory of ``a`` with this shape, steps and beginning (in bytes); ``ValueError`` if that leaves the memory."""
     if 0 in shape:
         strides, start = None, 0
+    if type(a) in FOREIGN:
+        return a.look(shape, strides, start)
     return np.ndarray(shape, a.dtype, memory_of(a), start, strides)
 
 
@@ -63,7 +68,7 @@ def _plain(a: Any) -> bool:
     """Whether NumPy's reshape gives ``a`` PyTorch's strides: its elements lie in order, and so they would if it had
     more of them.
     """
-    return type(a) is not np.ndarray or (a.flags.c_contiguous and (a.base is None or 1 not in a.shape)) or not a.size
+    return not has_memory(a) or (a.flags.c_contiguous and (a.base is None or 1 not in a.shape)) or not a.size
 
 
 def stepping(a: Any, strides: Any) -> Any:
@@ -113,7 +118,7 @@ def part(a: Any, key: tuple[Any, ...]) -> Any:
     """``a[key]`` of integers, slices, None and at most one Ellipsis; a new dimension steps over all of the next one of
     ``a``.
     """
-    if None not in key or type(a) is not np.ndarray:
+    if None not in key or not has_memory(a):
         return a[key]
     shape = a.shape
     if _plain(a):
@@ -161,14 +166,14 @@ def taken(found: Any, a: Any, indices: Any) -> Any:
     strides = strides_for(found.shape, order_of(found.shape, operands))
     if not found.size or tuple([s * found.itemsize for s in strides]) == found.strides:
         return found[...]  # whose strides count, unlike those of an array with memory of its own
-    out = blank(found.shape, found.dtype, strides)
+    out = blank(found.shape, found.dtype, strides, like=found)
     out[...] = found
     return out
 
 
 def expanded(a: Any, sizes: tuple[int, ...]) -> Any:
     """``a`` with its elements repeated without a copy; ``sizes`` fit."""
-    if type(a) is not np.ndarray or not a.size:
+    if not has_memory(a) or not a.size:
         y = np.broadcast_to(a, sizes)
         if a.flags.writeable:
             y.flags.writeable = True  # parts of it may be written to, if no two of their elements share memory

@@ -20,6 +20,29 @@ if TYPE_CHECKING:
 NESTED: list[bool] = []  # whether nested tensors are in use: only then anybody asks
 
 
+#: The classes of ``foreign.ForeignArray`` in use.
+FOREIGN: set[type] = set()
+
+
+def has_memory(a: Any) -> bool:
+    """Whether ``a`` is an array whose elements lie in memory, NumPy's or a device's."""
+    return type(a) is np.ndarray or type(a) in FOREIGN
+
+
+def as_array(a: Any, dtype: Any = None) -> Any:
+    """``np.asarray`` that leaves foreign arrays where they are."""
+    if type(a) in FOREIGN:
+        return a if dtype is None or a.dtype == dtype else a.astype(dtype)
+    return np.asarray(a, dtype)
+
+
+def in_rows(a: Any) -> Any:
+    """``np.ascontiguousarray`` that leaves foreign arrays where they are (and keeps a 0-d array one)."""
+    if type(a) in FOREIGN:
+        return a if a.flags.c_contiguous else a.copy()
+    return np.ascontiguousarray(a)
+
+
 class Window(np.lib.mixins.NDArrayOperatorsMixin):
     """Something with the geometry of an array, ``window``."""
 

@@ -10,7 +10,8 @@ from ..arrays import dtypes as dt
 from ..arrays import flags
 from ..arrays import kernels as K
 from ..arrays.eight import converted
-from ..arrays.ghost import Ghost
+from ..arrays.foreign import LeavesDevice, on_host
+from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import Lazy, plain, through
 from ..ops import eight
 from . import classes
@@ -93,8 +94,8 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
         elif type(v) is np.ndarray:
             if v.dtype is not d:
                 raw[p] = converted(v, d if v.ndim else number)
-        elif type(v) is Ghost:
-            raw[p] = v.astype(d)
+        elif type(v) in ARRAYS:
+            raw[p] = v if v.dtype == d else v.astype(d if v.ndim else number)
         elif v is not None:
             raw[p] = scalar(v, number)
 
@@ -141,7 +142,10 @@ def _forward(op: Operator, raw: dict[str, Any]) -> Any:
             kind = "conjugate view tensors" if raw["input"].conjugated else "tensors with negative bit set"
             raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
         return through(op.forward, *positional(op, raw), **keywords(op, raw))
-    return op.forward(*positional(op, raw), **keywords(op, raw))
+    try:
+        return op.forward(*positional(op, raw), **keywords(op, raw))
+    except LeavesDevice as error:
+        return on_host(op.name, op.forward, positional(op, raw), keywords(op, raw), error)
 
 
 def half(op: Operator, raw: dict[str, Any], d: np.dtype) -> Any:

@@ -11,6 +11,7 @@ from ..arrays.errors import warn
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, address, put, through
 from ..arrays.places import look, memory_of, start_of
+from ..arrays.stand_ins import as_array
 from ..graph.interceptors import Call, answer
 from ..graph.modes import modes
 from ..ops.operator import TABLE
@@ -137,13 +138,13 @@ def run_forward(op: Operator, inputs: dict[str, Any], values: dict[str, Any], a:
     if op.aux:
         values.update(zip(op.aux, y[1:]))
         y = y[0]
-    return y if y is a or type(y) is Ghost else np.asarray(y)
+    return y if y is a or type(y) is Ghost else as_array(y)
 
 
 def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], target: Tensor, y: Any, m: Modes) -> Any:
     """The node of the write, before it is done."""
     a, first = target._wg_data, op.params[0]
-    values["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
+    values["result"] = a if type(a) is not Lazy else as_array(y).astype(a.dtype)
     if first in op.saved:  # some rule needs the value that is about to be overwritten
         values[first] = a if type(a) is Ghost else a.copy()
     return record(op, inputs, values, (target,), m, first)

@@ -16,9 +16,11 @@ from ..arrays import kernels as K
 from ..arrays.context import ContextVar
 from ..arrays.eight import real_of
 from ..arrays.ghost import META_DEVICE, Ghost
-from ..arrays.lazy import Lazy, plain
+from ..arrays.foreign import guarded
+from ..arrays.kinds import ARRAYS
+from ..arrays.lazy import plain
 from ..arrays.reduce import sum_to
-from ..arrays.stand_ins import Scattered
+from ..arrays.stand_ins import FOREIGN, Scattered, as_array
 from ..ops.operator import TABLE, Composite
 
 if TYPE_CHECKING:
@@ -102,6 +104,8 @@ class RawSpace:
             )
         else:  # a kernel of the tensors alone is the shorter way
             call = op.kernel if op.kernel is not None and op.params == op.tensors else op.forward
+        if FOREIGN:
+            call = guarded(name, call)
         setattr(self, name, call)
         return call
 
@@ -120,8 +124,8 @@ class RawSpace:
         if g.dtype != dtype:
             if g.dtype.kind in "cW" and dtype.kind not in "cW":
                 g = real_of(g)
-            return K.cast(np.asarray(g), dtype)
-        return np.asarray(g)
+            return K.cast(as_array(g), dtype)
+        return as_array(g)
 
     @staticmethod
     def accumulate(a: Any, b: Any) -> Any:
@@ -153,7 +157,7 @@ class RawSpace:
                 return SparseTensor._wg_wrap(g)
             if hasattr(g, "plan"):  # a nested array
                 return g.wrap()
-            g = g if type(g) is Lazy or type(g) is Ghost else np.asarray(g)
+            g = g if type(g) in ARRAYS else np.asarray(g)
         return Tensor._wg_wrap(g)
 
     @staticmethod
@@ -289,7 +293,7 @@ class RecordedSpace:
 
     @staticmethod
     def constant(array: Any) -> Any:
-        return RAW.wrap(np.asarray(array))
+        return RAW.wrap(as_array(array))
 
     @staticmethod
     def real(x: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.dtypes import F32, F64
-from ..arrays.ghost import Ghost
+from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import plain
 from ..graph import anomaly
 from ..graph.modes import modes
@@ -115,7 +115,7 @@ class OpNode(Node):
     def _rebuild(self, name: str, array: Any, counter: Any, index: int = 0) -> Any:
         """The saved value as a tensor with the edge that it had."""
         # a sparse array is rebuilt too
-        if type(array) is not np.ndarray and type(array) is not Ghost and not hasattr(array, "coalesce"):
+        if type(array) not in ARRAYS and not hasattr(array, "coalesce"):
             if name in self.op.aux or not isinstance(array, (np.generic, np.ndarray)):
                 return array
             array = np.asarray(array)

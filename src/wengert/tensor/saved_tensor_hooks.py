@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from ..arrays.ghost import Ghost
+from ..arrays.kinds import ARRAYS
 from ..graph.modes import modes, set_modes
 from .autograd_meta import INFERENCE_VERSION, meta_of, normal_version
 from .namespaces import RAW
@@ -32,7 +32,7 @@ def changed(saved: tuple[Any, ...], at: int, entry: tuple[Any, Any, Any]) -> tup
 
 def is_array(value: Any) -> TypeGuard[np.ndarray]:
     """Whether a saved value is a tensor's array, which hooks are given, and no number or record of the rule's own."""
-    return type(value) is np.ndarray or type(value) is Ghost or hasattr(value, "coalesce")
+    return type(value) in ARRAYS or hasattr(value, "coalesce")
 
 
 def pack_results(op: Operator, node: Any, hooks: Any) -> None:

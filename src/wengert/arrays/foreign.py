@@ -1,0 +1,354 @@
+"""Arrays that are not NumPy's: the protocol by which a device brings its own, and the base class that implements it.
+
+A ``ForeignArray`` holds an array of another library (``inner``) and has the interface of ``numpy.ndarray``. Operators
+compute on it with the same code as on NumPy's arrays: NumPy hands ufuncs and functions to ``__array_ufunc__`` and
+``__array_function__``, which call the other library's function of the same name; a kernel (``arrays.kernels``) is taken
+from the class's table ``kernels``, or its plain definition runs on the foreign array. Nothing is copied to NumPy
+silently: ``__array__`` raises ``LeavesDevice``. The call of the operator, or of a kernel in a gradient rule, then runs
+once on copies in NumPy and its results go back to the device; ``left`` counts these by name (``on_host``).
+
+A subclass sets ``xp``, ``inner_type`` and ``device``, and defines ``upload``, ``download``, ``strided`` and ``address``;
+``install`` makes it known to the engine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from . import kernels
+from .kinds import ARRAYS
+from .stand_ins import FOREIGN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class LeavesDevice(TypeError):
+    """Something asked for the elements of a foreign array as a NumPy array."""
+
+
+class Flags:
+    """What ``ndarray.flags`` says, of a foreign array."""
+
+    __slots__ = ("c_contiguous", "f_contiguous", "owndata", "writeable")
+
+    def __init__(self, inner: Any, owndata: bool) -> None:
+        self.c_contiguous, self.f_contiguous = inner.flags.c_contiguous, inner.flags.f_contiguous
+        self.owndata, self.writeable = owndata, True
+
+    forc = property(lambda self: self.c_contiguous or self.f_contiguous)
+    fnc = property(lambda self: self.f_contiguous and not self.c_contiguous)
+
+
+class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of another library with the interface of ``numpy.ndarray``.
+
+    ``inner``: the library's array. ``base``: the foreign array that owns the memory, None for an owner.
+    """
+
+    __slots__ = ("__weakref__", "base", "inner")
+
+    xp: ClassVar[Any]
+    #: The class of ``inner``.
+    inner_type: ClassVar[type]
+    #: The name of the device, as ``torch.device`` has it, and its index.
+    device: ClassVar[tuple[str, int | None]]
+    #: By the names of NumPy's ufuncs and functions: what to call on inner arrays in the place of ``xp``'s.
+    functions: ClassVar[dict[str, Callable[..., Any]]] = {}
+    #: By the names of kernels: functions of inner arrays. They may answer ``NotImplemented``.
+    kernels: ClassVar[dict[str, Callable[..., Any]]] = {}
+    #: How often each operator or kernel has run on copies in NumPy.
+    left: ClassVar[Counter[str]] = Counter()
+
+    inner: Any
+    base: Any
+
+    def __init__(self, inner: Any, base: Any = None) -> None:
+        self.inner, self.base = inner, base
+
+    # -- what a subclass defines --------------------------------------------------------------------------------------
+
+    @classmethod
+    def upload(cls, array: Any) -> Any:
+        """The inner array with the elements of a NumPy array."""
+        raise NotImplementedError
+
+    def download(self) -> np.ndarray:
+        """The elements, copied into a NumPy array."""
+        raise NotImplementedError
+
+    def strided(self, dtype: np.dtype, shape: tuple[int, ...], strides: Any, start: int) -> Any:
+        """The inner array that sees the owner's memory with these strides, ``start`` bytes from its beginning."""
+        raise NotImplementedError
+
+    def address(self) -> int:
+        """Where the first element lies in the device's memory."""
+        raise NotImplementedError
+
+    # -- geometry -----------------------------------------------------------------------------------------------------
+
+    shape = property(lambda self: self.inner.shape)
+    dtype = property(lambda self: self.inner.dtype)
+    ndim = property(lambda self: self.inner.ndim)
+    size = property(lambda self: self.inner.size)
+    strides = property(lambda self: self.inner.strides)
+    itemsize = property(lambda self: self.inner.itemsize)
+    nbytes = property(lambda self: self.inner.nbytes)
+    flags = property(lambda self: Flags(self.inner, self.base is None))
+    T = property(lambda self: self.wrapped(self.inner.T, self))
+    real = property(lambda self: self.wrapped(self.inner.real, self))
+    imag = property(lambda self: self.wrapped(self.inner.imag, self))
+
+    @property
+    def owner(self) -> Any:
+        """The foreign array that owns the memory."""
+        return self if self.base is None else self.base
+
+    def look(self, shape: tuple[int, ...], strides: Any, start: int, dtype: np.dtype | None = None) -> Any:
+        """The owner's memory with this shape, steps and beginning (in bytes); ``ValueError`` if that leaves it."""
+        dtype = self.dtype if dtype is None else dtype
+        if prod(shape):
+            steps = [(n - 1) * s for n, s in zip(shape, strides)]
+            first, last = start + sum(min(s, 0) for s in steps), start + sum(max(s, 0) for s in steps)
+            if first < 0 or last + dtype.itemsize > self.owner.nbytes:
+                raise ValueError("strides is incompatible with shape of requested array and size of buffer")
+        return type(self)(self.strided(dtype, tuple(shape), strides, start), self.owner)
+
+    def start(self) -> int:
+        """Where the array begins in its owner's memory, in bytes."""
+        return self.address() - self.owner.address() if self.size else 0
+
+    # -- conversion ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def wrapped(cls, found: Any, *sources: Any) -> Any:
+        """``found`` with inner arrays wrapped; ``sources``: whose memory they may look into."""
+        if isinstance(found, cls.inner_type):
+            base = found.base
+            if base is not None:
+                for source in sources:
+                    if type(source) is cls:
+                        root = source.owner
+                        if base is root.inner or base is root.inner.base or base is source.inner:
+                            return cls(found, root)
+            return cls(found)
+        if type(found) in (list, tuple):
+            return type(found)([cls.wrapped(v, *sources) for v in found])
+        if isinstance(found, tuple) and hasattr(found, "_fields"):
+            return type(found)(*[cls.wrapped(v, *sources) for v in found])
+        return found
+
+    @classmethod
+    def unwrapped(cls, value: Any) -> Any:
+        """``value`` with foreign arrays as inner ones; constants in NumPy go to the device."""
+        kind = type(value)
+        if kind is cls:
+            return value.inner
+        if kind is np.ndarray:
+            return value[()] if not value.ndim and value.dtype.kind in "biufc" else cls.upload(value)
+        if kind in (list, tuple):
+            return kind([cls.unwrapped(v) for v in value])
+        if kind is dict:
+            return {k: cls.unwrapped(v) for k, v in value.items()}
+        return value
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise LeavesDevice(f"can't convert {self.device[0]} device type tensor to numpy. Use Tensor.cpu() to copy the "
+            "tensor to host memory first.")
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self.inner)
+
+    def __bool__(self) -> bool:
+        return bool(self.inner)
+
+    def __int__(self) -> int:
+        return int(self.inner)
+
+    def __float__(self) -> float:
+        return float(self.inner)
+
+    def __complex__(self) -> complex:
+        return complex(self.inner)
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def item(self, *at: Any) -> Any:
+        """One element as a Python number."""
+        return self.inner.item(*at)
+
+    def tolist(self) -> Any:
+        """The elements in nested lists."""
+        return self.download().tolist()
+
+    # -- NumPy's protocols --------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        cls, out = type(self), options.pop("out", None)
+        name = ufunc.__name__
+        call = cls.functions.get(name) or (getattr(cls.xp, name, None) if getattr(np, name, None) is ufunc else None)
+        if call is None:
+            if method != "__call__" or name not in kernels.FAMILY_OF:
+                raise LeavesDevice(f"{name}.{method}")
+            return delivered(kernel(cls, name, inputs, options), out)
+        if method != "__call__":
+            call = getattr(call, method, None)
+            if call is None:
+                raise LeavesDevice(f"{name}.{method}")
+        if out is not None and all(type(o) is cls for o in out) and method == "__call__" and "where" not in options:
+            found = self._called(call, inputs, {**options, "out": out if len(out) > 1 else out[0]})
+            return out[0] if len(out) == 1 else out
+        found = self._called(call, inputs, options)
+        return delivered(found, out)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        cls, module = type(self), func.__module__ or "numpy"
+        call = cls.functions.get(func.__name__)
+        if call is None:
+            space = cls.xp
+            for part in module.split(".")[1:]:
+                if not part.startswith("_") and part not in ("lib", "core"):
+                    space = getattr(space, part, None)
+            call = getattr(space, func.__name__, None)
+        if call is None:
+            raise LeavesDevice(f"{module}.{func.__name__}")
+        kwargs.pop("like", None)
+        return self._called(call, args, kwargs)
+
+    def _called(self, call: Any, args: Any, kwargs: Any) -> Any:
+        cls = type(self)
+        try:
+            found = call(*cls.unwrapped(tuple(args)), **cls.unwrapped(kwargs))
+        except (TypeError, NotImplementedError) as error:  # an option or a type that the library does not have
+            raise LeavesDevice(str(error)) from error
+        return cls.wrapped(found, *_flat(args))
+
+    # -- methods ------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.inner[self.unwrapped(key)]
+        return self.wrapped(found, self)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if type(value) is np.ndarray and value.ndim == 0:
+            value = value[()]
+        self.inner[self.unwrapped(key)] = self.unwrapped(value)
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Any:
+        """The array with another type of elements."""
+        return type(self)(self.inner.astype(dtype, order=order, copy=copy)) if copy or dtype != self.dtype else self
+
+    def copy(self, order: str = "C") -> Any:
+        """A copy with memory of its own."""
+        return type(self)(self.inner.copy(order=order))
+
+    def view(self, dtype: Any) -> Any:
+        """The same memory in another type of elements."""
+        return self.wrapped(self.inner.view(dtype), self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in METHODS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        method = getattr(self.inner, name)
+        if name in VIEWS:
+            return lambda *args, **kwargs: self.wrapped(method(*args, **kwargs), self)
+        return lambda *args, **kwargs: self._called(method, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.download()!r})"
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+VIEWS = frozenset(("reshape", "transpose", "swapaxes", "squeeze", "diagonal", "ravel"))
+#: The methods of ``ndarray`` that foreign arrays have.
+METHODS = VIEWS | frozenset((
+    "all", "any", "argmax", "argmin", "argsort", "clip", "conj", "conjugate", "cumprod", "cumsum", "dot", "fill", "flatten",
+    "max", "mean", "min", "nonzero", "prod", "repeat", "round", "sort", "std", "sum", "take", "trace", "var",
+))  # fmt: skip
+
+
+def _flat(args: Any) -> list[Any]:
+    return [x for v in args for x in (_flat(v) if type(v) in (list, tuple) else [v])]
+
+
+def delivered(found: Any, out: Any) -> Any:
+    """``found``, written into ``out`` if it is given."""
+    if out is None or out == (None,):
+        return found
+    for target, value in zip(out, found if type(found) is tuple else (found,)):
+        target[...] = value
+    return out[0] if len(out) == 1 else out
+
+
+def kernel(cls: type[ForeignArray], name: str, args: Any, kwargs: Any) -> Any:
+    """The kernel ``name`` of arrays of the class ``cls``: the class's own, or the plain definition."""
+    own = cls.kernels.get(name)
+    if own is not None:
+        found = own(*cls.unwrapped(tuple(args)), **cls.unwrapped(kwargs))
+        if found is not NotImplemented:
+            return cls.wrapped(found, *args)
+    return kernels.plain(name)(*args, **kwargs)
+
+
+def class_among(values: Any) -> Any:
+    """The class of the first foreign array among arguments, or in lists and tuples of them; None without."""
+    for v in values:
+        if type(v) in FOREIGN:
+            return type(v)
+        if type(v) in (list, tuple):
+            found = class_among(v)
+            if found is not None:
+                return found
+    return None
+
+
+def on_host(name: str, call: Callable[..., Any], args: Any, kwargs: Any, error: LeavesDevice) -> Any:
+    """``call(*args, **kwargs)`` on copies in NumPy, with the results on the device."""
+    cls = class_among((*args, *kwargs.values()))
+    if cls is None:
+        raise error
+    cls.left[name] += 1
+    found = call(*_downloaded(tuple(args)), **_downloaded(kwargs))
+    return _uploaded(cls, found)
+
+
+def _downloaded(value: Any) -> Any:
+    kind = type(value)
+    if kind in FOREIGN:
+        return value.download()
+    if kind in (list, tuple):
+        return kind([_downloaded(v) for v in value])
+    return {k: _downloaded(v) for k, v in value.items()} if kind is dict else value
+
+
+def _uploaded(cls: Any, value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return cls(cls.upload(np.asarray(value)))
+    return type(value)([_uploaded(cls, v) for v in value]) if type(value) in (list, tuple) else value
+
+
+def guarded(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call``, a forward, on copies in NumPy where it asks for them."""
+
+    def on_any(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except LeavesDevice as error:
+            return on_host(name, call, args, kwargs, error)
+
+    return on_any
+
+
+def install(cls: type[ForeignArray]) -> None:
+    """Make a class of foreign arrays known to the engine."""
+    ARRAYS.add(cls)
+    FOREIGN.add(cls)
+    kernels.ask(class_among, lambda of, name, args, kwargs: kernel(of, name, args, kwargs))
