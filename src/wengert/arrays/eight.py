@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import C64, EIGHT_IN_USE, RARE_IN_USE
+from .stand_ins import as_array, in_rows
 
 
 def narrowed(a: Any, dtype: np.dtype) -> np.ndarray:
@@ -21,8 +22,8 @@ def narrowed(a: Any, dtype: np.dtype) -> np.ndarray:
     """
     if dtype.type is np.void:
         raise NotImplementedError("\"copy_kernel\" not implemented for 'Float4_e2m1fn_x2'")
-    x = np.asarray(a)
-    x = np.ascontiguousarray((x.real if x.dtype.kind == "c" else x).astype(np.float32)).reshape(x.shape)
+    x = as_array(a)
+    x = in_rows((x.real if x.dtype.kind == "c" else x).astype(np.float32)).reshape(x.shape)
     if dtype.name == "float8_e8m0fnu":
         return _exponents(x).view(dtype)
     if dtype.name == "float8_e4m3fn":

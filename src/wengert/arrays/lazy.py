@@ -30,7 +30,7 @@ class Lazy(Window):
     >>> memory = np.array([1 + 2j])
     >>> seen = conjugate(memory)
     >>> seen[0] = 3 - 4j
-    >>> memory, np.asarray(seen)
+    >>> memory, as_array(seen)
     (array([3.+4.j]), array([3.-4.j]))
     """
 
@@ -58,7 +58,7 @@ class Lazy(Window):
 
     def resolved(self) -> np.ndarray:
         """The numbers, as an array of its own."""
-        return np.asarray(self.turn(self.window))
+        return as_array(self.turn(self.window))
 
     copy = resolved
 

@@ -144,7 +144,7 @@ def solve(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
         info = _singular(a)
     bad = (info > 0)[..., None, None]
     whole = np.where(bad, np.eye(a.shape[-1], dtype=a.dtype), a)
-    return np.where(bad, np.asarray(np.nan, b.dtype), np.linalg.solve(whole, b)), info
+    return np.where(bad, as_array(np.nan, b.dtype), np.linalg.solve(whole, b)), info
 
 
 def _singular(a: Any) -> np.ndarray:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .stand_ins import in_rows
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -111,7 +113,7 @@ def orthogonalize(matrix: np.ndarray, coefficients: Sequence[float], steps: int,
     x = round_to_bfloat16(matrix.astype(np.float32, order="C"))
     tall = x.shape[0] > x.shape[1]
     if tall:
-        x = np.ascontiguousarray(x.T)
+        x = in_rows(x.T)
     norm = round_to_bfloat16(np.array(max(_norm(x), eps), np.float32).reshape(1))
     x = round_to_bfloat16(x / norm)
     for _ in range(steps):

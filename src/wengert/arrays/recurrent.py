@@ -85,7 +85,7 @@ def lstm_grad(
     walk, hidden = steps(sizes, reverse), h0.shape[1]
     h_before = before(h0, output, walk)
     d = np.empty_like(act)
-    dh, dc, g_output = g[1].copy(), g[2].copy(), np.ascontiguousarray(g[0])
+    dh, dc, g_output = g[1].copy(), g[2].copy(), in_rows(g[0])
     if not _walked("lstm_grad", d, w_hh, dh, sizes, reverse, c0=c0, c=dc, act=act, cells=cells, grad=g_output):
         i, f, cand, o = (act[:, k * hidden : (k + 1) * hidden] for k in range(4))
         t = np.tanh(cells)
@@ -140,7 +140,7 @@ def gru_grad(
     walk, hidden = steps(sizes, reverse), h0.shape[1]
     h_before = before(h0, output, walk)
     d, d_own = np.empty((2, len(act), 3 * hidden), act.dtype)
-    dh, g_output = g[1].copy(), np.ascontiguousarray(g[0])
+    dh, g_output = g[1].copy(), in_rows(g[0])
     if not _walked("gru_grad", d, w_hh, dh, sizes, reverse, h0=h0, act=act, output=output, own=d_own, grad=g_output):
         r, z, new, own_new = (act[:, k * hidden : (k + 1) * hidden] for k in range(4))
         d_new = d[:, 2 * hidden :]
@@ -184,7 +184,7 @@ def elman_grad(
 ) -> tuple[Any, ...]:
     """``g``: the gradients of ``elman``'s two results."""
     walk = steps(sizes, reverse)
-    d, dh, g_output = np.empty_like(output), g[1].copy(), np.ascontiguousarray(g[0])
+    d, dh, g_output = np.empty_like(output), g[1].copy(), in_rows(g[0])
     if not _walked("elman_grad", d, w_hh, dh, sizes, reverse, relu, output=output, grad=g_output):
         d[...] = (output > 0).astype(output.dtype) if relu else 1 - output * output
         for rows, n in reversed(walk):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels as K
+from .stand_ins import as_array
 
 _WORTH_FOLDING = 2048  # below, NumPy's way in is as short
 _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know
@@ -59,7 +60,7 @@ def sum_halves(x: Any, axis: Any, keepdims: Any = False) -> Any:
     """The sum of float16 or bfloat16, carried in float32 at least and rounded once; of complex32 likewise."""
     if x.dtype.kind != "W" and x.flags.c_contiguous and K.available:
         return K.sum(x, axis, keepdims)
-    return np.asarray(_plus(x, axis, wide_type(x.dtype), None, keepdims)).astype(x.dtype)
+    return as_array(_plus(x, axis, wide_type(x.dtype), None, keepdims)).astype(x.dtype)
 
 
 def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -71,4 +72,4 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
     if axes:
         g = (sum_halves(g, axes) if wide_type(g.dtype) else add_up(g, axes) if g.dtype.kind in "fc"
             else _plus(g, axes).astype(g.dtype, copy=False))
-    return np.asarray(g).reshape(shape)
+    return as_array(g).reshape(shape)

@@ -34,7 +34,7 @@ def where(condition: Array, x: Any, y: Any) -> Array:
     np.negative(mask, out=mask)  # True becomes all ones
     if type(y) is int and y == 0:
         return _apply(np.bitwise_and, mask, x.view(bits)).view(d)
-    a, b = (np.asarray(v).astype(d, copy=False).view(bits) for v in (x, y))
+    a, b = (as_array(v).astype(d, copy=False).view(bits) for v in (x, y))
     chosen = _apply(np.bitwise_and, mask, a ^ b)
     return _apply(np.bitwise_xor, chosen, b).view(d)
 

@@ -27,10 +27,10 @@ def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     """Make a function of float64 arrays one of arrays of any real type."""
 
     def function(*args: Any) -> Array:
-        arrays = [np.asarray(a) for a in args]
+        arrays = [as_array(a) for a in args]
         with np.errstate(all="ignore"):
             value = compute(*np.broadcast_arrays(*[a.astype(np.float64) for a in arrays]))
-        return np.asarray(value).astype(arrays[0].dtype, copy=False)
+        return as_array(value).astype(arrays[0].dtype, copy=False)
 
     function.__name__ = function.__qualname__ = compute.__name__
     function.__doc__ = compute.__doc__
@@ -234,11 +234,11 @@ def mvlgamma(x: Array, p: int) -> Array:
         shifts = np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(x.dtype)
         parts = K.lgamma(x[..., None] + shifts).astype(np.float32)
         total = np.add.reduce(parts, -1).astype(x.dtype).astype(np.float32)
-        rest = np.asarray(p * (p - 1) / 4 * np.log(PI)).astype(x.dtype).astype(np.float32)
-        return np.asarray(total + rest).astype(x.dtype)
+        rest = as_array(p * (p - 1) / 4 * np.log(PI)).astype(x.dtype).astype(np.float32)
+        return as_array(total + rest).astype(x.dtype)
     wide = x.astype(np.float64)
     total = sum((K.lgamma(wide - j / 2) for j in range(p)), np.full(x.shape, p * (p - 1) / 4 * np.log(PI)))
-    return np.asarray(total).astype(x.dtype, copy=False)
+    return as_array(total).astype(x.dtype, copy=False)
 
 
 def _gamma_prefactor(a: Array, x: Array) -> Array:
@@ -341,9 +341,9 @@ def polynomial(x: Any, n: Any, first: Callable[[Array], Array],
     ``first(x)`` is the polynomial of degree 1, ``step(x, k, p, q)`` that of degree k + 1 from those of degree k and
     k - 1.
     """
-    d = np.asarray(x).dtype
+    d = as_array(x).dtype
     with np.errstate(all="ignore"):
-        x, n = np.broadcast_arrays(np.asarray(x, np.float64), np.trunc(np.asarray(n, np.float64)))
+        x, n = np.broadcast_arrays(as_array(x, np.float64), np.trunc(as_array(n, np.float64)))
         value = np.where(n < 0, 0.0, np.where(n == 0, 1.0, np.nan))
         q, p = np.ones(x.shape), first(x)
         top = int(n.max(initial=0.0, where=np.isfinite(n)))

@@ -168,7 +168,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
         kinds = [scalar_name(x.dtype) for x in (input, mat, vec)]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds))
     if not mat.size:  # then the shape is that of ``input``
-        return np.zeros(mat.shape[:1], mat.dtype) if beta == 0 else np.asarray(input * _factor(beta, mat.dtype))
+        return np.zeros(mat.shape[:1], mat.dtype) if beta == 0 else as_array(input * _factor(beta, mat.dtype))
     if mat.dtype.kind == "b":
         from .refusals import unsupported
 
@@ -183,13 +183,13 @@ def _half_gemv(input: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     too.
     """
     d, wide = mat.dtype, np.dtype(np.float32)
-    rounded = lambda x: K.cast(K.cast(np.asarray(x, wide), d), wide)  # noqa: E731
+    rounded = lambda x: K.cast(K.cast(as_array(x, wide), d), wide)  # noqa: E731
     m = K.cast(mat, wide) @ K.cast(vec, wide) * rounded(alpha)
     if mat.strides[0] == d.itemsize and (mat.shape[1] == 1 or mat.strides[1] >= d.itemsize * mat.shape[0]):
         m = rounded(m)
     if isinstance(beta, (int, float)) and beta == 0:
-        return K.cast(np.asarray(m), d)
-    return K.cast(np.asarray(m + rounded(K.cast(input, wide) * rounded(beta))), d)
+        return K.cast(as_array(m), d)
+    return K.cast(as_array(m + rounded(K.cast(input, wide) * rounded(beta))), d)
 
 
 @operator(

@@ -12,6 +12,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
+from ..arrays.stand_ins import as_array
 from .operator import family
 from .views import axis, dims_of, no_dimensions
 
@@ -312,7 +313,7 @@ def tile(F, input, *dims):
 
 def _counts(repeats: Any) -> Any:
     """How often each element is repeated, as an array of places."""
-    n = np.asarray(repeats)
+    n = as_array(repeats)
     if n.dtype.name not in ("int64", "int32"):
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dt.scalar_name(n.dtype)}'")
     if n.ndim != 1:

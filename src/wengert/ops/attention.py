@@ -39,7 +39,7 @@ def attention_grad(F, g, query, key, value, mask, causal, scale, needs):
 @composite(places=())
 def attention_weights(F, query, key, mask, causal, scale):
     s = F.matmul(query * scale, F.transpose(key, -2, -1))
-    low = F.constant(np.asarray(-np.inf, F.dtype_of(s)))
+    low = F.constant(as_array(-np.inf, F.dtype_of(s)))
     allowed = None
     if mask is not None and F.dtype_of(mask).kind == "b":
         allowed = mask
@@ -94,7 +94,7 @@ def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, 
     if causal:
         mask = F.constant(np.tri(*s.shape[-2:], dtype=np.bool_))
     if mask is not None and F.dtype_of(mask).kind == "b":
-        zero, low = (F.constant(np.asarray(x, F.dtype_of(s))) for x in (0, -np.inf))
+        zero, low = (F.constant(as_array(x, F.dtype_of(s))) for x in (0, -np.inf))
         mask = F.where(mask, zero, low)
     p = F.safe_softmax(s if mask is None else s + mask)
     return F.matmul(p if drop is None else drop(p), value)

@@ -16,7 +16,7 @@ operator, composite = family()
 
 
 def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_frequency: bool) -> Any:
-    width, flat = input.shape[-1], np.asarray(indices).reshape(-1)
+    width, flat = input.shape[-1], as_array(indices).reshape(-1)
     values = input.reshape(flat.size, width)
     if by_frequency and flat.size:
         values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(values.dtype)
@@ -24,7 +24,7 @@ def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_freq
         kept = flat != padding_idx
         values, flat = values[kept], flat[kept]
     out = np.zeros((rows, width), input.dtype)
-    return K.add_at(out, flat, np.ascontiguousarray(values))
+    return K.add_at(out, flat, in_rows(values))
 
 
 @operator(

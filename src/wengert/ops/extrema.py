@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.plain.folds import LARGEST, LEAST
 from ..arrays.reduce import fold, wide_type
+from ..arrays.stand_ins import as_array
 from .operator import family
 from .reduce import axes_of, restored
 from .views import axis, dims_of
@@ -88,7 +89,7 @@ def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
     found = fold(x, axis, keepdim, LARGEST if ufunc is np.maximum else LEAST)
     if found is None:
         found = ufunc.reduce(x, axis, None, None, keepdim)
-    return found if wide_type(input.dtype) is None else np.asarray(found).astype(input.dtype)
+    return found if wide_type(input.dtype) is None else as_array(found).astype(input.dtype)
 
 
 def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:

@@ -63,7 +63,7 @@ def add_flat(out: Any, places: Any, values: Any) -> Any:
         if wide is not None:
             return K.add_at(out.reshape(-1).astype(wide), places.reshape(-1),
                 values.reshape(-1).astype(wide)).astype(out.dtype).reshape(out.shape)
-        K.add_at(out.reshape(-1), places.reshape(-1), np.ascontiguousarray(values).reshape(-1))
+        K.add_at(out.reshape(-1), places.reshape(-1), in_rows(values).reshape(-1))
     elif out.dtype.kind == "b":
         np.logical_or.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
     else:
@@ -132,7 +132,7 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
             inside(index, input.shape[dim], dim)
             raise
     inside(index, input.shape[dim] if input.ndim else 1, dim)
-    return np.asarray(input.reshape(-1)[index])
+    return as_array(input.reshape(-1)[index])
 
 
 def _quick(out: Any, dim: int, index: Any) -> bool:
@@ -233,7 +233,7 @@ def scatter(input: Array, dim, index: Array, src: Array):
 def scatter_value(input: Array, dim, index: Array, value):
     """``input`` with one number written at ``index`` along ``dim``."""
     d, index, _ = _ready("scatter", input, dim, index, None)
-    return _put(input, d, index, np.asarray(value).astype(input.dtype))
+    return _put(input, d, index, as_array(value).astype(input.dtype))
 
 
 @operator(
@@ -264,12 +264,12 @@ REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.max
 def _start(reduce: str, d: Any) -> Any:
     """The value that a reduction starts from."""
     if reduce in ("sum", "mean", "prod"):
-        return np.asarray(int(reduce == "prod")).astype(d)
+        return as_array(int(reduce == "prod")).astype(d)
     if d.kind == "b":
-        return np.asarray(reduce == "amin")
+        return as_array(reduce == "amin")
     if d.kind in "iu":
-        return np.asarray(np.iinfo(d).min if reduce == "amax" else np.iinfo(d).max, d)
-    return np.asarray(-np.inf if reduce == "amax" else np.inf).astype(d)
+        return as_array(np.iinfo(d).min if reduce == "amax" else np.iinfo(d).max, d)
+    return as_array(-np.inf if reduce == "amax" else np.inf).astype(d)
 
 
 def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_self: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.reduce import add_slices, wide_type
+from ..arrays.stand_ins import as_array
 from .gather import whole
 from .operator import family
 from .views import axis
@@ -25,13 +26,13 @@ operator, composite = family("torch", "Tensor")
 def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
     """Add the slices of ``values`` along ``dim`` to those of the contiguous ``out`` that ``index`` names."""
     if dim:
-        first = np.ascontiguousarray(np.moveaxis(out, dim, 0))
-        return np.ascontiguousarray(np.moveaxis(add_rows(first, 0, index, np.moveaxis(values, dim, 0)), 0, dim))
+        first = in_rows(np.moveaxis(out, dim, 0))
+        return in_rows(np.moveaxis(add_rows(first, 0, index, np.moveaxis(values, dim, 0)), 0, dim))
     if out.dtype.kind in "fcVW":
         wide = wide_type(out.dtype)
         if wide is not None:
             return K.add_at(out.astype(wide), index, values.astype(wide)).astype(out.dtype)
-        return K.add_at(out, index, np.ascontiguousarray(values))
+        return K.add_at(out, index, in_rows(values))
     (np.logical_or if out.dtype.kind == "b" else np.add).at(out, index, values)
     return out
 
@@ -215,7 +216,7 @@ def _filled(input: Any, dim: Any, index: Any, value: Any) -> Any:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    value = np.asarray(value)
+    value = as_array(value)
     if value.dtype.kind == "c" and input.dtype.kind not in "cW":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     d, index = _vector("", input, dim, index, negative=True)
@@ -225,7 +226,7 @@ def _filled(input: Any, dim: Any, index: Any, value: Any) -> Any:
 @operator(grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0)), inplace=True, places=())
 def index_fill(input: Array, dim, index: Array, value):
     """``input`` with the slices that ``index`` names set to ``value``, a number or a 0-d tensor."""
-    return _filled(np.asarray(input), dim, index, value)
+    return _filled(as_array(input), dim, index, value)
 
 
 @operator(

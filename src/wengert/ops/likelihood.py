@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.dtypes import scalar_name
+from ..arrays.stand_ins import as_array
 from .operator import family
 from .reduce import total
 
@@ -58,10 +59,10 @@ def nll(input: Array, target, weight, reduction, ignore_index):
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
     picked = K.take_along(input, 1, index).squeeze(1)
     loss = np.where(kept, -picked * w, input.dtype.type(0))
-    denominator = np.asarray(total(w, None))
+    denominator = as_array(total(w, None))
     if reduction == "none":
         return loss, Bits(index), Bits(-w), denominator
-    loss = np.asarray(total(loss, None))
+    loss = as_array(total(loss, None))
     if reduction == "mean":
         return loss / denominator, Bits(index), Bits(np.where(kept, -w / denominator, w)), denominator
     return loss, Bits(index), Bits(-w), denominator
@@ -145,7 +146,7 @@ def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     loss = np.where(kept, -picked * w, input.dtype.type(0))
     if reduction == "none":
         return loss, log_p, Bits(index), Bits(-w)
-    loss = np.asarray(total(loss, None))
+    loss = as_array(total(loss, None))
     if reduction == "mean":
         denominator = total(w, None)
         return loss / denominator, log_p, Bits(index), Bits(np.where(kept, -w / denominator, w))

@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import linalg_ldl
 from ..arrays.errors import LinAlgError, warn
+from ..arrays.stand_ins import as_array
 from .linalg_solve import check_matrix, check_square
 from .operator import family
 from .pointwise import no_derivative
@@ -263,7 +264,7 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     c = F.matmul(x, right)
     if F.is_complex(c) and c.shape[0] == 1:  # a variance is real
         c = F.complex(F.real(c), F.constant(np.zeros((1, 1), F.dtype_of(F.real(c)))))
-    return F.squeeze(c / (scale if w is not None else F.constant(np.asarray(scale))))
+    return F.squeeze(c / (scale if w is not None else F.constant(as_array(scale))))
 
 
 @legacy

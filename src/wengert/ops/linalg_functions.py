@@ -44,8 +44,8 @@ def tolerance(a: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     if rtol is None:
         given = atol is not None and (not isinstance(atol, (int, float)) or atol > 0)
         basic = max(a.shape[-2:]) * np.finfo(a.dtype).eps
-        rtol = np.where(np.asarray(atol) > 0, 0.0, basic) if given else basic
-    return np.asarray(0.0 if atol is None else atol), np.asarray(rtol)
+        rtol = np.where(as_array(atol) > 0, 0.0, basic) if given else basic
+    return as_array(0.0 if atol is None else atol), as_array(rtol)
 
 
 def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
@@ -92,7 +92,7 @@ def linalg_pinv(F, A, *args, atol=None, rtol=None, hermitian=False, rcond=None):
         hermitian = more[0] if more else hermitian
     if rcond is not None:
         rtol = rcond
-    limits = [F.constant(np.asarray(x)) if isinstance(x, (int, float)) else x for x in (atol, rtol)]
+    limits = [F.constant(as_array(x)) if isinstance(x, (int, float)) else x for x in (atol, rtol)]
     return F.pinv_within(A, *limits, hermitian)
 
 
@@ -173,7 +173,7 @@ def linalg_matrix_rank(F, A, tol=None, *, atol=None, rtol=None, hermitian=False)
         tol, hermitian = None, tol
     if tol is not None:
         atol, rtol = tol, 0.0
-    limits = [F.constant(np.asarray(x)) if isinstance(x, (int, float)) else x for x in (atol, rtol)]
+    limits = [F.constant(as_array(x)) if isinstance(x, (int, float)) else x for x in (atol, rtol)]
     return F.rank_within(A, *limits, hermitian)
 
 

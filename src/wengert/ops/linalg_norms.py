@@ -11,6 +11,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.plain.folds import SQUARES
 from ..arrays.reduce import add_up, fold, wide_type
+from ..arrays.stand_ins import as_array
 from .operator import family
 from .pointwise import sub
 from .reduce import restored
@@ -110,7 +111,7 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
             square += x.imag * x.imag
         else:
             square = K.square(x)
-        return K.sqrt(np.asarray(add_up(square, axes, keepdim)))
+        return K.sqrt(as_array(add_up(square, axes, keepdim)))
     size = np.absolute(x)
     if ord == 1:
         return _add(size, axes, None, None, keepdim)

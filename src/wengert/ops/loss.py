@@ -10,6 +10,7 @@ from ..arrays import kernels as K
 from ..arrays.dtypes import can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
 from ..arrays.ghost import shown
+from ..arrays.stand_ins import as_array
 from .activation import common_shape
 from .likelihood import same_width
 from .operator import family
@@ -316,7 +317,7 @@ def hinge_embedding_loss(F, input, target, margin=1.0, size_average=None, reduce
     """``x`` where ``y = 1``, ``max(0, margin - x)`` where ``y = -1``."""
     kind = F.dtype_of(input)
     zero = F.zeros((), kind)
-    gap = F.constant(np.asarray(margin).astype(kind)) - input
+    gap = F.constant(as_array(margin).astype(kind)) - input
     values = F.where(target != 1, F.clamp_min(gap, 0), zero) + F.where(target != -1, input, zero)
     return _reduce_with(F, values, legacy(size_average, reduce, reduction))
 
@@ -468,7 +469,7 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
     """Margins between every listed class (the labels before the first -1) and every other one."""
     reduction = checked(legacy(size_average, reduce, reduction))
     _check_margins(input)
-    labels = np.asarray(shown(target if F.raw else target._wg_data))
+    labels = as_array(shown(target if F.raw else target._wg_data))
     rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
     labels = labels if labels.ndim == 2 else labels.reshape(1, -1)
     if labels.shape != tuple(rows.shape):

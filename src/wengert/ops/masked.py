@@ -52,7 +52,7 @@ def filled(F: Any, name: str, input: Any, mask: Any, ord: Any = None) -> Any:
     """``input`` with what is masked out replaced by what does not matter to ``name``."""
     if mask is None:
         return input
-    nothing = np.asarray(identity(name, F.dtype_of(input), ord), F.dtype_of(input))
+    nothing = as_array(identity(name, F.dtype_of(input), ord), F.dtype_of(input))
     return F.where(fitted(F, input, mask), input, F.constant(nothing))
 
 
@@ -247,7 +247,7 @@ def masked_normalize(F, input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     """``x / max(norm(x, ord), eps)`` along ``dim`` over the elements where ``mask`` is true; zero elsewhere."""
     x = filled(F, "sum", _cast(F, input, dtype), mask)
     norm = F.masked_norm(input, ord, _one(dim, input.ndim), keepdim=True, dtype=dtype, mask=mask)
-    return x / F.maximum(norm, F.constant(np.asarray(eps, F.dtype_of(norm))))
+    return x / F.maximum(norm, F.constant(as_array(eps, F.dtype_of(norm))))
 
 
 # -- two tensors -------------------------------------------------------------------------------------------------------

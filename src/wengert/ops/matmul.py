@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.dtypes import c_name, scalar_name
-from ..arrays.stand_ins import Scattered
+from ..arrays.stand_ins import Scattered, as_array
 from .operator import family
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def turned(F: Any, x: Any) -> Any:
 def product(a: Any, b: Any) -> Any:
     """``a @ b`` with half precision carried in float32."""
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
-        return K.cast(np.asarray(product(K.cast(a, np.dtype(np.float32)), K.cast(b, np.dtype(np.float32)))), a.dtype)
+        return K.cast(as_array(product(K.cast(a, np.dtype(np.float32)), K.cast(b, np.dtype(np.float32)))), a.dtype)
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
         try:
             return K.dot(a, b)  # the same product, behind fewer questions

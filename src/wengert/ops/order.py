@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.reduce import sortable
+from ..arrays.stand_ins import as_array, in_rows
 from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .operator import family
 from .refusals import real
@@ -96,7 +97,7 @@ def mode(input: Array, dim=-1, keepdim=False):
     if n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):
         wide = np.dtype(np.int64 if input.dtype.kind in "biu" else np.float64)
         rows = np.moveaxis(K.cast(input, wide), d, -1)
-        places = K.mode_places(np.ascontiguousarray(rows.reshape(-1, n))).reshape(rows.shape[:-1])
+        places = K.mode_places(in_rows(rows.reshape(-1, n))).reshape(rows.shape[:-1])
         return _take(input, np.expand_dims(places, d), d, keepdim)
     order = np.argsort(sortable(input), d, kind="stable")
     row = K.take_along(input, d, order)
@@ -132,7 +133,7 @@ def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
     if isinstance(q, (int, float)):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        return F.constant(np.asarray(q, d))
+        return F.constant(as_array(q, d))
     if not F.every((q >= 0) & (q <= 1)):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q

@@ -191,7 +191,7 @@ def _times_log(log: Any, where_zero: Any) -> Any:
 
     def rule(F: Any, g: Any, input: Any, other: Any) -> Any:
         if not hasattr(other, "dtype"):
-            other = F.constant(np.asarray(other, F.dtype_of(g)))
+            other = F.constant(as_array(other, F.dtype_of(g)))
         found, below = log(F, g, other), other <= where_zero
         return F.masked_fill(found, (input == 0) & below, 0)
 
@@ -217,7 +217,7 @@ def special_xlog1py(input: Array, other: Array):
 
 
 def _product_or_zero(kernel: str, input: Any, other: Any, log: Any) -> Any:
-    input, other = np.asarray(input), np.asarray(other)  # the short cut brings Python numbers as they are
+    input, other = as_array(input), as_array(other)  # the short cut brings Python numbers as they are
     zero = (input == 0) & ~np.isnan(other)
     d = real(kernel, input if input.ndim or not other.ndim else other).dtype
     return np.where(zero, 0, input * log(other)).astype(d, copy=False)

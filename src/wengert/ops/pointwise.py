@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays import select
+from ..arrays.stand_ins import as_array
 from ..graph.modes import map_levels, modes
 from .operator import family
 from .refusals import only, unsupported, without
@@ -27,7 +28,7 @@ hidden, _ = family(pointwise=True, inplace=True)
 def together(*values: Any) -> list[Any]:
     """Arrays and Python numbers as arrays of their common type."""
     d = dt.result(values)
-    return [np.asarray(v).astype(d, copy=False) for v in values]
+    return [as_array(v).astype(d, copy=False) for v in values]
 
 
 def number(value: Any, d: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.stand_ins import as_array
 from .operator import family
 from .pointwise import conjugate, flat_gradient, together
 from .refusals import unsupported
@@ -45,7 +46,7 @@ def _pow_exponent(F: Any, g: Any, input: Any, exponent: Any, result: Any) -> Any
         d = F.dtype_of(result)
         if d.itemsize == 2:
             return g * F.cast(F.cast(result, np.dtype(np.float32)) * np.log(input).item(), d)
-        log = F.log(F.constant(np.asarray(input, F.dtype_of(result))))
+        log = F.log(F.constant(as_array(input, F.dtype_of(result))))
         return g * conjugate(F, result * log)
     d = F.dtype_of(result)  # of log too: that of a negative number is complex, that of a half would be rounded
     base = F.cast(input, d) if F.dtype_of(input) != d else input
@@ -54,7 +55,7 @@ def _pow_exponent(F: Any, g: Any, input: Any, exponent: Any, result: Any) -> Any
 
 def _not_negative(F: Any, x: Any) -> Any:
     if not hasattr(x, "dtype"):
-        return F.constant(np.asarray(x.real >= 0))
+        return F.constant(as_array(x.real >= 0))
     return (F.real(x) if F.is_complex(x) else x) >= 0
 
 

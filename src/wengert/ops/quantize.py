@@ -48,8 +48,8 @@ def fake_quantize_per_tensor_affine(input: Array, scale: Array, zero_point: Arra
     >>> torch.fake_quantize_per_tensor_affine(torch.tensor([-1.0, 0.26, 9.0]), 0.1, 0, 0, 15)
     tensor([0.0000, 0.3000, 1.5000])
     """
-    step, zero = (np.asarray(scale).astype(np.float32),
-        np.rint(np.asarray(zero_point, dtype=np.float64)).astype(np.int64))
+    step, zero = (as_array(scale).astype(np.float32),
+        np.rint(as_array(zero_point, dtype=np.float64)).astype(np.int64))
     return _rounded("fake_quantize_tensor_cachemask_kernel_type_handling", input, step, zero, quant_min, quant_max)
 
 

@@ -57,7 +57,7 @@ def count(size: tuple[int, ...], dim: Any) -> int:
 def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = False) -> np.ndarray:
     if isinstance(input, Scattered):
         raise RuntimeError("expand is unsupported for Sparse tensors")
-    a = input if type(input) is np.ndarray else np.asarray(input)
+    a = input if type(input) is np.ndarray else as_array(input)
     if not keepdim:
         a = a.reshape(kept(size, dim))
     if product(size) > 4096:  # a view costs no memory, but is the slower of the two where there is little to fill
@@ -175,7 +175,7 @@ def nanmean(F, input, dim=None, keepdim=False, *, dtype=None):
 
 def _others(g: Any, input: Any, result: Any, size: Any, dim: Any, keepdim: Any) -> Any:
     """``g`` times the product of all other elements: the quotient, except in rows with a zero."""
-    g, result = (x.reshape(kept(size, dim)) for x in (np.asarray(g), np.asarray(result)))
+    g, result = (x.reshape(kept(size, dim)) for x in (as_array(g), as_array(result)))
     zero = input == 0
     if not zero.any():
         return g * (result / input)
@@ -240,7 +240,7 @@ def _half_prod(input: Any, axis: Any, keepdim: bool, wide: Any) -> Any:
     with np.errstate(all="ignore"):
         for x in row[1:]:
             found = found * x
-    return np.expand_dims(found, at) if keepdim else np.asarray(found)
+    return np.expand_dims(found, at) if keepdim else as_array(found)
 
 
 # -- variance ----------------------------------------------------------------------------------------------------------
@@ -262,9 +262,9 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
             "(input numel divided by output numel)."
         )
     mean = mean / n
-    away = np.asarray(input - mean)
+    away = as_array(input - mean)
     squares = np.multiply(away, away, out=away) if d.kind != "c" else away.real**2 + away.imag**2
-    var = _plus(squares, axis, None, None, keepdim) / np.asarray(max(0, n - correction), squares.dtype)
+    var = _plus(squares, axis, None, None, keepdim) / as_array(max(0, n - correction), squares.dtype)
     if not keepdim:
         mean = mean.reshape(np.shape(var))
     return (var, mean) if wide is None else (var.astype(d), mean.astype(d))
@@ -375,7 +375,7 @@ def _truth(ufunc: Any, name: str) -> Any:
     def holds(input: Array, dim=None, keepdim=False):
         # over no dimension, unlike sum
         axes = () if type(dim) in (tuple, list) and not dim else axes_of(dim, input.ndim)
-        out = np.asarray(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
+        out = as_array(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
         return out.astype(np.uint8) if input.dtype == np.uint8 else out
 
     holds.doc = f"Whether {name} elements are true (not zero), of everything or over ``dim``."
@@ -389,7 +389,7 @@ _truth(np.logical_or, "any")
 @operator()
 def count_nonzero(input: Array, dim=None):
     """How many elements are not zero, of everything or over ``dim``; int64."""
-    return np.asarray(np.count_nonzero(input, axes_of(dim, input.ndim)), np.int64)
+    return as_array(np.count_nonzero(input, axes_of(dim, input.ndim)), np.int64)
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------

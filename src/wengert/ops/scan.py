@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.reduce import wide_type
+from ..arrays.stand_ins import in_rows
 from .extrema import ordered
 from .operator import family
 from .views import axis, dims_of
@@ -161,7 +162,7 @@ def _log_accumulate(x: Any, dim: int) -> Any:
         swap = a.real > b.real
         low, high = np.where(swap, b, a), np.where(swap, a, b)
         out[i] = np.where(np.isneginf(high.real), high, high + np.log1p(np.exp(low - high)))
-    return np.ascontiguousarray(np.moveaxis(out, 0, dim))
+    return in_rows(np.moveaxis(out, 0, dim))
 
 
 @operator(grad=dict(input=_log_back))

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.errors import as_is
 from ..arrays.layouts import seems
+from ..arrays.stand_ins import in_rows
 from .operator import family
 from .views import axis, resolve_shape
 
@@ -51,7 +52,7 @@ def _joined(arrays: Any, dim: int, looks: Any) -> Any:
         return a if a.flags.c_contiguous else a.copy()
     names = {seems(x) for x in looks}
     if names != {"contiguous_format"} and len(names) == 1:
-        return np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 1, -1)), -1, 1)
+        return np.moveaxis(in_rows(np.moveaxis(a, 1, -1)), -1, 1)
     return a if a.flags.c_contiguous else a.copy()
 
 

@@ -93,7 +93,7 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
         return input.copy(), np.zeros((), np.int64)  # also where none is asked for
     key = (slice(None),) * d
     if 8 * k >= n or not k or input.dtype.kind == "V":
-        order = np.ascontiguousarray(_order(input, d, largest)[(*key, slice(0, k))])
+        order = in_rows(_order(input, d, largest)[(*key, slice(0, k))])
         return K.take_along(input, d, order), order
     # few of many: part them from the others first, then sort only them
     parts = np.argpartition(input, n - k if largest else k - 1, d)
@@ -291,7 +291,7 @@ def histogram(input: Array, bins: Array | None = None, count=None, *, range=None
         hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
     else:
         hist = _counted(input.reshape(-1, 1), [edges], None if weight is None else weight.reshape(-1), density)
-    return hist, np.ascontiguousarray(edges)
+    return hist, in_rows(edges)
 
 
 @operator(places=())
@@ -338,7 +338,7 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
     """
-    edges, values = (sortable(real("searchsorted_out_cpu", x)) for x in (sorted_sequence, np.asarray(input)))
+    edges, values = (sortable(real("searchsorted_out_cpu", x)) for x in (sorted_sequence, as_array(input)))
     where: Any = _side(right, side)
     if not edges.ndim:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
@@ -373,7 +373,7 @@ def _places(edges: Any, values: Any, where: Any) -> Any:
     lies left of them.
     """
     if edges.dtype.kind != "f" or not (np.isnan(edges).any() or np.isnan(values).any()):
-        return np.asarray(np.searchsorted(edges, values, where))
+        return as_array(np.searchsorted(edges, values, where))
     low, high = np.zeros(values.shape, np.int64), np.full(values.shape, edges.size, np.int64)
     while (open_ := low < high).any():
         middle = low + (high - low) // 2

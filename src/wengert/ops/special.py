@@ -161,7 +161,7 @@ def _zeta_first(F: Any, g: Any) -> Any:
 @special(grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))))
 def special_zeta(input: Array, other: Array):
     """Hurwitz zeta function, the sum of ``(other + k) ** -input`` over k >= 0; differentiable in ``other``."""
-    return K.zeta(real("zeta_cpu", input), np.asarray(other).astype(input.dtype, copy=False))
+    return K.zeta(real("zeta_cpu", input), as_array(other).astype(input.dtype, copy=False))
 
 
 # -- entropies and logits --------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def special_entr(input: Array):
 def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
     least, most = (0, 1) if eps is None else (eps, 1 - eps)
     if is_half(F.dtype_of(input)):  # the limits are of the type of the numbers
-        least, most = (float(K.cast(K.cast(np.asarray(v, np.float32), F.dtype_of(input)), np.dtype(np.float32)))
+        least, most = (float(K.cast(K.cast(as_array(v, np.float32), F.dtype_of(input)), np.dtype(np.float32)))
             for v in (least, most))
     other = float("nan") if eps is None else 0
     if F.raw:  # infinite at both ends; the sum makes the zero a positive one

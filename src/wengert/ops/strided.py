@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.places import look, memory_of, start_of
+from ..arrays.stand_ins import as_array
 from .operator import family
 from .views import axis
 
@@ -69,7 +70,7 @@ def unfold_back(input: Array, shape, dimension, size, step):
 
 def _places(shape: Any, strides: Any, offset: int) -> Any:
     """Where in memory the elements of a strided array lie."""
-    out: Any = np.asarray(offset)
+    out: Any = as_array(offset)
     for n, s in zip(shape, strides):
         out = out[..., None] + np.arange(n) * s
     return out

@@ -14,6 +14,7 @@ from ..arrays.eight import converted, imag_of, real_of
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.layouts import blank, lay, layout_like
 from ..arrays.places import expanded, part, restepped, start_of, steps, taken, with_dimension
+from ..arrays.stand_ins import in_rows
 from .operator import family
 
 if TYPE_CHECKING:
@@ -368,7 +369,7 @@ def _add_leading(out: Any, indices: Any, values: Any) -> bool:
     rest = out.shape[n:]
     values = np.broadcast_to(values, places.shape + rest)
     K.add_at(out.reshape(-1, *rest) if n > 1 else out, places.reshape(-1),
-        np.ascontiguousarray(values).reshape(-1, *rest))
+        in_rows(values).reshape(-1, *rest))
     return True
 
 
@@ -519,7 +520,7 @@ def _overwritten(F: Any, g: Any) -> Any:
     promoted=(), scalars=("src",),
 )
 def copy(input: Array, src: Array, non_blocking=False):
-    src = np.asarray(src)
+    src = as_array(src)
     if src.dtype != input.dtype:
         src = without_imaginary(src) if src.dtype.kind in "cW" and input.dtype.kind not in "cW" else src
         src = converted(src, input.dtype)
@@ -538,7 +539,7 @@ def copy(input: Array, src: Array, non_blocking=False):
 
 
 def _single(value: Any, d: Any) -> Any:
-    of_tensor, value = isinstance(value, np.ndarray), np.asarray(value)
+    of_tensor, value = isinstance(value, np.ndarray), as_array(value)
     if value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     if of_tensor:  # whose value is copied, with what is lost in it

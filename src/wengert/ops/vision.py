@@ -419,7 +419,7 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
             inside = inside & (i >= 0) & (i < space[a])
             total = total * space[a] + np.clip(np.nan_to_num(i), 0, space[a] - 1).astype(np.int64)
         rows = np.broadcast_to(total.reshape(batch, 1, math.prod(out)), (batch, channels, math.prod(out)))
-        values = F.reshape(F.gather(flat, 2, F.constant(np.ascontiguousarray(rows))), (batch, channels, *out))
+        values = F.reshape(F.gather(flat, 2, F.constant(in_rows(rows))), (batch, channels, *out))
         return values * F.constant(np.broadcast_to(inside, (batch, *out))[:, None].astype(F.dtype_of(input)))
 
     def raw(x: Any) -> Any:

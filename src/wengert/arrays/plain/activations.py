@@ -13,6 +13,7 @@ import numpy as np
 
 from wengert.arrays.plain import special
 from wengert.arrays.plain.widen import by_blocks, deliver, result_type, wide
+from wengert.arrays.stand_ins import as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     arrays = sum(note == "Array" for name, note in compute.__annotations__.items() if name != "return")
 
     def function(*args: Array, out: Array | None = None, **parameters: float) -> Array:
-        given = [np.asarray(a) for a in args[:arrays]]
+        given = [as_array(a) for a in args[:arrays]]
         with np.errstate(all="ignore"):
             found = by_blocks(lambda *parts: compute(*map(wide, parts), *args[arrays:], **parameters), given,
                 result_type(*given), out)

@@ -21,7 +21,7 @@ def rsqrt(x: Array) -> Array:
 @_elementwise
 def signum(x: Array) -> Array:
     """-1, 0 or 1, and 0 for NaN."""
-    above, below = np.asarray(x > 0), np.asarray(x < 0)
+    above, below = as_array(x > 0), as_array(x < 0)
     return (above.view(np.int8) - below.view(np.int8)).astype(x.dtype)
 
 

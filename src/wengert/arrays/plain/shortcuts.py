@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays.plain.widen import wide
+from wengert.arrays.stand_ins import as_array
 
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
@@ -26,16 +27,16 @@ def _total(x: Array) -> type[np.generic]:
 def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """Sum over the axes; integers and booleans give int64, the rest is added up in double precision."""
     if x.dtype.kind in "biu":
-        return np.asarray(x.sum(axis=axis, keepdims=keepdims, dtype=np.int64))
-    return np.asarray(x.sum(axis=axis, keepdims=keepdims, dtype=_total(x))).astype(x.dtype, copy=False)
+        return as_array(x.sum(axis=axis, keepdims=keepdims, dtype=np.int64))
+    return as_array(x.sum(axis=axis, keepdims=keepdims, dtype=_total(x))).astype(x.dtype, copy=False)
 
 
 def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """Mean of floating-point or complex numbers over the axes; NaN where there are none."""
     with np.errstate(all="ignore"):
-        total = np.asarray(x.sum(axis=axis, keepdims=keepdims, dtype=_total(x)))
+        total = as_array(x.sum(axis=axis, keepdims=keepdims, dtype=_total(x)))
         count = x.size // total.size if total.size else 1
-        return np.asarray(total / total.dtype.type(count)).astype(x.dtype, copy=False)
+        return as_array(total / total.dtype.type(count)).astype(x.dtype, copy=False)
 
 
 def where(condition: Array, a: Array | float, b: Array | float) -> Array:
@@ -65,7 +66,7 @@ def has_nan(x: Array) -> bool:
 
 def matmul(a: Array, b: Array) -> Array:
     """Matrix product as ``a @ b``; always an array."""
-    return np.asarray(np.matmul(a, b))
+    return as_array(np.matmul(a, b))
 
 
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
@@ -73,7 +74,7 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     flat = np.matmul(x.reshape(-1, x.shape[-1]) if x.ndim > 2 and x.size else x, weight.T)
     if bias is not None:
         flat += bias
-    return np.asarray(flat).reshape(*x.shape[:-1], weight.shape[0])
+    return as_array(flat).reshape(*x.shape[:-1], weight.shape[0])
 
 
 def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:

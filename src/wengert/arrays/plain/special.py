@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.arrays.plain.widen import by_blocks, deliver, result_type
+from wengert.arrays.stand_ins import as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,7 @@ def _pieces(x: Array, *pieces: tuple[Array, Callable[[Array], Array]]) -> Array:
     value = np.full(x.shape, np.nan)
     for mask, function in pieces:
         if mask.all():
-            return np.asarray(function(x))
+            return as_array(function(x))
         if mask.any():
             value[mask] = function(x[mask])
     return value
@@ -112,13 +113,13 @@ def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     """Make a float64 function of float64 arrays a function of arrays of any real dtype, with ``out=``."""
 
     def function(*args: Array, out: Array | None = None) -> Array:
-        arrays = [np.asarray(a) for a in args]
+        arrays = [as_array(a) for a in args]
         with np.errstate(all="ignore"):
             found = by_blocks(lambda *parts: compute(*[a.astype(np.float64) for a in parts]), arrays,
                 result_type(*arrays), out)
             if found is not None:
                 return found
-            value = compute(*[np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in arrays])
+            value = compute(*[np.atleast_1d(as_array(a, dtype=np.float64)) for a in arrays])
             value = value.reshape(np.broadcast_shapes(*(a.shape for a in arrays)))
             return deliver(value, result_type(*arrays), out)
 
@@ -363,8 +364,8 @@ def polygamma(n: int, x: Array, out: Array | None = None) -> Array:
     if n == 0:
         return digamma(x, out=out)
     if n == 1:
-        return deliver(rounded_poles(np.asarray(x), trigamma(x)), result_type(x), out)
-    x = np.asarray(x)
+        return deliver(rounded_poles(as_array(x), trigamma(x)), result_type(x), out)
+    x = as_array(x)
     factorial = float(np.prod(np.arange(1.0, n + 1.0)))
     value = zeta(np.float64(n + 1), x.astype(np.float64)) * (factorial if n % 2 else -factorial)
     return deliver(value, result_type(x), out)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.stand_ins import in_rows
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
@@ -63,4 +65,4 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     for place, offset in enumerate(_offsets(kernel, dilation)):
         padded[_slices(offset, counts, stride)] += columns[:, :, place]
     inside: tuple[Any, ...] = (..., *(slice(p, p + s) for s, p in zip(size, padding, strict=True)))
-    return np.ascontiguousarray(padded[inside])
+    return in_rows(padded[inside])
