@@ -281,7 +281,7 @@ def _flat(args: Any) -> list[Any]:
 
 def delivered(found: Any, out: Any) -> Any:
     """``found``, written into ``out`` if it is given."""
-    if out is None or out == (None,):
+    if out is None or out[0] is None:
         return found
     for target, value in zip(out, found if type(found) is tuple else (found,)):
         target[...] = value
@@ -294,8 +294,15 @@ def kernel(cls: type[ForeignArray], name: str, args: Any, kwargs: Any) -> Any:
     if own is not None:
         found = own(*cls.unwrapped(tuple(args)), **cls.unwrapped(kwargs))
         if found is not NotImplemented:
-            return cls.wrapped(found, *args)
-    return kernels.plain(name)(*args, **kwargs)
+            return cls.wrapped(found, *_flat(args))
+    return (_BY_PROTOCOL.get(name) or kernels.plain(name))(*args, **kwargs)
+
+
+#: Kernels about memory, which the protocol has.
+_BY_PROTOCOL: dict[str, Callable[..., Any]] = {
+    "restrided": lambda x, shape, strides: x.look(shape, [s * x.itemsize for s in strides], x.start()),
+    "in_order": lambda x: x.copy("C"),
+}
 
 
 def class_among(values: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..arrays.stand_ins import as_array
 from ..graph.engine import walk_inside
 from ..graph.modes import RECORD, SILENT, modes, set_modes
 from ..graph.node import Node, next_sequence
@@ -93,7 +94,7 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
     for place, wanted in zip(places, needs):
         value, edge = row[place], None  # type: Any, Any
         if value is not None and F.raw:
-            array = np.asarray(value)
+            array = as_array(value)
             row[place] = value = RAW.wrap(array)
             if wanted:
                 edge = value._wg_edge = (_Door(array), 0)
@@ -118,7 +119,7 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
     roots = []
     for t, x in zip(results, g) if type(results) is tuple else ((results, g),):
         if t is not None and x is not None and requires_grad(t):  # it may be an argument itself
-            roots.append((cast("Edge", edge_of(t)), np.asarray(x) if F.raw else x))
+            roots.append((cast("Edge", edge_of(t)), as_array(x) if F.raw else x))
     walk_inside(roots, RAW if F.raw else RECORDED, None, found)
     return [None if edge is None else found[edge[0]].pop(edge[1], None) for edge in edges]
 
