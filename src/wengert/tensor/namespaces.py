@@ -15,8 +15,8 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.context import ContextVar
 from ..arrays.eight import real_of
-from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.foreign import guarded
+from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import plain
 from ..arrays.reduce import sum_to
