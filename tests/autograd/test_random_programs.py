@@ -6,20 +6,14 @@ import warnings
 
 import pytest
 
-
-def leaf(torch, *shape):
-    n = 1
-    for s in shape:
-        n *= s
-    return (torch.arange(n, dtype=torch.float64) / 4 - 1).reshape(shape).requires_grad_()
-
+from tests.makers import ramp_leaf
 
 # -- writes that the tape does not see -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["logical_and_", "logical_or_", "logical_xor_", "logical_not_"])
 def test_logical_writes_are_not_seen_by_the_tape(torch, name):
-    x = leaf(torch, 2, 3)
+    x = ramp_leaf(torch, 2, 3)
     args = () if name == "logical_not_" else (torch.ones(2, 3),)
     y = x.exp()
     before = y.grad_fn
@@ -31,7 +25,7 @@ def test_logical_writes_are_not_seen_by_the_tape(torch, name):
 
 @pytest.mark.parametrize("name", ["eq", "ne", "gt", "ge", "lt", "le"])
 def test_comparisons_in_place_have_a_gradient_of_zero(torch, name):
-    x = leaf(torch, 3)
+    x = ramp_leaf(torch, 3)
     y = getattr(x.clone(), name + "_")(torch.zeros(3, dtype=torch.float64))
     y.sum().backward()
     assert x.grad.tolist() == [0, 0, 0]
@@ -77,7 +71,7 @@ def test_anything_may_be_saved_where_no_gradient_is_asked_for(torch):
         def backward(ctx, g):
             return g, None
 
-    x = leaf(torch, 2)
+    x = ramp_leaf(torch, 2)
     with torch.no_grad():
         assert Keeps.apply(x, 2).tolist() == (x * 2).tolist()
     assert Keeps.apply(x.detach(), 2).tolist() == (x * 2).tolist()
@@ -95,7 +89,7 @@ def test_an_input_returned_and_saved_is_refused_with_setup_context_also_without_
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(output)
 
-    for x in (leaf(torch, 2), torch.ones(2)):
+    for x in (ramp_leaf(torch, 2), torch.ones(2)):
         with pytest.raises(RuntimeError,
                 match="An input that has been returned as-is as output is being saved for backward"):
             Same.apply(x)
@@ -113,7 +107,7 @@ def test_a_view_that_was_written_to_inside_of_forward_can_be_saved(torch):
         def backward(ctx, g):
             return g
 
-    x = leaf(torch, 2)
+    x = ramp_leaf(torch, 2)
     y = Writes.apply(x.clone())
     z = Writes.apply(y)  # a view, which may not be written to, and is
     assert z.tolist() == (x * 4).tolist() and z.requires_grad
@@ -128,12 +122,12 @@ def test_an_unknown_keyword_is_told_before_what_is_missing(torch):
             return x * y
 
     with pytest.raises(TypeError, match=r"forward\(\) got an unexpected keyword argument 'k'"):
-        Two.apply(leaf(torch, 2), k=3)
+        Two.apply(ramp_leaf(torch, 2), k=3)
 
 
 def test_materialized_gradients_lie_as_their_inputs(torch):
-    x = leaf(torch, 2, 3).detach().t().requires_grad_()
-    (g,) = torch.autograd.grad(leaf(torch, 2).sum(), x, materialize_grads=True)
+    x = ramp_leaf(torch, 2, 3).detach().t().requires_grad_()
+    (g,) = torch.autograd.grad(ramp_leaf(torch, 2).sum(), x, materialize_grads=True)
     assert g.stride() == x.stride() == (1, 3) and g.tolist() == [[0, 0]] * 3
 
 
@@ -141,7 +135,7 @@ def test_materialized_gradients_lie_as_their_inputs(torch):
 
 
 def test_slices_of_a_whole_dimension_are_no_step(torch):
-    x = leaf(torch, 2, 3)
+    x = ramp_leaf(torch, 2, 3)
     for y, name in (
         (x[None, 0:2], "Unsqueeze"), (x[0, 0:3], "Select"), (x[..., 0:9], "Alias"), (x[:, 0:3], "Alias"),
         (x[0:2, 0:3], "Alias"), (x[0:2], "Slice"), (x[0:9], "Slice"), (x[None, -2:], "Slice"), (x[None, 0:1], "Slice"),
@@ -209,12 +203,12 @@ def test_a_tensor_is_not_scattered_into_itself(torch, name):
 
 
 def test_anomaly_mode_looks_into_sparse_gradients(torch):
-    x = leaf(torch, 2, 3)
+    x = ramp_leaf(torch, 2, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with torch.autograd.detect_anomaly():
             (x.to_sparse().to_dense() * 2).sum().backward()
-            w = leaf(torch, 3, 2)
+            w = ramp_leaf(torch, 3, 2)
             torch.nn.functional.embedding(torch.tensor([0, 1, 0]), w * 1, sparse=True).sum().backward()
     assert x.grad.to_dense().sum() == 2 * (x != 0).sum() and w.grad.to_dense().tolist() == [[2, 2], [1, 1], [0, 0]]
 
@@ -279,7 +273,7 @@ def test_tangents_of_outputs_that_are_no_tensors_are_not_looked_at(torch, fwd):
 
 
 def test_a_subscript_that_is_false_writes_nothing(torch):
-    x = leaf(torch, 2)
+    x = ramp_leaf(torch, 2)
     x[False] = 3.0
     x.view(2)[False] = torch.ones(9)
     assert x._version == 0 and x.tolist() == [-1, -0.75]

@@ -8,16 +8,7 @@ import warnings
 
 import pytest
 
-
-def _cases(table):
-    return pytest.mark.parametrize(("run", "error", "message"), [pytest.param(*row[1:], id=row[0]) for row in table])
-
-
-def _refuses(torch, run, error, message):
-    with warnings.catch_warnings(), pytest.raises(error) as caught:
-        warnings.simplefilter("ignore")
-        run(torch)
-    assert message in str(caught.value)
+from tests.makers import cases, refuses, scalar_leaf
 
 
 def _run_backward(*args, **kwargs):
@@ -37,7 +28,7 @@ def _run_backward(*args, **kwargs):
     return run
 
 
-@_cases([
+@cases([
     ("tensors", _run_backward(["sum"], (None,), False, False, ()), RuntimeError,
         "tensors argument is expected to be a tuple, but got list"),
     ("grads", _run_backward(("sum",), [None], False, False, ()), RuntimeError,
@@ -58,7 +49,7 @@ def _run_backward(*args, **kwargs):
         "element 0 of gradients tuple is not a Tensor or None"),
 ])
 def test_the_engine_takes_tuples(torch, run, error, message):
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
 def _set(name, value):
@@ -73,7 +64,7 @@ def _grad(make):
     return lambda torch: setattr(torch.ones(2, 2, requires_grad=True), "grad", make(torch))
 
 
-@_cases([
+@cases([
     *((name, _set(name, 1), AttributeError, f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
       for name in ("grad_fn", "is_leaf", "output_nr", "retains_grad", "shape", "dtype")),
     ("del grad_fn", _del("grad_fn"), AttributeError,
@@ -87,7 +78,7 @@ def _grad(make):
      "attempting to assign a gradient to a tensor that has data of a different type"),
 ])
 def test_attributes_that_cannot_be_set(torch, run, error, message):
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
 def test_a_sparse_gradient_may_be_assigned_to_a_dense_leaf(torch):
@@ -122,14 +113,14 @@ def _marking(name):
     return run
 
 
-@_cases(
+@cases(
     [(name, _marking(name), RuntimeError, f"autograd internal error: {name} attribute is expected to be a tuple but is")
          for name in ("dirty_tensors", "non_differentiable", "to_save")])
 def test_marks_of_a_context_are_tuples(torch, run, error, message):
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
-@_cases([
+@cases([
     ("number", lambda torch: torch.autograd.graph.increment_version(3), RuntimeError,
         "increment_version expect a Iterable[Tensor] as input"),
     ("numbers", lambda torch: torch.autograd.graph.increment_version([3]), RuntimeError,
@@ -146,7 +137,7 @@ def test_marks_of_a_context_are_tuples(torch, run, error, message):
      "set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not int"),
 ])
 def test_arguments_of_the_wrong_kind(torch, run, error, message):
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
 NO_SUBCLASS = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
@@ -169,7 +160,7 @@ def _policy(torch):
     torch.Tensor._make_wrapper_subclass(Wrapper, (2,), dispatch_sizes_strides_policy="none")
 
 
-@_cases([
+@cases([
     ("make", lambda torch: torch.Tensor._make_subclass(int, torch.ones(2)), TypeError, NO_SUBCLASS),
     ("as", lambda torch: torch.ones(2).as_subclass(int), TypeError, NO_SUBCLASS),
     ("wrapper", lambda torch: torch.Tensor._make_wrapper_subclass(int, (2,)), TypeError, NO_SUBCLASS),
@@ -184,29 +175,25 @@ def _policy(torch):
     ("policy", _policy, ValueError, "Unknown sizes_strides_policy: none; expected 'strides' or 'sizes'"),
 ])
 def test_classes_of_tensors(torch, run, error, message):
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
-def _leaf(torch, value=3.0):
-    return torch.tensor(value, requires_grad=True)
-
-
-@_cases([
-    ("alpha", lambda torch: torch.add(torch.ones(2), torch.ones(2), alpha=_leaf(torch)), TypeError,
+@cases([
+    ("alpha", lambda torch: torch.add(torch.ones(2), torch.ones(2), alpha=scalar_leaf(torch)), TypeError,
         "must be Number, not Tensor"),
-    ("full", lambda torch: torch.full((2,), _leaf(torch)), TypeError,
+    ("full", lambda torch: torch.full((2,), scalar_leaf(torch)), TypeError,
         "full(): argument 'fill_value' (position 2) must be Number, not Tensor"),
-    ("full_like", lambda torch: torch.full_like(torch.ones(2), _leaf(torch)), TypeError,
+    ("full_like", lambda torch: torch.full_like(torch.ones(2), scalar_leaf(torch)), TypeError,
      "full_like(): argument 'fill_value' (position 2) must be Number, not Tensor"),
-    ("new_full", lambda torch: torch.ones(2).new_full((2,), _leaf(torch)), TypeError,
+    ("new_full", lambda torch: torch.ones(2).new_full((2,), scalar_leaf(torch)), TypeError,
      "new_full(): argument 'fill_value' (position 2) must be Number, not Tensor"),
     ("a row", lambda torch: torch.full((2,), torch.ones(1)), TypeError,
         "full(): argument 'fill_value' (position 2) must be Number, not Tensor"),
-    ("arange", lambda torch: torch.arange(_leaf(torch)), TypeError, "must be Number, not Tensor"),
+    ("arange", lambda torch: torch.arange(scalar_leaf(torch)), TypeError, "must be Number, not Tensor"),
 ])
 def test_a_recorded_tensor_is_no_number(torch, run, error, message):
     """Its history would be lost without a word."""
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
 def test_an_unrecorded_tensor_is_a_number(torch):
@@ -230,7 +217,7 @@ def _no_gradient(function, argument):
         "have requires_grad True.")
 
 
-@_cases([
+@cases([
     ("nll", _loss("nll_loss", weight=4), RuntimeError, _no_gradient("nll_loss_forward", "weight")),
     ("cross entropy", _loss("cross_entropy", weight=4), RuntimeError, _no_gradient("nll_loss_forward", "weight")),
     ("pictures", _loss("nll_loss", (3, 4, 2, 2), weight=4), RuntimeError, _no_gradient("nll_loss2d_forward", "weight")),
@@ -251,7 +238,7 @@ def _no_gradient(function, argument):
      RuntimeError, _no_gradient("native_batch_norm", "running_var")),
 ])
 def test_arguments_without_a_derivative(torch, run, error, message):
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
 def test_weights_may_ask_for_a_gradient_where_nothing_is_recorded(torch):
@@ -268,11 +255,11 @@ def test_weights_of_targets_in_probabilities_have_a_gradient(torch):
     assert weight.grad.shape == (4,)
 
 
-@_cases([
-    ("zeta", lambda torch: torch.special.zeta(_leaf(torch), torch.ones(())).backward(), NotImplementedError,
+@cases([
+    ("zeta", lambda torch: torch.special.zeta(scalar_leaf(torch), torch.ones(())).backward(), NotImplementedError,
      "the derivative for 'zeta' is not implemented."),
-    ("igammac", lambda torch: torch.special.gammaincc(_leaf(torch), torch.ones(())).backward(), NotImplementedError,
-     "the derivative for 'igammac: input' is not implemented."),
+    ("igammac", lambda torch: torch.special.gammaincc(scalar_leaf(torch), torch.ones(())).backward(),
+     NotImplementedError, "the derivative for 'igammac: input' is not implemented."),
     ("unique", lambda torch: torch.unique(torch.rand(3, requires_grad=True)).sum().backward(), NotImplementedError,
      "the derivative for '_unique2' is not implemented."),
     ("unique rows", lambda torch: torch.unique(torch.rand(3, 2, requires_grad=True), dim=0).sum().backward(),
@@ -281,22 +268,46 @@ def test_weights_of_targets_in_probabilities_have_a_gradient(torch):
     ("runs", lambda torch: torch.unique_consecutive(torch.rand(3, 2, requires_grad=True), dim=0).sum().backward(),
         NotImplementedError,
      "the derivative for 'unique_consecutive' is not implemented."),
+])
+def test_derivatives_that_are_not_implemented(torch, run, error, message):
+    refuses(torch, run, error, message)
+
+
+@cases([
     ("map", lambda torch: torch.ones(2).map_(torch.ones(2, dtype=torch.float64), max), TypeError,
      "map_: expected torch.FloatTensor for 'other' (got torch.DoubleTensor)"),
     ("map2", lambda torch: torch.ones(2).map2_(torch.ones(2), torch.arange(2), max), TypeError,
      "map2_: expected torch.FloatTensor for argument 'y' (got torch.LongTensor)"),
     ("apply", lambda torch: torch.ones(2).to_sparse().apply_(abs), RuntimeError,
         "Cannot access data pointer of Tensor that doesn't have storage"),
+])
+def test_functions_of_elements_refuse_other_types(torch, run, error, message):
+    refuses(torch, run, error, message)
+
+
+@cases([
     *((name, lambda torch, name=name: getattr(torch.sparse_coo_tensor([[0, 0]], [1.0, 1.0], (2,)), name)(),
         RuntimeError,
        f"{name} requires coalesced input") for name in ("sin_", "relu_", "sqrt_", "erfinv_")),
+])
+def test_writes_that_want_coalesced_tensors(torch, run, error, message):
+    refuses(torch, run, error, message)
+
+
+@cases([
     ("set", lambda torch: torch.ones(2).set_(torch.ones(2, device="meta").untyped_storage()), RuntimeError,
      'Attempted to set the storage of a tensor on device "cpu" to a storage on different device "meta".'),
+])
+def test_a_storage_of_another_device_is_refused(torch, run, error, message):
+    refuses(torch, run, error, message)
+
+
+@cases([
     ("asarray", lambda torch: torch.asarray(importlib.import_module("numpy").float32(3), copy=False), RuntimeError,
         "can't alias NumPy scalars."),
 ])
-def test_operations(torch, run, error, message):
-    _refuses(torch, run, error, message)
+def test_numpy_scalars_have_no_memory_to_share(torch, run, error, message):
+    refuses(torch, run, error, message)
 
 
 def test_apply_does_nothing_to_a_tensor_without_values(torch):
@@ -323,18 +334,20 @@ def test_gradients_by_name_that_nothing_depends_on(torch):
     assert torch.autograd.grad(a * 2, {"b": b}, materialize_grads=True)["b"].item() == 0.0
 
 
-@_cases([
-    ("grad", lambda torch: torch.autograd.grad(_leaf(torch) * 2, types.MappingProxyType({"a": _leaf(torch)})),
+@cases([
+    ("grad",
+        lambda torch: torch.autograd.grad(scalar_leaf(torch) * 2, types.MappingProxyType({"a": scalar_leaf(torch)})),
         TypeError,
      "`inputs` argument to `grad()` must be a dict, not mappingproxy. Other Mapping types are not supported."),
-    ("backward", lambda torch: (_leaf(torch) * 2).backward(inputs=types.MappingProxyType({"a": _leaf(torch)})),
+    ("backward",
+        lambda torch: (scalar_leaf(torch) * 2).backward(inputs=types.MappingProxyType({"a": scalar_leaf(torch)})),
         TypeError,
      "`inputs` argument to `backward()` must be a dict, not mappingproxy. Other Mapping types are not supported."),
-    ("empty", lambda torch: torch.autograd.grad(_leaf(torch) * 2, {}), RuntimeError,
+    ("empty", lambda torch: torch.autograd.grad(scalar_leaf(torch) * 2, {}), RuntimeError,
         "`inputs` argument to `grad()` cannot be empty."),
 ])
 def test_names_come_in_a_dictionary(torch, run, error, message):
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
 # -- maps -------------------------------------------------------------------------------------------------------------
@@ -353,7 +366,7 @@ def _mapped(f, shape=(3, 2), **options):
     return lambda torch: torch.vmap(lambda x: f(torch, x), **options)(torch.ones(shape))
 
 
-@_cases([
+@cases([
     ("escaped", _escaped(lambda x: x + 1), RuntimeError,
         "your tensor may have escaped from inside a function being vmapped"),
     ("method", _escaped(lambda x: x.sin()), RuntimeError,
@@ -379,7 +392,7 @@ def _mapped(f, shape=(3, 2), **options):
      "vmap: We do not support calling out variants of random operations inside of vmap."),
 ])
 def test_maps(torch, run, error, message):
-    _refuses(torch, run, error, message)
+    refuses(torch, run, error, message)
 
 
 def test_random_fills_alike_for_all_examples(torch):

@@ -2,16 +2,12 @@
 
 import functools
 import gc
-import importlib
 import inspect
 import weakref
 
 import pytest
 
-
-def _module(torch, name):
-    return importlib.import_module(f"{torch.__name__}.{name}")
-
+from tests.makers import module
 
 # -- custom functions -------------------------------------------------------------------------------------------------
 
@@ -158,7 +154,7 @@ def test_functional_forms_are_neither_strict_nor_recorded_unless_told(torch):
 
 
 def test_only_tensors_are_taken_apart(torch):
-    forward = _module(torch, "autograd.forward_ad")
+    forward = module(torch, "autograd.forward_ad")
     assert tuple(forward.unpack_dual(3)) == (3, None)
     with forward.dual_level():
         with pytest.raises(TypeError, match="must be Tensor, not int"):

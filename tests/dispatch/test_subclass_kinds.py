@@ -3,18 +3,13 @@ geometry.
 """
 
 import copy
-import importlib
 import io
 import pickle
 
 import pytest
 
+from tests.makers import module
 from tests.subclasses import load
-
-
-def _module(torch, name):
-    return importlib.import_module(f"{torch.__name__}.{name}")
-
 
 NAMES = ("base", "own", "logging", "sparse", "diagonal", "asked for sizes", "asked for strides", "redispatching")
 
@@ -281,7 +276,7 @@ def test_operators_of_the_programs_dispatch_on_lists_with_gaps(torch):
 
 
 def test_modes_that_are_nothing_to_programs(torch):
-    found = _module(torch, "utils._python_dispatch")
+    found = module(torch, "utils._python_dispatch")
 
     class Own(found.TorchDispatchMode):
         @classmethod

@@ -9,9 +9,7 @@ import traceback
 
 import pytest
 
-
-def leaf(torch, *values):
-    return torch.tensor(list(values), requires_grad=True)
+from tests.makers import leaf
 
 
 def nested(torch, at_the_bottom=None, seen=None):

@@ -6,9 +6,7 @@ import warnings
 
 import pytest
 
-
-def leaf(torch, *values):
-    return torch.tensor(list(values), requires_grad=True)
+from tests.makers import leaf
 
 
 def test_gradient_of_a_sum_of_squares(torch):

@@ -9,9 +9,7 @@ import warnings
 
 import pytest
 
-
-def leaf(torch, *shape):
-    return torch.ones(*shape, requires_grad=True)
+from tests.makers import ones_leaf
 
 
 def edge(torch, t):
@@ -19,7 +17,7 @@ def edge(torch, t):
 
 
 def test_a_dictionary_of_inputs(torch):
-    x, y = leaf(torch, 1), leaf(torch, 1)
+    x, y = ones_leaf(torch, 1), ones_leaf(torch, 1)
     (x * y * 2).backward(inputs={"only": x})
     assert x.grad.tolist() == [2.0] and y.grad is None
     torch.autograd.backward(x * 3, inputs={"edge": edge(torch, x)})
@@ -37,7 +35,7 @@ def test_a_dictionary_of_inputs(torch):
 
 @pytest.mark.parametrize("kind", [collections.OrderedDict, types.MappingProxyType], ids=["ordered", "proxy"])
 def test_no_other_mapping_is_taken_for_inputs(torch, kind):
-    x = leaf(torch, 1)
+    x = ones_leaf(torch, 1)
     with pytest.raises(TypeError, match=f"`inputs` argument to `grad\\(\\)` must be a dict, not {kind.__name__}"):
         torch.autograd.grad(x * 2, kind({"x": x}))
     with pytest.raises(TypeError, match=f"`inputs` argument to `backward\\(\\)` must be a dict, not {kind.__name__}"):
@@ -46,7 +44,7 @@ def test_no_other_mapping_is_taken_for_inputs(torch, kind):
 
 
 def test_generators_everywhere(torch):
-    x = leaf(torch, 2)
+    x = ones_leaf(torch, 2)
     one = torch.ones(2)
     found = torch.autograd.grad((y for y in [x * 2]), (i for i in [x]), (g for g in [one]))
     assert found[0].tolist() == [2.0, 2.0]
@@ -58,7 +56,7 @@ def test_generators_everywhere(torch):
 
 @pytest.mark.parametrize("given", [[], ()], ids=["list", "tuple"])
 def test_gradients_are_counted(torch, given):
-    x = leaf(torch, 1)
+    x = ones_leaf(torch, 1)
     with pytest.raises(RuntimeError, match="got 1 tensors and 0 gradients"):
         torch.autograd.backward([x * 2], given)
     with pytest.raises(RuntimeError, match="got 2 tensors and 1 gradients"):
@@ -72,7 +70,7 @@ def test_outputs_are_tensors(torch, wrong):
 
 
 def test_what_an_edge_expects_of_its_gradient(torch):
-    x = leaf(torch, 3)
+    x = ones_leaf(torch, 3)
     e = edge(torch, x * 2)
     assert torch.autograd._calculate_shape(e, torch.ones(2), False) == (torch.Size([3]), torch.Size([2]))
     for call in (lambda g: torch.autograd.grad(e, x, g), lambda g: torch.autograd.backward(e, g)):
@@ -99,13 +97,13 @@ def test_edges_are_of_tensors(torch, thing):
 
 
 def test_zeros_in_place_of_nothing_need_a_tensor(torch):
-    x, y = leaf(torch, 1), leaf(torch, 1)
+    x, y = ones_leaf(torch, 1), ones_leaf(torch, 1)
     with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
         torch.autograd.grad(x * 2, [x, edge(torch, y)], materialize_grads=True)
 
 
 def test_a_batch_of_gradients_has_a_batch_for_every_output(torch):
-    x = leaf(torch, 3)
+    x = ones_leaf(torch, 3)
     one = torch.ones(2, 3)
     with pytest.raises(ValueError, match="Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0"):
         torch.autograd.grad([x * 2, x.sum()], x, [one, None], is_grads_batched=True)
@@ -116,7 +114,7 @@ def test_a_batch_of_gradients_has_a_batch_for_every_output(torch):
 
 
 def test_old_arguments_warn_at_the_line_of_the_caller(torch):
-    x = leaf(torch, 2)
+    x = ones_leaf(torch, 2)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         torch.autograd.backward(x * 2, grad_variables=torch.ones(2))
@@ -130,7 +128,7 @@ def test_old_arguments_warn_at_the_line_of_the_caller(torch):
 
 def test_the_gradients_to_begin_with(torch):
     make = torch.autograd._make_grads
-    x = leaf(torch, 1)
+    x = ones_leaf(torch, 1)
     one = torch.ones(1)
     (found,) = make([x * 2], [None], False)
     assert found.tolist() == [1.0] and found.dtype is torch.float32
@@ -148,7 +146,7 @@ def test_the_gradients_to_begin_with(torch):
 
 def test_whether_a_checkpoint_may_recompute(torch):
     seen = []
-    x = leaf(torch, 1)
+    x = ones_leaf(torch, 1)
     y = x * 2
     y.register_hook(lambda g: seen.append(torch.autograd._is_checkpoint_valid()))
     y.backward(retain_graph=True)
