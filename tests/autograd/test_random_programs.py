@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import pytest
-
 from tests.makers import ramp_leaf
 
 # -- writes that the tape does not see -------------------------------------------------------------------------------
@@ -216,48 +215,41 @@ def test_anomaly_mode_looks_into_sparse_gradients(torch):
 # -- forward mode ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def fwd(torch):
-    import importlib
-
-    return importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
-
-
-def test_the_tangent_of_a_write_to_one_place_twice_is_that_of_the_last(torch, fwd):
+def test_the_tangent_of_a_write_to_one_place_twice_is_that_of_the_last(torch, forward_ad):
     where = (torch.tensor([1, 1, 3]),)
     for accumulate, tangent in ((False, [1, 20, 3, 30]), (True, [1, 32, 3, 34])):
-        with fwd.dual_level():
-            x = fwd.make_dual(torch.arange(4.0), torch.arange(4.0) + 1)
-            values = fwd.make_dual(torch.ones(3), torch.tensor([10.0, 20.0, 30.0]))
-            assert fwd.unpack_dual(x.index_put(where, values, accumulate)).tangent.tolist() == tangent
-            assert fwd.unpack_dual(x.clone().index_put_(where, values, accumulate)).tangent.tolist() == tangent
-    with fwd.dual_level():
-        y = fwd.make_dual(torch.zeros(2, 3), torch.ones(2, 3))
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(torch.arange(4.0), torch.arange(4.0) + 1)
+            values = forward_ad.make_dual(torch.ones(3), torch.tensor([10.0, 20.0, 30.0]))
+            assert forward_ad.unpack_dual(x.index_put(where, values, accumulate)).tangent.tolist() == tangent
+            assert forward_ad.unpack_dual(x.clone().index_put_(where, values, accumulate)).tangent.tolist() == tangent
+    with forward_ad.dual_level():
+        y = forward_ad.make_dual(torch.zeros(2, 3), torch.ones(2, 3))
         y[1:, [0, 0]] += 2
-        y[0, [1, 1]] = fwd.make_dual(torch.ones(2), torch.tensor([5.0, 6.0]))
-        assert fwd.unpack_dual(y).tangent.tolist() == [[1, 6, 1], [1, 1, 1]]
+        y[0, [1, 1]] = forward_ad.make_dual(torch.ones(2), torch.tensor([5.0, 6.0]))
+        assert forward_ad.unpack_dual(y).tangent.tolist() == [[1, 6, 1], [1, 1, 1]]
 
 
-def test_the_tangent_of_a_write_keeps_its_history(torch, fwd):
+def test_the_tangent_of_a_write_keeps_its_history(torch, forward_ad):
     x, v = torch.arange(3.0, requires_grad=True), torch.ones(3, requires_grad=True)
-    with fwd.dual_level():
-        y = fwd.make_dual(x, torch.ones(3)).index_put((torch.tensor([0, 0, 2]),), v * v)
-        gx, gv = torch.autograd.grad(fwd.unpack_dual(y * y).tangent.sum(), [x, v], allow_unused=True)
+    with forward_ad.dual_level():
+        y = forward_ad.make_dual(x, torch.ones(3)).index_put((torch.tensor([0, 0, 2]),), v * v)
+        gx, gv = torch.autograd.grad(forward_ad.unpack_dual(y * y).tangent.sum(), [x, v], allow_unused=True)
     assert gx.tolist() == [0, 2, 0] and (gv is None or gv.tolist() == [0, 0, 0])
 
 
-def test_what_make_dual_refuses_first(torch, fwd):
-    with fwd.dual_level():
-        dual = fwd.make_dual(torch.ones(2), torch.ones(2))
+def test_what_make_dual_refuses_first(torch, forward_ad):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
         for tangent in (torch.ones(3), dual):
             with pytest.raises(RuntimeError,
                     match="Making a dual Tensor based on a Tensor that already has a forward gradient"):
-                fwd.make_dual(dual, tangent)
+                forward_ad.make_dual(dual, tangent)
         with pytest.raises(RuntimeError, match="Setting a forward grad that itself has a forward gradient"):
-            fwd.make_dual(torch.ones(3), dual)
+            forward_ad.make_dual(torch.ones(3), dual)
 
 
-def test_tangents_of_outputs_that_are_no_tensors_are_not_looked_at(torch, fwd):
+def test_tangents_of_outputs_that_are_no_tensors_are_not_looked_at(torch, forward_ad):
     class Several(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -267,9 +259,9 @@ def test_tangents_of_outputs_that_are_no_tensors_are_not_looked_at(torch, fwd):
         def jvp(ctx, t):
             return t, t * 2, t
 
-    with fwd.dual_level():
-        number, y, text = Several.apply(fwd.make_dual(torch.ones(2), torch.ones(2)))
-        assert (number, text) == (3, "s") and fwd.unpack_dual(y).tangent.tolist() == [2, 2]
+    with forward_ad.dual_level():
+        number, y, text = Several.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
+        assert (number, text) == (3, "s") and forward_ad.unpack_dual(y).tangent.tolist() == [2, 2]
 
 
 def test_a_subscript_that_is_false_writes_nothing(torch):

@@ -7,7 +7,6 @@ import types
 import warnings
 
 import pytest
-
 from tests.makers import cases, refuses, scalar_leaf
 
 

@@ -6,7 +6,6 @@ import inspect
 import weakref
 
 import pytest
-
 from tests.makers import module
 
 # -- custom functions -------------------------------------------------------------------------------------------------

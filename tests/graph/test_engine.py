@@ -8,7 +8,6 @@ import threading
 import traceback
 
 import pytest
-
 from tests.makers import leaf
 
 

@@ -8,7 +8,6 @@ import types
 import warnings
 
 import pytest
-
 from tests.makers import ones_leaf
 
 

@@ -10,18 +10,13 @@ import warnings
 import pytest
 
 
-@pytest.fixture
-def fwad(torch):
-    return importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
-
-
 def enabled(torch):
     return importlib.import_module(f"{torch.__name__}.autograd.forward_ad")._is_fwd_grad_enabled()
 
 
-def function(torch, fwad, seen, separate):
+def function(torch, forward_ad, seen, separate):
     def note(where, *tensors):
-        seen.append((where, enabled(torch), [fwad.unpack_dual(t).tangent for t in tensors]))
+        seen.append((where, enabled(torch), [forward_ad.unpack_dual(t).tangent for t in tensors]))
 
     class Together(torch.autograd.Function):
         @staticmethod
@@ -58,13 +53,13 @@ def function(torch, fwad, seen, separate):
 
 @pytest.mark.parametrize("separate", [False, True])
 @pytest.mark.parametrize("requires_grad", [False, True])
-def test_tangents_are_out_of_sight_in_custom_functions(torch, fwad, separate, requires_grad):
+def test_tangents_are_out_of_sight_in_custom_functions(torch, forward_ad, separate, requires_grad):
     seen = []
-    f = function(torch, fwad, seen, separate)
-    with fwad.dual_level():
-        x = fwad.make_dual(torch.ones(2, requires_grad=requires_grad), torch.full((2,), 5.0))
+    f = function(torch, forward_ad, seen, separate)
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.ones(2, requires_grad=requires_grad), torch.full((2,), 5.0))
         y = f(x)
-        assert fwad.unpack_dual(y).tangent.tolist() == [15.0, 15.0]
+        assert forward_ad.unpack_dual(y).tangent.tolist() == [15.0, 15.0]
         assert (
             {where for where, *_ in seen} == ({"forward", "setup_context", "jvp"} if separate else {"forward", "jvp"}))
         assert all(not on and tangents == [None, None] for _, on, tangents in seen)
@@ -75,51 +70,52 @@ def test_tangents_are_out_of_sight_in_custom_functions(torch, fwad, separate, re
     assert enabled(torch)
 
 
-def test_without_a_level_too(torch, fwad):
+def test_without_a_level_too(torch, forward_ad):
     seen = []
-    function(torch, fwad, seen, False)(torch.ones(2))
+    function(torch, forward_ad, seen, False)(torch.ones(2))
     assert seen[0][:2] == ("forward", False) and enabled(torch)
 
 
-def test_a_failing_forward_leaves_forward_mode_on(torch, fwad):
+def test_a_failing_forward_leaves_forward_mode_on(torch, forward_ad):
     class Failing(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
             raise ValueError("no")
 
-    with fwad.dual_level():
+    with forward_ad.dual_level():
         with pytest.raises(ValueError, match="no"):
-            Failing.apply(fwad.make_dual(torch.ones(2), torch.ones(2)))
+            Failing.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
         assert enabled(torch)
-        assert fwad.unpack_dual(fwad.make_dual(torch.ones(2), torch.ones(2)) * 2).tangent.tolist() == [2.0, 2.0]
+        y = forward_ad.make_dual(torch.ones(2), torch.ones(2)) * 2
+        assert forward_ad.unpack_dual(y).tangent.tolist() == [2.0, 2.0]
 
 
-def test_dual_tensors_made_where_forward_mode_is_off(torch, fwad):
-    with fwad.dual_level():
-        with fwad._set_fwd_grad_enabled(False):
-            x = fwad.make_dual(torch.ones(2), torch.full((2,), 3.0))
-            assert fwad.unpack_dual(x).tangent is None
+def test_dual_tensors_made_where_forward_mode_is_off(torch, forward_ad):
+    with forward_ad.dual_level():
+        with forward_ad._set_fwd_grad_enabled(False):
+            x = forward_ad.make_dual(torch.ones(2), torch.full((2,), 3.0))
+            assert forward_ad.unpack_dual(x).tangent is None
             assert not enabled(torch)
-        assert fwad.unpack_dual(x).tangent.tolist() == [3.0, 3.0]
-    with fwad._set_fwd_grad_enabled(False), fwad.dual_level() as level:
-        assert level == fwad._current_level == 0
-        assert fwad.unpack_dual(fwad.make_dual(torch.ones(2), torch.ones(2))).tangent is None
-    assert fwad._current_level == -1
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [3.0, 3.0]
+    with forward_ad._set_fwd_grad_enabled(False), forward_ad.dual_level() as level:
+        assert level == forward_ad._current_level == 0
+        assert forward_ad.unpack_dual(forward_ad.make_dual(torch.ones(2), torch.ones(2))).tangent is None
+    assert forward_ad._current_level == -1
 
 
-def test_writes_where_forward_mode_is_off_leave_the_tangent(torch, fwad):
-    with fwad.dual_level():
-        x = fwad.make_dual(torch.ones(2), torch.ones(2)) * 1
-        with fwad._set_fwd_grad_enabled(False):
+def test_writes_where_forward_mode_is_off_leave_the_tangent(torch, forward_ad):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.ones(2), torch.ones(2)) * 1
+        with forward_ad._set_fwd_grad_enabled(False):
             x.mul_(3)
-        assert x.tolist() == [3.0, 3.0] and fwad.unpack_dual(x).tangent.tolist() == [1.0, 1.0]
+        assert x.tolist() == [3.0, 3.0] and forward_ad.unpack_dual(x).tangent.tolist() == [1.0, 1.0]
 
 
-def test_inference_mode_has_no_forward_mode(torch, fwad):
+def test_inference_mode_has_no_forward_mode(torch, forward_ad):
     with torch.inference_mode():
         assert not enabled(torch)
-        with fwad.dual_level():
-            assert fwad.unpack_dual(fwad.make_dual(torch.ones(2), torch.ones(2)) * 3).tangent is None
+        with forward_ad.dual_level():
+            assert forward_ad.unpack_dual(forward_ad.make_dual(torch.ones(2), torch.ones(2)) * 3).tangent is None
     with torch.no_grad():
         assert enabled(torch)
 
@@ -152,83 +148,84 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_a_wider_tangent_stays_wide(torch, fwad, name):
-    with fwad.dual_level():
-        x = fwad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0], dtype=torch.float64))
-        assert fwad.unpack_dual(x).tangent.dtype is torch.float64
+def test_a_wider_tangent_stays_wide(torch, forward_ad, name):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0], dtype=torch.float64))
+        assert forward_ad.unpack_dual(x).tangent.dtype is torch.float64
         y = KEPT[name](torch, x)
-        value, tangent = fwad.unpack_dual(y)
+        value, tangent = forward_ad.unpack_dual(y)
         assert value.dtype is torch.float32 and tangent.dtype is torch.float64
-        same = fwad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
-        assert torch.allclose(tangent.float(), fwad.unpack_dual(KEPT[name](torch, same)).tangent)
+        same = forward_ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
+        assert torch.allclose(tangent.float(), forward_ad.unpack_dual(KEPT[name](torch, same)).tangent)
 
 
 @pytest.mark.parametrize("name", ["add", "sum", "mean", "view", "index", "cumsum", "mul", "copy_"])
-def test_a_complex_tangent_of_a_real_tensor_stays_complex(torch, fwad, name):
-    with fwad.dual_level():
-        x = fwad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0 + 1j, 3.0 - 1j]))
-        value, tangent = fwad.unpack_dual(KEPT[name](torch, x))
+def test_a_complex_tangent_of_a_real_tensor_stays_complex(torch, forward_ad, name):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0 + 1j, 3.0 - 1j]))
+        value, tangent = forward_ad.unpack_dual(KEPT[name](torch, x))
         assert value.dtype is torch.float32 and tangent.dtype is torch.complex64
         parts = [
-            fwad.unpack_dual(KEPT[name](torch, fwad.make_dual(torch.tensor([1.0, 2.0]), part))).tangent
+            forward_ad.unpack_dual(KEPT[name](torch, forward_ad.make_dual(torch.tensor([1.0, 2.0]), part))).tangent
             for part in (torch.tensor([1.0, 3.0]), torch.tensor([1.0, -1.0]))
         ]
         assert torch.allclose(tangent, torch.complex(*parts))
 
 
-def test_analytic_functions_take_the_real_part(torch, fwad):
-    with fwad.dual_level():
-        x = fwad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0 + 1j, 3.0 - 1j]))
+def test_analytic_functions_take_the_real_part(torch, forward_ad):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0 + 1j, 3.0 - 1j]))
         for f in (torch.exp, torch.sin, torch.sqrt):
-            same = fwad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
-            assert torch.allclose(fwad.unpack_dual(f(x)).tangent, fwad.unpack_dual(f(same)).tangent)
+            same = forward_ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
+            assert torch.allclose(forward_ad.unpack_dual(f(x)).tangent, forward_ad.unpack_dual(f(same)).tangent)
 
 
-def test_products_of_matrices_want_one_type(torch, fwad):
-    with fwad.dual_level():
-        x = fwad.make_dual(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64))
+def test_products_of_matrices_want_one_type(torch, forward_ad):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64))
         with pytest.raises(RuntimeError, match="expected m1 and m2 to have the same dtype"):
             torch.mm(x, torch.ones(2, 2))
 
 
-def test_operands_of_several_types(torch, fwad):
-    with fwad.dual_level():
-        x = fwad.make_dual(torch.ones(2), torch.ones(2))
+def test_operands_of_several_types(torch, forward_ad):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.ones(2), torch.ones(2))
         wide = torch.ones(2, dtype=torch.float64)
-        assert fwad.unpack_dual(x + wide).tangent.dtype is fwad.unpack_dual(x * wide).tangent.dtype is torch.float64
-        assert fwad.unpack_dual(x + torch.tensor(1.0, dtype=torch.float64)).tangent.dtype is torch.float32
-        narrow = fwad.make_dual(wide, torch.ones(2))
-        assert fwad.unpack_dual(narrow + 1).tangent.dtype is torch.float32
-        assert fwad.unpack_dual(narrow * narrow).tangent.dtype is torch.float64
+        for y in (x + wide, x * wide):
+            assert forward_ad.unpack_dual(y).tangent.dtype is torch.float64
+        assert forward_ad.unpack_dual(x + torch.tensor(1.0, dtype=torch.float64)).tangent.dtype is torch.float32
+        narrow = forward_ad.make_dual(wide, torch.ones(2))
+        assert forward_ad.unpack_dual(narrow + 1).tangent.dtype is torch.float32
+        assert forward_ad.unpack_dual(narrow * narrow).tangent.dtype is torch.float64
 
 
-def test_integers_are_no_tangents(torch, fwad):
-    with fwad.dual_level(), pytest.raises(ValueError, match="Expected tangent to be floating point or complex"):
-        fwad.make_dual(torch.ones(2), torch.ones(2, dtype=torch.int64))
+def test_integers_are_no_tangents(torch, forward_ad):
+    with forward_ad.dual_level(), pytest.raises(ValueError, match="Expected tangent to be floating point or complex"):
+        forward_ad.make_dual(torch.ones(2), torch.ones(2, dtype=torch.int64))
 
 
 # -- the primal -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("of", ["dual", "result", "view", "other"])
-def test_the_primal_of_a_recorded_dual(torch, fwad, of):
+def test_the_primal_of_a_recorded_dual(torch, forward_ad, of):
     leaf = torch.ones(2, requires_grad=True)
-    with fwad.dual_level():
-        dual = fwad.make_dual(leaf, torch.ones(2))
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(leaf, torch.ones(2))
         assert dual.grad_fn.name() == "ViewBackward0"
         t = {"dual": dual, "result": dual * 3, "view": dual.view(2, 1), "other": leaf}[of]
-        primal = fwad.unpack_dual(t).primal
+        primal = forward_ad.unpack_dual(t).primal
         assert primal.grad_fn is not None and primal._is_view()
         (grad,) = torch.autograd.grad(primal.sum(), leaf)
         assert grad.tolist() == ([3.0, 3.0] if of == "result" else [1.0, 1.0])
         with torch.no_grad():
-            assert fwad.unpack_dual(t).primal.grad_fn is None
+            assert forward_ad.unpack_dual(t).primal.grad_fn is None
 
 
 @pytest.mark.parametrize("name", ["igamma", "heaviside", "floor_divide"])
-def test_operators_without_a_derivative_say_that_forward_mode_has_none(torch, fwad, name):
-    with fwad.dual_level():
-        dual = fwad.make_dual(torch.ones(3), torch.ones(3))
+def test_operators_without_a_derivative_say_that_forward_mode_has_none(torch, forward_ad, name):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(3), torch.ones(3))
         with pytest.raises(NotImplementedError,
                 match=f"Trying to use forward AD with .*{name} that does not support it"):
             getattr(torch, name)(dual, torch.ones(3))
@@ -237,10 +234,10 @@ def test_operators_without_a_derivative_say_that_forward_mode_has_none(torch, fw
 # -- layouts ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_becomes_sparse_carries_no_tangent(torch, fwad):
+def test_what_becomes_sparse_carries_no_tangent(torch, forward_ad):
     at, eye = torch.tensor([[0, 1]]), torch.eye(2).to_sparse()
-    with fwad.dual_level():
-        d = fwad.make_dual(torch.rand(2, 2), torch.ones(2, 2))
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(torch.rand(2, 2), torch.ones(2, 2))
         for f, name in (
             (lambda: d.to_sparse(), "_to_sparse"), (lambda: d.sparse_mask(eye), "sparse_mask"),
             (lambda: torch.sparse.mm(eye, d), "_sparse_addmm"),
@@ -259,11 +256,11 @@ def test_what_becomes_sparse_carries_no_tangent(torch, fwad):
             torch.autograd.grad(x.to_sparse().to_dense(), x, d)
 
 
-def test_a_table_with_sparse_gradients_carries_a_tangent(torch, fwad):
-    with fwad.dual_level():
-        table = fwad.make_dual(torch.rand(3, 2), torch.arange(6.0).reshape(3, 2))
+def test_a_table_with_sparse_gradients_carries_a_tangent(torch, forward_ad):
+    with forward_ad.dual_level():
+        table = forward_ad.make_dual(torch.rand(3, 2), torch.arange(6.0).reshape(3, 2))
         rows = torch.nn.functional.embedding(torch.tensor([2, 0]), table, sparse=True)
-        assert fwad.unpack_dual(rows).tangent.tolist() == [[4.0, 5.0], [0.0, 1.0]]
+        assert forward_ad.unpack_dual(rows).tangent.tolist() == [[4.0, 5.0], [0.0, 1.0]]
 
 
 def test_tangents_of_an_image_of_another_format(torch):
@@ -275,14 +272,14 @@ def test_tangents_of_an_image_of_another_format(torch):
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_only_the_offset_of_a_batch_carries_a_tangent(torch, fwad, training):
+def test_only_the_offset_of_a_batch_carries_a_tangent(torch, forward_ad, training):
     x, mean, var = torch.rand(4, 3), torch.zeros(3), torch.ones(3)
 
     def normalised(b):
         return torch.nn.functional.batch_norm(x, mean, var, None, b, training=training)
 
-    with fwad.dual_level():
-        assert (fwad.unpack_dual(normalised(fwad.make_dual(torch.zeros(3), torch.ones(3)))).tangent.tolist()
+    with forward_ad.dual_level():
+        assert (forward_ad.unpack_dual(normalised(forward_ad.make_dual(torch.zeros(3), torch.ones(3)))).tangent.tolist()
             == [[1.0] * 3] * 4)
     for create_graph in (True, False):
         b = torch.zeros(3, requires_grad=True)
@@ -290,44 +287,44 @@ def test_only_the_offset_of_a_batch_carries_a_tangent(torch, fwad, training):
 
 
 def test_levels_that_are_not_there(torch):
-    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
     x = torch.ones(2)
     with pytest.raises(RuntimeError, match="Trying to create a dual Tensor for forward AD but no level exists"):
-        fwad.make_dual(x, x)
+        forward_ad.make_dual(x, x)
     with pytest.raises(RuntimeError, match="Trying to access a forward AD level with an invalid index"):
-        fwad.make_dual(x, x, level=0)
+        forward_ad.make_dual(x, x, level=0)
     with pytest.raises(RuntimeError, match="Invalid level given to _make_dual"):
-        fwad.make_dual(x, x, level=5)
+        forward_ad.make_dual(x, x, level=5)
 
 
 @pytest.mark.parametrize("change",
     ["unsqueeze_(0)", "t_()", "transpose_(0, 1)", "as_strided_((2,), (1,))", "squeeze_()"])
 def test_views_in_place_change_the_tangent_itself(torch, change):
-    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
-    with fwad.dual_level():
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    with forward_ad.dual_level():
         x, tangent = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3, requires_grad=True)
         given = tangent * 2
-        dual = fwad.make_dual(x * 2, given)
+        dual = forward_ad.make_dual(x * 2, given)
         with torch.no_grad():
             eval(f"dual.{change}")
-        assert fwad.unpack_dual(dual).tangent is given
+        assert forward_ad.unpack_dual(dual).tangent is given
         assert given._version == 1 and given.shape == dual.shape and given.grad_fn is not None
 
 
 def test_a_tangent_of_another_layout_is_copied(torch):
-    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
-    with fwad.dual_level():
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    with forward_ad.dual_level():
         for base in (torch.arange(4.0)[2:], torch.ones(2, 2).t()):
-            found = fwad.unpack_dual(fwad.make_dual(base, torch.ones(base.shape))).tangent
+            found = forward_ad.unpack_dual(forward_ad.make_dual(base, torch.ones(base.shape))).tangent
             assert not found._is_view() and found._version == 1
             assert found.stride() == base.stride() and found.storage_offset() == base.storage_offset()
 
 
 def test_out_is_refused_last(torch):
-    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
     wanted = torch.ones(2, requires_grad=True)
-    with fwad.dual_level():
-        dual = fwad.make_dual(torch.ones(2), torch.ones(2))
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
         with pytest.raises(NotImplementedError, match="Trying to use forward AD with mul_out"):
             torch.mul(dual, 2, out=torch.ones(2))
         for out in (torch.ones(2), wanted, dual):
@@ -342,10 +339,10 @@ def test_out_is_refused_last(torch):
 
 
 def test_gradients_accumulate_in_place_within_a_level(torch):
-    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
     x = torch.ones(3, requires_grad=True)
-    with fwad.dual_level():
-        dual = fwad.make_dual(x, torch.ones(3))
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.ones(3))
         (dual**2).sum().backward()
         kept = x.grad
         (dual**3).sum().backward()
@@ -361,16 +358,16 @@ def test_gradients_accumulate_in_place_within_a_level(torch):
 
 
 def test_no_dual_tensors_in_inference_mode(torch):
-    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
     x = torch.ones(2, requires_grad=True)
     with torch.inference_mode():
         with pytest.raises(RuntimeError, match="no level exists"):
-            fwad.make_dual(x, torch.ones(2))
-        assert fwad.make_dual(x, torch.ones(2), level=0)._is_view()
-    with fwad.dual_level():
-        dual = fwad.make_dual(x, torch.ones(2))
+            forward_ad.make_dual(x, torch.ones(2))
+        assert forward_ad.make_dual(x, torch.ones(2), level=0)._is_view()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.ones(2))
         with torch.inference_mode():
-            again = fwad.make_dual(dual, dual)  # neither is looked at
-            primal, tangent = fwad.unpack_dual(dual)
+            again = forward_ad.make_dual(dual, dual)  # neither is looked at
+            primal, tangent = forward_ad.unpack_dual(dual)
             assert tangent is None and primal is not dual and primal._is_view()
         assert again is not dual
