@@ -225,3 +225,18 @@ def test_a_pure_view_has_one_input_and_one_output(torch):
     with pytest.raises(RuntimeError,
             match="Pure view custom Function can only have one input Tensor and one output Tensor"):
         Two.apply(torch.ones(1, requires_grad=True) * 1, torch.ones(1))
+
+
+def test_tangents_of_outputs_that_are_no_tensors_are_not_looked_at(torch, forward_ad):
+    class Several(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3, x * 2, "s"
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t, t * 2, t
+
+    with forward_ad.dual_level():
+        number, y, text = Several.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
+        assert (number, text) == (3, "s") and forward_ad.unpack_dual(y).tangent.tolist() == [2, 2]

@@ -1,14 +1,14 @@
-"""What ``backward`` and ``grad`` take for outputs, inputs and gradients, and what they say about anything else."""
+"""What ``backward`` and ``grad`` take for outputs, inputs and gradients, and what they refuse."""
 
 from __future__ import annotations
 
 import collections
-import importlib
 import types
 import warnings
 
 import pytest
-from tests.makers import ones_leaf
+
+from tests.makers import cases, ones_leaf, refuses, scalar_leaf
 
 
 def edge(torch, t):
@@ -143,43 +143,6 @@ def test_the_gradients_to_begin_with(torch):
     assert torch.autograd._tensor_or_tensors_to_tuple(None, 3) == (None, None, None)
 
 
-def test_whether_a_checkpoint_may_recompute(torch):
-    seen = []
-    x = ones_leaf(torch, 1)
-    y = x * 2
-    y.register_hook(lambda g: seen.append(torch.autograd._is_checkpoint_valid()))
-    y.backward(retain_graph=True)
-    torch.autograd.grad(y, x, retain_graph=True)
-    y.backward(inputs=[x])
-    assert seen == [True, False, False] and torch.autograd._is_checkpoint_valid()
-
-
-def test_variable_is_a_function_that_refuses_and_a_module(torch):
-    module = importlib.import_module(f"{torch.__name__}.autograd.variable")
-    assert (isinstance(torch.autograd.variable, types.FunctionType)
-        and torch.autograd.variable.Variable is torch.autograd.Variable)
-    assert module.Variable is torch.autograd.Variable and type(module.Variable) is module.VariableMeta
-    assert sorted(module.__all__) == ["Variable", "VariableMeta"] and isinstance(torch.ones(1), module.Variable)
-    assert torch.autograd.Variable.__module__.endswith(".autograd.variable")
-    for args in ((), (3,)):
-        with pytest.raises(RuntimeError, match="is deprecated, use torch.tensor"):
-            torch.autograd.variable(*args)
-
-
-def test_the_public_names_of_the_package(torch):
-    assert sorted(torch.autograd.__all__) == [
-        "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
-        "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
-        "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
-    ]  # fmt: skip
-    namespace: dict = {}
-    exec(f"from {torch.__name__}.autograd import *", namespace)
-    assert set(torch.autograd.__all__) <= set(namespace)
-    assert torch.autograd.is_multithreading_enabled.__doc__ and torch.autograd.is_view_replay_enabled.__doc__
-    with pytest.raises(RuntimeError, match="cls isn't a typeinfo object"):
-        torch.autograd._register_py_tensor_class_for_device("cpu", 3)
-
-
 def overriding(torch):
     """A subclass that answers ``grad`` and ``backward`` itself, and what it was asked."""
     calls = []
@@ -239,3 +202,35 @@ def test_a_gradient_that_nothing_is_done_with_is_the_one_that_was_given(torch):
         assert made is not g
     a.clone().backward(g)
     assert a.grad is not g and a.grad.data_ptr() != g.data_ptr()
+
+
+def test_gradients_by_name(torch):
+    a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+    found = torch.autograd.grad(a * b, {"a": a, "b": b})
+    assert type(found) is dict
+    assert {k: g.item() for k, g in found.items()} == {"a": 3.0, "b": 2.0}
+    (a * a * b).backward(inputs={"only": a})
+    assert (a.grad.item(), b.grad) == (12.0, None)
+
+
+def test_gradients_by_name_that_nothing_depends_on(torch):
+    a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+    found = torch.autograd.grad(a * 2, {"a": a, "b": b}, allow_unused=True)
+    assert (found["a"].item(), found["b"]) == (2.0, None)
+    assert torch.autograd.grad(a * 2, {"b": b}, materialize_grads=True)["b"].item() == 0.0
+
+
+@cases([
+    ("grad",
+        lambda torch: torch.autograd.grad(scalar_leaf(torch) * 2, types.MappingProxyType({"a": scalar_leaf(torch)})),
+        TypeError,
+     "`inputs` argument to `grad()` must be a dict, not mappingproxy. Other Mapping types are not supported."),
+    ("backward",
+        lambda torch: (scalar_leaf(torch) * 2).backward(inputs=types.MappingProxyType({"a": scalar_leaf(torch)})),
+        TypeError,
+     "`inputs` argument to `backward()` must be a dict, not mappingproxy. Other Mapping types are not supported."),
+    ("empty", lambda torch: torch.autograd.grad(scalar_leaf(torch) * 2, {}), RuntimeError,
+        "`inputs` argument to `grad()` cannot be empty."),
+])
+def test_names_come_in_a_dictionary(torch, run, error, message):
+    refuses(torch, run, error, message)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import threading
+import warnings
 import weakref
 
 import pytest
+from tests.makers import module
 
 
 def test_names(torch, forward_ad):
@@ -561,3 +564,168 @@ def test_memory_of_duals_stays(torch, forward_ad):
             dual.resize_(3)
         with pytest.raises(NotImplementedError, match="Trying to use forward AD with set_"):
             dual.set_(torch.ones(2))
+
+
+def test_unpack_dual_takes_tensors_of_the_level(torch):
+    forward = module(torch, "autograd.forward_ad")
+    assert tuple(forward.unpack_dual(3)) == (3, None)
+    with forward.dual_level():
+        with pytest.raises(TypeError, match="must be Tensor, not int"):
+            forward.unpack_dual(3)
+        assert forward.unpack_dual(torch.ones(1)).tangent is None
+        dual = forward.make_dual(torch.ones(1), torch.ones(1))
+        with pytest.raises(RuntimeError, match="Invalid level given to _fw_primal"):
+            forward.unpack_dual(dual, level=1)
+        assert forward.unpack_dual(torch.ones(1), level=1).tangent is None
+
+
+def test_the_primal_is_a_view(torch):
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    with forward_ad.dual_level():
+        p = torch.ones(3)
+        dual = forward_ad.make_dual(p, torch.ones(3))
+        primal = forward_ad.unpack_dual(dual).primal
+        assert primal._is_view() and primal._base is p
+        assert forward_ad.unpack_dual(primal).tangent is None
+        dual.mul_(2)
+        assert primal.tolist() == [2.0] * 3 and primal._version == dual._version == 1
+        result = dual * 5
+        primal, tangent = forward_ad.unpack_dual(result)
+        assert (primal._base is result and forward_ad.unpack_dual(primal).tangent is None
+            and tangent.tolist() == [10.0] * 3)
+        assert forward_ad.unpack_dual(primal * 2).tangent is None
+        plain = forward_ad.unpack_dual(p).primal
+        assert plain is not p and plain._base is p
+
+
+def test_the_tangent_of_a_write_to_one_place_twice_is_that_of_the_last(torch, forward_ad):
+    where = (torch.tensor([1, 1, 3]),)
+    for accumulate, tangent in ((False, [1, 20, 3, 30]), (True, [1, 32, 3, 34])):
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(torch.arange(4.0), torch.arange(4.0) + 1)
+            values = forward_ad.make_dual(torch.ones(3), torch.tensor([10.0, 20.0, 30.0]))
+            assert forward_ad.unpack_dual(x.index_put(where, values, accumulate)).tangent.tolist() == tangent
+            assert forward_ad.unpack_dual(x.clone().index_put_(where, values, accumulate)).tangent.tolist() == tangent
+    with forward_ad.dual_level():
+        y = forward_ad.make_dual(torch.zeros(2, 3), torch.ones(2, 3))
+        y[1:, [0, 0]] += 2
+        y[0, [1, 1]] = forward_ad.make_dual(torch.ones(2), torch.tensor([5.0, 6.0]))
+        assert forward_ad.unpack_dual(y).tangent.tolist() == [[1, 6, 1], [1, 1, 1]]
+
+
+def test_the_tangent_of_a_write_keeps_its_history(torch, forward_ad):
+    x, v = torch.arange(3.0, requires_grad=True), torch.ones(3, requires_grad=True)
+    with forward_ad.dual_level():
+        y = forward_ad.make_dual(x, torch.ones(3)).index_put((torch.tensor([0, 0, 2]),), v * v)
+        gx, gv = torch.autograd.grad(forward_ad.unpack_dual(y * y).tangent.sum(), [x, v], allow_unused=True)
+    assert gx.tolist() == [0, 2, 0] and (gv is None or gv.tolist() == [0, 0, 0])
+
+
+def test_what_make_dual_refuses_first(torch, forward_ad):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        for tangent in (torch.ones(3), dual):
+            with pytest.raises(RuntimeError,
+                    match="Making a dual Tensor based on a Tensor that already has a forward gradient"):
+                forward_ad.make_dual(dual, tangent)
+        with pytest.raises(RuntimeError, match="Setting a forward grad that itself has a forward gradient"):
+            forward_ad.make_dual(torch.ones(3), dual)
+
+
+@pytest.mark.parametrize("name", ["std", "var", "std_mean", "var_mean", "mean"])
+def test_tangents_of_spreads_over_everything_with_kept_dimensions(torch, name):
+    f, x = getattr(torch, name), torch.tensor([[1.0, 2.0], [4.0, 9.0]])
+    kept = torch.func.jvp(lambda t: f(t, dim=None, keepdim=True), (x,), (x * x,))
+    plain = torch.func.jvp(lambda t: f(t), (x,), (x * x,))
+    for a, b in zip(kept, plain):
+        for s, t in zip(a, b) if isinstance(a, tuple) else [(a, b)]:
+            assert s.shape == (1, 1)
+            assert torch.allclose(s.reshape(()), t)
+
+
+@pytest.mark.parametrize("name", ["igamma", "heaviside", "floor_divide"])
+def test_operators_without_a_derivative_say_that_forward_mode_has_none(torch, forward_ad, name):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(3), torch.ones(3))
+        with pytest.raises(NotImplementedError,
+                match=f"Trying to use forward AD with .*{name} that does not support it"):
+            getattr(torch, name)(dual, torch.ones(3))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_only_the_offset_of_a_batch_carries_a_tangent(torch, forward_ad, training):
+    x, mean, var = torch.rand(4, 3), torch.zeros(3), torch.ones(3)
+
+    def normalised(b):
+        return torch.nn.functional.batch_norm(x, mean, var, None, b, training=training)
+
+    with forward_ad.dual_level():
+        assert (forward_ad.unpack_dual(normalised(forward_ad.make_dual(torch.zeros(3), torch.ones(3)))).tangent.tolist()
+            == [[1.0] * 3] * 4)
+    for create_graph in (True, False):
+        b = torch.zeros(3, requires_grad=True)
+        assert torch.autograd.grad(normalised(b).sum(), b, create_graph=create_graph)[0].tolist() == [4.0] * 3
+
+
+def test_levels_that_are_not_there(torch):
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="Trying to create a dual Tensor for forward AD but no level exists"):
+        forward_ad.make_dual(x, x)
+    with pytest.raises(RuntimeError, match="Trying to access a forward AD level with an invalid index"):
+        forward_ad.make_dual(x, x, level=0)
+    with pytest.raises(RuntimeError, match="Invalid level given to _make_dual"):
+        forward_ad.make_dual(x, x, level=5)
+
+
+def test_out_is_refused_last(torch):
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    wanted = torch.ones(2, requires_grad=True)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with mul_out"):
+            torch.mul(dual, 2, out=torch.ones(2))
+        for out in (torch.ones(2), wanted, dual):
+            with pytest.raises(RuntimeError,
+                    match=r"mul\(\): functions with out=... arguments don't support automatic differentiation"):
+                torch.mul(dual, wanted, out=out)
+        with pytest.raises(RuntimeError, match="The size of tensor a"):
+            torch.add(dual, torch.ones(3), out=torch.ones(2))
+    with pytest.raises(RuntimeError,
+            match=r"add\(\): functions with out=... arguments don't support automatic differentiation"):
+        torch.add(wanted, torch.ones(3), out=torch.ones(2))
+
+
+def test_gradients_accumulate_in_place_within_a_level(torch):
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    x = torch.ones(3, requires_grad=True)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.ones(3))
+        (dual**2).sum().backward()
+        kept = x.grad
+        (dual**3).sum().backward()
+        assert x.grad is kept and kept.tolist() == [5.0] * 3
+        x.grad = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            (x**2).sum().backward(create_graph=True)
+        kept = x.grad
+        assert kept.requires_grad and kept._version == 1  # a copy, which was written once
+        (x**2).sum().backward()
+        assert x.grad is kept and kept.requires_grad and kept._version == 2
+
+
+def test_no_dual_tensors_in_inference_mode(torch):
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        with pytest.raises(RuntimeError, match="no level exists"):
+            forward_ad.make_dual(x, torch.ones(2))
+        assert forward_ad.make_dual(x, torch.ones(2), level=0)._is_view()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.ones(2))
+        with torch.inference_mode():
+            again = forward_ad.make_dual(dual, dual)  # neither is looked at
+            primal, tangent = forward_ad.unpack_dual(dual)
+            assert tangent is None and primal is not dual and primal._is_view()
+        assert again is not dual
