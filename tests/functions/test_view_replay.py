@@ -144,16 +144,3 @@ def test_blocks_are_square_where_one_size_is_given(torch):
             getattr(x, name)([2])
         with pytest.raises(TypeError, match="must be tuple of ints, not float"):
             getattr(x, name)(2.0)
-
-
-def test_views_are_recorded_anew_by_their_steps_under_force_original_view_tracking(torch):
-    C = torch._C
-    assert not C._is_view_replay_enabled()
-    for wanted in (True, False):
-        with torch.autograd._force_original_view_tracking(wanted):
-            assert C._is_view_replay_enabled() is wanted
-            base = torch.ones(2, 2, requires_grad=True).clone()
-            view = base.diagonal()
-            base.mul_(2)
-            assert view.grad_fn.name() == ("DiagonalBackward0" if wanted else "AsStridedBackward0")
-        assert not C._is_view_replay_enabled()

@@ -794,3 +794,16 @@ def test_an_unrecorded_view_becomes_a_leaf_when_asked(torch, kind):
     x, view = _unrecorded(torch, kind)
     (view.requires_grad_() * 3).sum().backward()
     assert view.grad.tolist() == [[3.0, 3.0]] * 2 and x.grad is None
+
+
+def test_views_are_recorded_anew_by_their_steps_under_force_original_view_tracking(torch):
+    C = torch._C
+    assert not C._is_view_replay_enabled()
+    for wanted in (True, False):
+        with torch.autograd._force_original_view_tracking(wanted):
+            assert C._is_view_replay_enabled() is wanted
+            base = torch.ones(2, 2, requires_grad=True).clone()
+            view = base.diagonal()
+            base.mul_(2)
+            assert view.grad_fn.name() == ("DiagonalBackward0" if wanted else "AsStridedBackward0")
+        assert not C._is_view_replay_enabled()
