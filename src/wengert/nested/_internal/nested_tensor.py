@@ -12,7 +12,9 @@ from ...tensor.autograd_meta import requires_grad
 from ...tensor.functions import function
 from ...tensor.tensor import wrap
 from ...tensor.types import Size, jagged
+from .. import _products, _reductions  # noqa: F401  they fill the table further
 from .._base import Nest, as_one, methods, numbers, viewed
+from .._jagged import TABLE, unpadded
 from .._plans import Jagged, Rows, offsets_from
 from .nested_int import NestedInt, symbol_of
 
@@ -284,8 +286,6 @@ def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tens
 def nested_from_padded(padded: Tensor, offsets: Tensor, ragged_idx: int = 1, batch_first: bool = True,
         sum_S: Any = None) -> Any:
     """The jagged tensor with these offsets whose numbers stand at the beginning of the rows of ``padded``."""
-    from .._jagged import unpadded
-
     plan = Jagged(Rows(offsets, None), ragged_idx)
     return as_one((padded,), lambda: unpadded(padded, plan), "NestedFromPaddedTensorBackward0")
 
@@ -300,14 +300,9 @@ def buffer_from_jagged(jagged: Any) -> Tensor:
     return numbers(jagged)  # type: ignore[no-any-return]
 
 
-def _load() -> None:
-    from .._jagged import TABLE
-
-    NestedTensor.table = TABLE
-    methods(NestedTensor)
-
-
-_load()
+Jagged.tensor = NestedTensor
+NestedTensor.table = TABLE
+methods(NestedTensor)
 
 
 def __getattr__(name: str) -> Any:
