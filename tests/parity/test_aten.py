@@ -272,6 +272,7 @@ CALLS = {
         1e-5,
         [True, True, True],
     ),
+    "max_pool2d_with_indices_backward.default": (OUTER, IMAGE, [2, 2], [2, 2], [0, 0], [1, 1], False, POOLED),
     "select_backward.default": (N(2), [2, 3], 1, 2),
     "slice_backward.default": (N(2, 2), [2, 3], 1, 0, 3, 2),
     # without a function or a method of the same name

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wengert.arrays.dtypes import float32, scalar_name
+from wengert.arrays.dtypes import scalar_name
 from wengert.nn import functional as F
 from wengert.nn._tensors import cat, stack
 from wengert.ops import recurrent as _operators  # noqa: F401  declares the three below
-from wengert.tensor import Tensor
 from wengert.tensor.functions import function
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from wengert.tensor import Tensor
 
     State = tuple[Tensor, ...]  # (h,), or (h, c) of an LSTM
 
