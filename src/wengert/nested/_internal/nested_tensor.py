@@ -12,7 +12,9 @@ from ...tensor.autograd_meta import requires_grad
 from ...tensor.functions import function
 from ...tensor.tensor import wrap
 from ...tensor.types import Size, jagged
+from .. import _products, _reductions  # noqa: F401  they fill the table further
 from .._base import Nest, methods, numbers, viewed
+from .._jagged import TABLE
 from .._plans import Jagged, Rows, offsets_from
 
 if TYPE_CHECKING:
@@ -279,14 +281,9 @@ def buffer_from_jagged(jagged: Any) -> Tensor:
     return numbers(jagged)  # type: ignore[no-any-return]
 
 
-def _load() -> None:
-    from .._jagged import TABLE
-
-    NestedTensor.table = TABLE
-    methods(NestedTensor)
-
-
-_load()
+Jagged.tensor = NestedTensor
+NestedTensor.table = TABLE
+methods(NestedTensor)
 
 
 def __getattr__(name: str) -> Any:
