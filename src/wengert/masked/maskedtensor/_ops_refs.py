@@ -22,15 +22,6 @@ from .unary import NATIVE_INPLACE_UNARY_MAP, NATIVE_UNARY_MAP
 _T = PLACES["torch"]
 
 
-def _check_args_kwargs_length(
-    args: Any, kwargs: Any, error_prefix: str, len_args: int | None = None, len_kwargs: int | None = None
-) -> None:
-    """Refuse more or fewer arguments than a rule knows."""
-    for given, wanted, what in ((args, len_args, "args"), (kwargs, len_kwargs, "kwargs")):
-        if wanted is not None and wanted != len(given):
-            raise ValueError(f"{error_prefix}: len({what}) must be {wanted} but got {len(given)}")
-
-
 def _nowhere(t: Any) -> Any:
     """The same data, none of it there."""
     return MaskedTensor(_get_data(t), _T["zeros_like"](_maybe_get_mask(t)))
