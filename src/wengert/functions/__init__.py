@@ -5,8 +5,6 @@ forms.
 from __future__ import annotations
 
 from .. import transforms as _transforms  # noqa: F401  the fields that it adds to modes
-from .surface import PLACES, assemble
+from .surface import assemble
 
 assemble()
-
-__all__ = ["PLACES"]

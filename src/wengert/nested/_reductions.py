@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
-from ..functions.surface import PLACES
+from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
