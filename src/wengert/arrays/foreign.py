@@ -269,10 +269,9 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
 
 VIEWS = frozenset(("reshape", "transpose", "swapaxes", "squeeze", "diagonal", "ravel"))
 #: The methods of ``ndarray`` that foreign arrays have.
-METHODS = VIEWS | frozenset((
-    "all", "any", "argmax", "argmin", "argsort", "clip", "conj", "conjugate", "cumprod", "cumsum", "dot", "fill", "flatten",
-    "max", "mean", "min", "nonzero", "prod", "repeat", "round", "sort", "std", "sum", "take", "trace", "var",
-))  # fmt: skip
+METHODS = VIEWS | frozenset(("all", "any", "argmax", "argmin", "argsort", "clip", "conj", "conjugate", "cumprod",
+    "cumsum", "dot", "fill", "flatten", "max", "mean", "min", "nonzero", "prod", "repeat", "round", "sort", "std",
+    "sum", "take", "trace", "var"))
 
 
 def _flat(args: Any) -> list[Any]:

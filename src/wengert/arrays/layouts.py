@@ -203,8 +203,8 @@ def _line(a: np.ndarray) -> np.ndarray:
     return a.look(shape, strides, a.start()) if type(a) in FOREIGN else np.lib.stride_tricks.as_strided(a, shape, strides)
 
 
-def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None,
-        make: Any = np.empty, like: Any = None) -> Any:
+def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None, make: Any = np.empty,
+        like: Any = None) -> Any:
     """A new array with these strides (in elements), which must leave no gaps; ``make`` is ``np.empty`` or the like.
 
     ``like``: an array on whose device it is to be.
