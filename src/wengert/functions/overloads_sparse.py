@@ -230,7 +230,7 @@ METHODS |= {n: _refused(n, "row compressed ") for n in ("crow_indices", "col_ind
 METHODS |= {n: _refused(n, "column compressed ") for n in ("ccol_indices", "row_indices")}
 
 
-# -- what creation makes of these layouts -------------------------------------------------------------------------------
+# -- what creation makes of these layouts ------------------------------------------------------------------------------
 
 
 def _nothing_stored(name: str, shape: tuple[int, ...], layout: Any, dtype: Any, requires_grad: bool) -> Any:
