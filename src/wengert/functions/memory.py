@@ -90,9 +90,8 @@ def place_of(array: np.ndarray) -> tuple[np.ndarray, int, tuple[int, ...]]:
     return np.ascontiguousarray(array).reshape(-1), 0, row_major(array.shape)
 
 
-def array_at(
-    array: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: dt.dtype | None = None
-) -> np.ndarray:
+def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
+        dtype: dt.dtype | None = None) -> np.ndarray:
     """The array of shape ``size`` that starts ``offset`` elements into the flat ``array``, on its memory.
 
     Raises ``RuntimeError`` for what lies outside of it.

@@ -71,11 +71,8 @@ def _move(flat: np.ndarray, tensors: list[Tensor]) -> np.ndarray:
     for t in tensors:
         _, offset, strides = place_of(t._wg_data)
         here = _as(memory, t._wg_data.dtype)
-        array = (
-            array_at(here, offset, t._wg_data.shape, strides)
-            if t._wg_data.size
-            else here[:0].reshape(t._wg_data.shape)
-        )
+        array = (array_at(here, offset, t._wg_data.shape, strides) if t._wg_data.size
+            else here[:0].reshape(t._wg_data.shape))
         old: Any = t._wg_data
         t._wg_data = array if type(old) is np.ndarray else old.like(array)
     moved = {id(t) for t in tensors}
@@ -101,9 +98,8 @@ def rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> Tensor:
     return Parameter(tensor, requires_grad) if is_parameter else tensor._wg_require(requires_grad)
 
 
-def rebuild_shared(
-    arena: Arena, offset: int, shape: Any, strides: Any, dtype: str, requires_grad: bool, is_parameter: bool
-) -> Tensor:
+def rebuild_shared(arena: Arena, offset: int, shape: Any, strides: Any, dtype: str, requires_grad: bool,
+        is_parameter: bool) -> Tensor:
     """The tensor that was sent as a place in shared memory."""
     memory = _as(np.asarray(SharedBlock(arena)), dt.by_name(dtype).np)
     array = array_at(memory, offset, shape, strides)
@@ -117,12 +113,10 @@ def reduce(tensor: Tensor) -> tuple[Any, ...]:
         RuntimeError: it has a history, which stays in this process.
     """
     if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
+        raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, "
             "since autograd does not support crossing process boundaries.  "
             "If you just want to transfer the data, call detach() on the tensor "
-            "before serializing (e.g., putting it on the queue)."
-        )
+            "before serializing (e.g., putting it on the queue).")
     array, kind = tensor._wg_data, (tensor.requires_grad, isinstance(tensor, Parameter))
     block = block_of(array) if type(array) is np.ndarray and array.size else None
     if block is None:

@@ -249,9 +249,8 @@ def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
     return storage_of(flat), offset, strides
 
 
-def look_at(
-    storage: UntypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: dt.dtype | None = None
-) -> np.ndarray:
+def look_at(storage: UntypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
+        dtype: dt.dtype | None = None) -> np.ndarray:
     """The array of shape ``size`` that starts ``offset`` elements into a storage; its memory is the storage's.
 
     Raises ``RuntimeError`` for what lies outside of the storage.

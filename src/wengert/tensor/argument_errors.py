@@ -38,50 +38,35 @@ _TEXTS = frozenset(("reduce", "rounding_mode", "approximate", "interpolation", "
 # raised also where a kind was wrong before that
 _OF_VALUES = (ValueError, RuntimeError, IndexError, NotImplementedError)
 _SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)  # to users, as they are
-_OURS = (
-    os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ",
-    "numpy/",
-)
+_OURS = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ",
+    "numpy/")
 _STANDARD = os.path.dirname(os.__file__)
 
 # What NumPy and Python say of values that they cannot use, whatever the type of the exception: how it begins, and
 # what it has in it.
-_BEGINNINGS = (
-    "ufunc '", "loop of ufunc", "operands could not be broadcast", "could not broadcast input array",
-    "cannot reshape array",
-    "unsupported operand type", "bad operand type", "could not convert string",
-    "setting an array element with a sequence",
-    "The requested array has an inhomogeneous", "invalid literal for", "must be real number, not", "`pad_width` must",
-    "only integer scalar arrays", "only length-1 arrays", "only 0-dimensional arrays", "only integers, slices",
-    "Cannot cast",
-    "Cannot interpret", "Cannot construct", "float() argument must", "int() argument must", "complex() ",
-    "an integer is required",
-    "integer argument expected", "type <class 'numpy", "expected string", "expected a number", "slice indices must",
-    "list indices must", "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type",
-    "argument of type", "The 'out' kwarg is necessary",
-    "cannot unpack non-iterable", "not enough values to unpack", "too many values to unpack",
-)  # fmt: skip
-_PARTS = (
-    r"object is not (iterable|subscriptable|callable)"
+_BEGINNINGS = ("ufunc '", "loop of ufunc", "operands could not be broadcast", "could not broadcast input array",
+    "cannot reshape array", "unsupported operand type", "bad operand type", "could not convert string",
+    "setting an array element with a sequence", "The requested array has an inhomogeneous", "invalid literal for",
+    "must be real number, not", "`pad_width` must", "only integer scalar arrays", "only length-1 arrays",
+    "only 0-dimensional arrays", "only integers, slices", "Cannot cast", "Cannot interpret", "Cannot construct",
+    "float() argument must", "int() argument must", "complex() ", "an integer is required", "integer argument expected",
+    "type <class 'numpy", "expected string", "expected a number", "slice indices must", "list indices must",
+    "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type", "argument of type",
+    "The 'out' kwarg is necessary", "cannot unpack non-iterable", "not enough values to unpack",
+    "too many values to unpack")  # fmt: skip
+_PARTS = (r"object is not (iterable|subscriptable|callable)"
     r"|object cannot be interpreted as an integer|has no len\(\)|does not support item assignment"
     r"|not supported between instances|data type .* not (understood|inexact)"
-    r"|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])"
-)
+    r"|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])")
 # What they say of sizes of arrays, and of integers, that do not fit.
-_OF_SIZES = (
-    r"array is too big|Maximum allowed (dimension|size) exceeded"
-    r"|maximum supported dimension|array size defined|negative dimensions are not"
-)
-_OF_INTEGERS = (
-    r"int too large|integer won't fit|signed integer is (greater|less)"
-    r"|cannot fit 'int'|out of bounds for u?int|too large to convert"
-)
+_OF_SIZES = (r"array is too big|Maximum allowed (dimension|size) exceeded"
+    r"|maximum supported dimension|array size defined|negative dimensions are not")
+_OF_INTEGERS = (r"int too large|integer won't fit|signed integer is (greater|less)"
+    r"|cannot fit 'int'|out of bounds for u?int|too large to convert")
 
 
-def told(
-    name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: Exception,
-    skip: int = 0,
-) -> Exception | None:
+def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+        error: Exception, skip: int = 0) -> Exception | None:
     """The error to raise in place of ``error``, which a call of ``name`` ended with; None if that is fit to be seen.
 
     ``names``: those of the parameters, or the function whose they are. ``skip``: how many are not counted (``self``).
@@ -118,10 +103,8 @@ def told(
     if huge is not None:
         if isinstance(huge[1], int):
             return ValueError("Overflow when unpacking long long")
-        return TypeError(
-            f"{name}(): argument '{huge[0]}' failed to unpack the object with error "
-            '"Overflow when unpacking long long"'
-        )
+        return TypeError(f"{name}(): argument '{huge[0]}' failed to unpack the object with error "
+            '"Overflow when unpacking long long"')
     if re.search(_OF_SIZES, text) and not isinstance(error, OverflowError):
         return RuntimeError(
             f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})"
@@ -145,19 +128,14 @@ def told(
     if isinstance(error, RecursionError):
         return ValueError(f"{name}(): the arguments are nested too deeply")
     for p, at, v in given:
-        if (
-            p in _tensor_names()
-            and not isinstance(v, classes.Tensor_)
-            and (dt.of_python(v) is None or at == 1 - skip)
-            and v is not None
-        ):
+        if (p in _tensor_names() and not isinstance(v, classes.Tensor_) and (dt.of_python(v) is None or at == 1 - skip)
+                and v is not None):
             return _must_be(name, (p, at, None), v, "Tensor")
     for p, at, v in given:
         one = WHOLE.get(p) == "int"
         fits = p not in WHOLE or (one and v is None)
-        if not fits and not isinstance(
-            v, (int, np.integer, classes.Tensor_) if one else (int, np.integer, classes.Tensor_, tuple, list)
-        ):
+        if not fits and not isinstance(v,
+                (int, np.integer, classes.Tensor_) if one else (int, np.integer, classes.Tensor_, tuple, list)):
             return _must_be(name, (p, at, None), v, WHOLE[p])
     for p, _, v in given:
         row = v if isinstance(v, (tuple, list)) and WHOLE.get(p) == "tuple of ints" else ()
@@ -250,9 +228,8 @@ def _found(value: Any, given: list[tuple[str, int, Any]]) -> tuple[str, int, int
     same = [(p, at, None) for p, at, v in given if v is value]
     if same:
         return next((s for s in same if s[0] in _tensor_names()), same[0])
-    return next(
-        ((p, at, i) for p, at, v in given if type(v) in (list, tuple) for i, x in enumerate(v) if x is value), None
-    )
+    return next(((p, at, i) for p, at, v in given if type(v) in (list, tuple) for i, x in enumerate(v) if x is value),
+        None)
 
 
 def _kind_with(attribute: str) -> str | None:
@@ -290,10 +267,8 @@ def about_arguments(error: Exception) -> bool:
     text = str(error)
     if text.startswith("Storage size calculation overflowed"):
         return False
-    return bool(
-        text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text)
-        or re.search(_OF_INTEGERS, text)
-    )
+    return bool(text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text)
+        or re.search(_OF_INTEGERS, text))
 
 
 def _is_internal(error: Exception) -> bool:
@@ -302,9 +277,8 @@ def _is_internal(error: Exception) -> bool:
         return about_arguments(error)
     if kind is AssertionError:
         return not error.args
-    return not isinstance(error, (Warning, MemoryError)) and kind.__module__.partition(".")[0] in (
-        "builtins", "numpy", "struct", "zlib", "ml_dtypes",
-    )
+    return not isinstance(error, (Warning, MemoryError)) and kind.__module__.partition(".")[0] in ("builtins", "numpy",
+        "struct", "zlib", "ml_dtypes")
 
 
 def _from_inside(error: Exception) -> bool:

@@ -71,19 +71,15 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
         pa, pb = (1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)
         for i in reversed(range(n)):
             if pa[i] != pb[i] and pa[i] != 1 and pb[i] != 1:
-                return (
-                    f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton "
-                    f"dimension {i}"
-                )
+                return (f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton "
+                    f"dimension {i}")
         a = tuple(y if x == 1 else x for x, y in zip(pa, pb))
     return None
 
 
 def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """``out=`` has numbers in it, and takes another shape."""
-    warn(
-        f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the "
+    warn(f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the "
         f"required output shape {list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs "
         "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
-        "inplace, to zero elements with t.resize_(0)."
-    )
+        "inplace, to zero elements with t.resize_(0).")

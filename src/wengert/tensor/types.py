@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints with ``numel()``.
 
-    >>> import wengert as torch
     >>> torch.zeros(2, 3).shape
     torch.Size([2, 3])
     >>> torch.Size([2, 3]).numel()
@@ -248,10 +247,8 @@ class finfo:
             self.resolution, self.eps = 1.0, 0.125 if d is dt.float8_e5m2fnuz else self.eps
 
     def __repr__(self) -> str:
-        return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
-        )
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
 
 
 class iinfo:
