@@ -53,7 +53,7 @@ _BEGINNINGS = ("ufunc '", "loop of ufunc", "operands could not be broadcast", "c
     "type <class 'numpy", "expected string", "expected a number", "slice indices must", "list indices must",
     "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type", "argument of type",
     "The 'out' kwarg is necessary", "cannot unpack non-iterable", "not enough values to unpack",
-    "too many values to unpack")  # fmt: skip
+    "too many values to unpack")
 _PARTS = (r"object is not (iterable|subscriptable|callable)"
     r"|object cannot be interpreted as an integer|has no len\(\)|does not support item assignment"
     r"|not supported between instances|data type .* not (understood|inexact)"
@@ -110,13 +110,8 @@ def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[An
             f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})"
         )
     dim = next(
-        (
-            v
-            for p, _, v in given
-            if p in ("dim", "dim0", "dim1", "dim2")
-            for v in _flat(v)
-            if type(v) is int and abs(v) > 99
-        ),
+        (v for p, _, v in given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v)
+            if type(v) is int and abs(v) > 99),
         None,
     )
     first = args[0] if args else None
