@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .functions.creation import as_tensor, full
 from .functions.overloads_sparse import CHECKS, sparse_coo_tensor
 from .functions.ranges import arange
+from .layouts.compressed import masked_mm as _masked_mm
 from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
-from .layouts.sparse import masked_mm as _masked_mm
 from .layouts.sparse import total as _total
 from .names.missing import missing_from
 from .tensor.argument_errors import reporting
