@@ -8,3 +8,5 @@ from .. import transforms as _transforms  # noqa: F401  the fields that it adds 
 from .surface import assemble
 
 assemble()
+
+from ..dispatch import implementations, overriding  # noqa: E402, F401  they register themselves
