@@ -192,7 +192,7 @@ def rank_within(A: Array, atol: Array | None, rtol: Array | None, hermitian):
 
 
 def _exp_back(F: Any, g: Any, A: Any) -> Any:
-    """The corner of the exponential of ``[[X, g], [0, X]]`` is the derivative at ``X = A^H`` along ``g``."""
+    """The corner of the exponential of ``[[X, g], [0, X]]`` is the derivative at ``X = A.mT`` along ``g``."""
     x, n = mT(A), A.shape[-1]
     block = F.cat([F.cat([x, g], -1), F.cat([F.zeros(tuple(A.shape), F.dtype_of(g)), x], -1)], -2)
     return F.basic_index(F.linalg_matrix_exp(block), (..., slice(None, n), slice(n, None)))
