@@ -172,7 +172,7 @@ def __getattr__(name: str) -> Any:
                 raise
         else:
             if module in ("compat.lowlevel", "sparse") and callable(value):
-                from .tensor.argument_errors import reporting
+                from .dispatch.argument_errors import reporting
 
                 value = reporting(value)
             globals()[name] = value

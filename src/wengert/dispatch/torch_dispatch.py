@@ -19,12 +19,13 @@ from ..graph.interceptors import Interceptor
 from ..graph.modes import DISPATCH, Scope, add_field, change, modes, set_modes
 from ..ops.operator import TABLE, Operator
 from ..tensor import call as general_path
-from ..tensor import classes, outs
+from ..tensor import classes
 from ..tensor import inplace as writes
-from ..tensor.argument_errors import reporting
 from ..tensor.arguments import convert
+from ..tensor.autograd_meta import bump
 from ..tensor.functions import function, inplace_function
 from ..tensor.namespaces import RAW, calling
+from .argument_errors import reporting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -383,7 +384,7 @@ def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> 
     ask(getattr(func.overloadpacket, overload), op, False, row, {**kwargs, "out": out}, m)
     for t in out if isinstance(out, (tuple, list)) else (out,):
         if type(t) in classes.DISPATCHING:
-            outs.bump(t)
+            bump(t)
     return out
 
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import SUBCLASSES, Scope, add_field, change, install, modes, set_modes
+from ..ops.structseq import rebuilt
 from ..tensor import classes
-from ..tensor.argument_errors import told
 from ..tensor.classes import KNOWN, PLAIN, is_known
 from ..tensor.parameter import Parameter
-from ..tensor.structseq import rebuilt
 from ..tensor.tensor import Tensor, members
+from .argument_errors import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable

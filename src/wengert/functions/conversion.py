@@ -14,11 +14,10 @@ from ..dispatch.meta_device import NO_DATA
 from ..dispatch.torch_dispatch import dispatching
 from ..graph.modes import modes
 from ..tensor import classes
-from ..tensor.autograd_meta import edge_of, requires_grad
+from ..tensor.autograd_meta import bump, edge_of, requires_grad
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.namespaces import RECORDED
-from ..tensor.outs import bump
 from ..tensor.record import undifferentiable
 from ..tensor.refusals import refuse_storage
 from ..tensor.rewriting import rebase

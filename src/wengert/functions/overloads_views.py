@@ -14,10 +14,9 @@ from ..arrays import fresh
 from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
 from ..tensor import classes, types
-from ..tensor.autograd_meta import requires_grad
+from ..tensor.autograd_meta import bump, check_normal, requires_grad
 from ..tensor.functions import by_example, function
 from ..tensor.inplace import check_writable
-from ..tensor.outs import bump, check_normal
 from ..tensor.tensor import Tensor
 from ..tensor.types import shape_of, sizes_given
 from .overloads import METHODS, overload

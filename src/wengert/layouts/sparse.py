@@ -19,9 +19,9 @@ from ..dispatch.torch_dispatch import dispatching
 from ..functions.creation import as_tensor
 from ..graph.modes import modes
 from ..ops import sparse as declared
+from ..ops.errors import broadcast_message
 from ..tensor.arguments import convert, positional
 from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
-from ..tensor.errors import broadcast_message
 from ..tensor.functions import FUNCTIONS, function
 from ..tensor.namespaces import RAW
 from ..tensor.record import record

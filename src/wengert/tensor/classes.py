@@ -20,6 +20,8 @@ mapping: Any = None  # and what is done with them: the module ``transforms.vmap.
 # and PLAIN: never override anything
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}
 prepare: Any = None  # of the module ``dispatch.torch_function``: what is done to a new subclass of Tensor
+# of the module ``dispatch.argument_errors``: what to raise in place of the error that a call ended with, or None
+told: Any = None
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
 
 

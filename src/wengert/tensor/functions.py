@@ -20,12 +20,11 @@ from ..graph.interceptors import Call, answer
 from ..graph.modes import modes
 from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
+from ..ops.spellings import OTHER_NAMES, renamed
 from . import classes
-from .argument_errors import told as told_of_arguments
 from .classes import DISPATCHING, KNOWN, PLAIN, is_known
 from .namespaces import RECORDED
 from .refusals import refuse_gradient
-from .spellings import OTHER_NAMES, renamed
 from .subgraph_node import enclose
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
                 public if op.places else None, kwargs)
             return answer(asked, interceptors)
         except Exception as error:
-            better = told_of_arguments(op.name, params, args, kwargs, error)
+            better = classes.told(op.name, params, args, kwargs, error)
             if better is None:
                 raise
             raise better from error
@@ -238,7 +237,7 @@ def by_example(define: Callable[..., Any]) -> Callable[..., Any]:
 def _write(answer: Any, out: Any, name: str) -> Any:
     """``out=`` of a composite."""
     from .autograd_meta import requires_grad
-    from .outs import into
+    from .inplace import into
     from .results import out_row
 
     results, targets = (list(answer), list(out)) if isinstance(out, (tuple, list)) else ([answer], [out])

@@ -47,7 +47,7 @@ class OpNode(Node):
     def in_words(self, error: Exception, g: Any) -> Exception | None:
         if type(error) is not ValueError:
             return super().in_words(error, g)
-        from .errors import explain_rule
+        from ..ops.errors import explain_rule
 
         return explain_rule(self.name(), error)
 
