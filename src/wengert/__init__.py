@@ -25,6 +25,7 @@ from .arrays.dtypes import get_default_dtype, set_default_dtype
 from .compat import finder as _finder
 from .functions import PLACES as _PLACES
 from .functions.conversion import LEGACY as _LEGACY
+from .functions.limits import finfo, iinfo
 from .functions.random import Generator, default_generator
 from .functions.settings import *  # noqa: F403
 from .graph import (
@@ -40,8 +41,6 @@ from .tensor.types import (
     channels_last,
     channels_last_3d,
     contiguous_format,
-    finfo,
-    iinfo,
     jagged,
     layout,
     memory_format,

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..functions.parameter import Parameter
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import SUBCLASSES, Scope, add_field, change, install, modes, set_modes
 from ..ops.structseq import rebuilt
 from ..tensor import classes
 from ..tensor.classes import KNOWN, PLAIN, is_known
-from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor, members
 from .argument_errors import told
 

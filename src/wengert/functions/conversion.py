@@ -15,11 +15,11 @@ from ..dispatch.torch_dispatch import dispatching
 from ..graph.modes import modes
 from ..tensor import classes
 from ..tensor.autograd_meta import bump, edge_of, requires_grad
+from ..tensor.exchange import refuse_storage
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.namespaces import RECORDED
 from ..tensor.record import undifferentiable
-from ..tensor.refusals import refuse_storage
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
@@ -187,7 +187,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """Sum until the shape is ``size``, to which the tensor's shape must broadcast."""
-    from ..tensor.types import sizes_given
+    from .sizes import sizes_given
 
     shape = sizes_given("sum_to_size", sizes, size)
     if shape == self._wg_data.shape and shape:

@@ -21,8 +21,9 @@ from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
 from ..tensor.autograd_meta import requires_grad as is_recorded
 from ..tensor.tensor import Tensor
-from ..tensor.types import on_cpu, placed, shape_of, sizes_given, strided
+from ..tensor.types import on_cpu, placed, strided
 from .data import array_of
+from .sizes import shape_of, sizes_given
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
 from ..tensor.namespaces import RECORDED
-from ..tensor.refusals import refuse_gradient
+from .composites.call import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
 

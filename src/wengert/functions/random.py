@@ -19,8 +19,9 @@ from ..ops.outs import check_memory
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor
-from ..tensor.types import CPU, META, on_cpu, placed, sizes_given
+from ..tensor.types import CPU, META, on_cpu, placed
 from .creation import check_sizes, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
+from .sizes import sizes_given
 
 
 class Generator(streams.Generator):

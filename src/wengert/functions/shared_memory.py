@@ -17,8 +17,8 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.lazy import address, plain
-from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor, wrap
+from .parameter import Parameter
 from .storage import SharedBlock, UntypedStorage, block_of, look_at, owner_of, window
 
 if TYPE_CHECKING:

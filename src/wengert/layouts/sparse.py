@@ -17,6 +17,7 @@ from ..arrays.sparse import Coo
 from ..arrays.stand_ins import unsupported
 from ..dispatch.torch_dispatch import dispatching
 from ..functions.creation import as_tensor
+from ..functions.sizes import shape_of
 from ..graph.modes import modes
 from ..ops import sparse as declared
 from ..ops.errors import broadcast_message
@@ -26,7 +27,7 @@ from ..tensor.functions import FUNCTIONS, function
 from ..tensor.namespaces import RAW
 from ..tensor.record import record
 from ..tensor.tensor import Tensor, wrap
-from ..tensor.types import shape_of, sparse_coo, strided
+from ..tensor.types import sparse_coo, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wengert.arrays.dtypes import float32, scalar_name
+from wengert.functions.composites.subgraph_node import as_one
 from wengert.nn import functional as F
 from wengert.nn._tensors import cat, stack
 from wengert.ops import recurrent as _operators  # noqa: F401  declares the three below
 from wengert.tensor import Tensor
 from wengert.tensor.functions import function
-from wengert.tensor.subgraph_node import as_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

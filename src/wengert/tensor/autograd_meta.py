@@ -26,9 +26,9 @@ from .namespaces import RAW, RECORDED, alone, sole, sole_sparse
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..functions.geometry import Geometry
     from ..graph.modes import Modes
     from ..graph.node import Edge
-    from .geometry import Geometry
     from .tensor import Tensor
 
 
