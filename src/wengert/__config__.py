@@ -21,8 +21,7 @@ def show() -> str:
 
     facts = (
         f"wengert {__version__}, which stands in for it",
-        f"Python {platform.python_version()} ({platform.system()}, {platform.machine()})",
-        f"NumPy {np.__version__}",
+        f"Python {platform.python_version()} ({platform.system()}, {platform.machine()})", f"NumPy {np.__version__}",
     )
     return "PyTorch built with:\n" + "".join(f"  - {fact}\n" for fact in facts)
 

@@ -28,14 +28,7 @@ from .functions.conversion import LEGACY as _LEGACY
 from .functions.limits import finfo, iinfo
 from .functions.random import Generator, default_generator
 from .functions.settings import *  # noqa: F403
-from .graph import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from .graph import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .tensor import Size, Tensor, device, dtype
 from .tensor.types import (
     channels_last,

@@ -148,16 +148,8 @@ def _add_scaled(p: Array, d: Array, scale: Array, s: Scratch) -> None:
 
 
 def sgd_update(
-    params: Arrays,
-    grads: Arrays,
-    momentum_buffers: Arrays | None = None,
-    *,
-    lr: float,
-    momentum: float = 0.0,
-    dampening: float = 0.0,
-    weight_decay: float = 0.0,
-    nesterov: bool = False,
-    maximize: bool = False,
+    params: Arrays, grads: Arrays, momentum_buffers: Arrays | None = None, *, lr: float, momentum: float = 0.0,
+    dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False, maximize: bool = False,
     first: bool = False,
 ) -> None:
     """Gradient descent with momentum (Sutskever et al. 2013).  ``first``: the buffers are empty and take the gradient.
@@ -192,19 +184,8 @@ def sgd_update(
 
 
 def adam_update(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    max_exp_avg_sqs: Arrays | None = None,
-    *,
-    step: float,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float = 0.0,
-    decoupled: bool = False,
+    params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, max_exp_avg_sqs: Arrays | None = None, *,
+    step: float, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float = 0.0, decoupled: bool = False,
     maximize: bool = False,
 ) -> None:
     """Adam (Kingma and Ba 2015), AdamW with ``decoupled`` decay (Loshchilov and Hutter 2019), AMSGrad with maxima.
@@ -247,16 +228,8 @@ def adam_update(
 
 
 def adagrad_update(
-    params: Arrays,
-    grads: Arrays,
-    sums: Arrays,
-    *,
-    step: float,
-    lr: float,
-    lr_decay: float,
-    eps: float,
-    weight_decay: float = 0.0,
-    maximize: bool = False,
+    params: Arrays, grads: Arrays, sums: Arrays, *, step: float, lr: float, lr_decay: float, eps: float,
+    weight_decay: float = 0.0, maximize: bool = False,
 ) -> None:
     """Adagrad (Duchi, Hazan and Singer 2011).  ``step`` counts from 1."""
     decays = weight_decay != 0
@@ -277,18 +250,9 @@ def adagrad_update(
 
 
 def rmsprop_update(
-    params: Arrays,
-    grads: Arrays,
-    square_avgs: Arrays,
-    momentum_buffers: Arrays | None = None,
-    grad_avgs: Arrays | None = None,
-    *,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float = 0.0,
-    momentum: float = 0.0,
-    maximize: bool = False,
+    params: Arrays, grads: Arrays, square_avgs: Arrays, momentum_buffers: Arrays | None = None,
+    grad_avgs: Arrays | None = None, *, lr: float, alpha: float, eps: float, weight_decay: float = 0.0,
+    momentum: float = 0.0, maximize: bool = False,
 ) -> None:
     """RMSprop (Hinton's lecture 6; Graves 2013 with ``grad_avgs``: the centered variant)."""
     decays, has_momentum, centered = weight_decay != 0, momentum_buffers is not None, grad_avgs is not None
@@ -323,16 +287,8 @@ def rmsprop_update(
 
 
 def adadelta_update(
-    params: Arrays,
-    grads: Arrays,
-    square_avgs: Arrays,
-    acc_deltas: Arrays,
-    *,
-    lr: float,
-    rho: float,
-    eps: float,
-    weight_decay: float = 0.0,
-    maximize: bool = False,
+    params: Arrays, grads: Arrays, square_avgs: Arrays, acc_deltas: Arrays, *, lr: float, rho: float, eps: float,
+    weight_decay: float = 0.0, maximize: bool = False,
 ) -> None:
     """Adadelta (Zeiler 2012)."""
     decays = weight_decay != 0
@@ -354,18 +310,8 @@ def adadelta_update(
 
 
 def adamax_update(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_infs: Arrays,
-    *,
-    step: float,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float = 0.0,
-    maximize: bool = False,
+    params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_infs: Arrays, *, step: float, lr: float, beta1: float,
+    beta2: float, eps: float, weight_decay: float = 0.0, maximize: bool = False,
 ) -> None:
     """Adamax, Adam under the infinity norm (Kingma and Ba 2015, section 7.1).  ``step`` counts from 1."""
     decays = weight_decay != 0
@@ -389,22 +335,9 @@ def adamax_update(
 
 
 def nadam_update(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    *,
-    step: float,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    mu: float,
-    mu_next: float,
-    mu_product: float,
-    weight_decay: float = 0.0,
-    decoupled: bool = False,
-    maximize: bool = False,
+    params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, *, step: float, lr: float, beta1: float,
+    beta2: float, eps: float, mu: float, mu_next: float, mu_product: float, weight_decay: float = 0.0,
+    decoupled: bool = False, maximize: bool = False,
 ) -> None:
     """Adam with Nesterov momentum (Dozat 2016).  ``mu_product`` includes this step's ``mu``; ``step`` counts from 1."""
     coupled = weight_decay != 0 and not decoupled
@@ -429,15 +362,8 @@ def nadam_update(
         body,
         (params, grads, exp_avgs, exp_avg_sqs),
         (
-            weight_decay,
-            1 - lr * weight_decay,
-            1 - beta1,
-            beta2,
-            1 - beta2,
-            1 - beta2**step,
-            eps,
-            -lr * (1 - mu) / (1 - mu_product),
-            -lr * mu_next / (1 - mu_product * mu_next),
+            weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, 1 - beta2**step, eps,
+            -lr * (1 - mu) / (1 - mu_product), -lr * mu_next / (1 - mu_product * mu_next),
         ),
     )
 
@@ -452,19 +378,8 @@ def radam_rectification(step: float, beta2: float) -> float | None:
 
 
 def radam_update(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    *,
-    step: float,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float = 0.0,
-    decoupled: bool = False,
-    maximize: bool = False,
+    params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, *, step: float, lr: float, beta1: float,
+    beta2: float, eps: float, weight_decay: float = 0.0, decoupled: bool = False, maximize: bool = False,
 ) -> None:
     """Rectified Adam (Liu et al. 2020): plain momentum until the variance estimate can be trusted.  ``step`` from 1."""
     coupled = weight_decay != 0 and not decoupled
@@ -495,14 +410,7 @@ def radam_update(
 
 
 def asgd_update(
-    params: Arrays,
-    grads: Arrays,
-    averages: Arrays,
-    *,
-    eta: float,
-    mu: float,
-    lambd: float,
-    weight_decay: float = 0.0,
+    params: Arrays, grads: Arrays, averages: Arrays, *, eta: float, mu: float, lambd: float, weight_decay: float = 0.0,
     maximize: bool = False,
 ) -> None:
     """Averaged gradient descent (Polyak and Juditsky 1992) with step ``eta`` and averaging weight ``mu``."""
@@ -522,16 +430,8 @@ def asgd_update(
 
 
 def rprop_update(
-    params: Arrays,
-    grads: Arrays,
-    prevs: Arrays,
-    step_sizes: Arrays,
-    *,
-    eta_minus: float,
-    eta_plus: float,
-    step_min: float,
-    step_max: float,
-    maximize: bool = False,
+    params: Arrays, grads: Arrays, prevs: Arrays, step_sizes: Arrays, *, eta_minus: float, eta_plus: float,
+    step_min: float, step_max: float, maximize: bool = False,
 ) -> None:
     """Resilient backpropagation (Riedmiller and Braun 1993); a NaN gradient moves nothing."""
 

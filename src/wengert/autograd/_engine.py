@@ -39,13 +39,8 @@ class ImperativeEngine:
 
     @staticmethod
     def run_backward(
-        tensors: Any,
-        grad_tensors: Any,
-        keep_graph: bool,
-        create_graph: bool,
-        inputs: Any = (),
-        allow_unreachable: bool = False,
-        accumulate_grad: bool = False,
+        tensors: Any, grad_tensors: Any, keep_graph: bool, create_graph: bool, inputs: Any = (),
+        allow_unreachable: bool = False, accumulate_grad: bool = False,
     ) -> Any:
         """``backward`` (with ``accumulate_grad``), or ``grad``: the form with every argument spelled out."""
         _check_arguments(tensors, grad_tensors, inputs)

@@ -162,12 +162,8 @@ def save_trace(path: str, events: EventList, metadata: dict[str, str] | None = N
             return text
 
     document = {
-        "schemaVersion": 1,
-        "deviceProperties": [],
-        "displayTimeUnit": "ms",
-        "traceName": str(path),
-        **{key: value(text) for key, text in (metadata or {}).items()},
-        "traceEvents": list(_trace(events)),
+        "schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms", "traceName": str(path),
+        **{key: value(text) for key, text in (metadata or {}).items()}, "traceEvents": list(_trace(events)),
     }
     with gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w") as file:
         json.dump(document, file)

@@ -12,10 +12,8 @@ class _Matmul:
 
     def __init__(self) -> None:
         vars(self).update(
-            allow_fp16_reduced_precision_reduction=True,
-            allow_bf16_reduced_precision_reduction=True,
-            allow_fp16_accumulation=False,
-            fp32_precision="ieee",
+            allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
+            allow_fp16_accumulation=False, fp32_precision="ieee",
         )
 
     @property

@@ -110,15 +110,11 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     found = _memory.counts()
     current = max(0, found.current)
     return {
-        "allocated_bytes.all.allocated": found.allocated,
-        "allocated_bytes.all.current": current,
-        "allocated_bytes.all.freed": max(0, found.allocated - current),
-        "allocated_bytes.all.peak": found.peak,
+        "allocated_bytes.all.allocated": found.allocated, "allocated_bytes.all.current": current,
+        "allocated_bytes.all.freed": max(0, found.allocated - current), "allocated_bytes.all.peak": found.peak,
         "allocation.all.allocated": found.allocations,
-        "allocation.all.current": max(0, found.allocations - found.frees),
-        "allocation.all.freed": found.frees,
-        "inactive_split_bytes.all.current": found.kept,
-        "num_alloc_reused": found.hits,
+        "allocation.all.current": max(0, found.allocations - found.frees), "allocation.all.freed": found.frees,
+        "inactive_split_bytes.all.current": found.kept, "num_alloc_reused": found.hits,
         "reserved_bytes.all.current": current + found.kept,
     }
 

@@ -43,24 +43,9 @@ seed = _answer(None, "Does nothing: there is no generator to seed.")
 seed_all = _answer(None, "Does nothing: there is no generator to seed.")
 
 (
-    current_device,
-    get_device_name,
-    get_device_properties,
-    get_device_capability,
-    set_device,
-    synchronize,
-    init,
-    initial_seed,
-    get_rng_state,
-    set_rng_state,
-    current_stream,
-    default_stream,
-    mem_get_info,
-    memory_stats,
-    memory_summary,
-    reset_peak_memory_stats,
-    set_per_process_memory_fraction,
-    ipc_collect,
+    current_device, get_device_name, get_device_properties, get_device_capability, set_device, synchronize, init,
+    initial_seed, get_rng_state, set_rng_state, current_stream, default_stream, mem_get_info, memory_stats,
+    memory_summary, reset_peak_memory_stats, set_per_process_memory_fraction, ipc_collect,
 ) = [_refuse] * 18
 
 

@@ -48,12 +48,8 @@ class GradScaler:
     """
 
     def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
+        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
     ):
         warnings.warn(_MOVED.format("GradScaler"), FutureWarning, stacklevel=2)
         if enabled:

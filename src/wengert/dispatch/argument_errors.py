@@ -32,22 +32,14 @@ _TEXTS = frozenset(("reduce", "rounding_mode", "approximate", "interpolation", "
 _OF_VALUES = (ValueError, RuntimeError, IndexError, NotImplementedError)
 _SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)  # to users, as they are
 _OURS = (
-    os.path.dirname(os.path.dirname(__file__)),
-    os.path.dirname(np.__file__),
-    "<wengert ",
-    "<__array",
-    "<frozen ",
+    os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ",
     "numpy/",
 )
 _STANDARD = os.path.dirname(os.__file__)
 
 
 def told(
-    name: str,
-    names: Sequence[str] | Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    error: Exception,
+    name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: Exception,
     skip: int = 0,
 ) -> Exception | None:
     """The error to raise in place of ``error``, which a call of ``name`` ended with; None if that is fit to be seen.
@@ -233,11 +225,7 @@ def _tensor_names() -> frozenset[str]:
     operators = [op for op in TABLE.values() if isinstance(op, Operator)]
     others = {p for op in operators for p in op.params if p not in op.tensors}
     return frozenset(p for op in operators for p in op.tensors if p not in others) | {
-        "input",
-        "other",
-        "target",
-        "weight",
-        "tensor",
+        "input", "other", "target", "weight", "tensor",
     }
 
 
@@ -248,11 +236,7 @@ def _is_internal(error: Exception) -> bool:
     if kind is AssertionError:
         return not error.args
     return not isinstance(error, (Warning, MemoryError)) and kind.__module__.partition(".")[0] in (
-        "builtins",
-        "numpy",
-        "struct",
-        "zlib",
-        "ml_dtypes",
+        "builtins", "numpy", "struct", "zlib", "ml_dtypes",
     )
 
 

@@ -99,10 +99,8 @@ class Wishart(OfCovariance, ExponentialFamily):
     @property
     def arg_constraints(self) -> Any:
         return {
-            "covariance_matrix": constraints.positive_definite,
-            "precision_matrix": constraints.positive_definite,
-            "scale_tril": constraints.lower_cholesky,
-            "df": constraints.greater_than(self.event_shape[-1] - 1),
+            "covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
+            "scale_tril": constraints.lower_cholesky, "df": constraints.greater_than(self.event_shape[-1] - 1),
         }
 
     def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,

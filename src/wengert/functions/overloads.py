@@ -23,19 +23,9 @@ def overload(*places: str) -> Any:
 
 
 _MODULES: tuple[str, ...] = (
-    "overloads_pointwise",
-    "overloads_random",
-    "overloads_functional",
-    "overloads_reduce",
-    "overloads_sorting",
-    "overloads_shape",
-    "overloads_complex",
-    "overloads_linalg",
-    "overloads_sparse",
-    "overloads_views",
-    "windows",
-    "overloads_deprecated",
-    "overloads_rare",
+    "overloads_pointwise", "overloads_random", "overloads_functional", "overloads_reduce", "overloads_sorting",
+    "overloads_shape", "overloads_complex", "overloads_linalg", "overloads_sparse", "overloads_views", "windows",
+    "overloads_deprecated", "overloads_rare",
 )  # family files that register overloads
 
 

@@ -243,11 +243,6 @@ for _name, _f in {"clip": clamp, "clip_": clamp_, "divide": div}.items():
     FUNCTIONS[_name] = METHODS[_name] = _f
 FUNCTIONS.update({n + "_": inplace_function(n) for n in ("gcd", "lcm", "ldexp", "xlogy")})
 METHODS.update(
-    divide_=div_,
-    where=_where_method,
-    polygamma=_polygamma,
-    polygamma_=_polygamma_in_place,
-    float_power_=_float_power_in_place,
-    __div__=dunder("div"),
-    __idiv__=dunder("div", inplace=True),
+    divide_=div_, where=_where_method, polygamma=_polygamma, polygamma_=_polygamma_in_place,
+    float_power_=_float_power_in_place, __div__=dunder("div"), __idiv__=dunder("div", inplace=True),
 )

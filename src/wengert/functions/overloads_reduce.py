@@ -93,9 +93,7 @@ def _spread(name: str) -> Any:
 
 
 _SPREADS = {
-    "var": "The variance",
-    "std": "The standard deviation",
-    "var_mean": "Variance and mean",
+    "var": "The variance", "std": "The standard deviation", "var_mean": "Variance and mean",
     "std_mean": "Standard deviation and mean",
 }
 var, std = (overload("torch", "Tensor")(_spread(n)) for n in ("var", "std"))

@@ -23,12 +23,8 @@ _options: dict[str, Any] = {**PROFILES["default"], "sci_mode": None}
 
 
 def set_printoptions(
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+    linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:
     """Change how tensors are printed from now on.
 
@@ -87,17 +83,9 @@ class printoptions:
 
 
 def format_tensor(
-    array: np.ndarray,
-    *,
-    dtype_name: str | None = None,
-    default_dtype: Any = np.float32,
-    grad_fn_name: str | None = None,
-    requires_grad: bool = False,
-    prefix: str = "tensor",
-    contents: str | None = None,
-    device: str | None = None,
-    tangent: str | None = None,
-    **options: Any,
+    array: np.ndarray, *, dtype_name: str | None = None, default_dtype: Any = np.float32,
+    grad_fn_name: str | None = None, requires_grad: bool = False, prefix: str = "tensor", contents: str | None = None,
+    device: str | None = None, tangent: str | None = None, **options: Any,
 ) -> str:
     """``tensor([1., 2.], requires_grad=True)``: what PyTorch prints for a tensor with these values.
 
@@ -139,17 +127,9 @@ def format_tensor(
 
 
 def format_sparse(
-    parts: Sequence[tuple[str, np.ndarray]],
-    shape: tuple[int, ...],
-    nnz: int,
-    *,
-    layout: str = "sparse_coo",
-    dtype_name: str | None = None,
-    default_dtype: Any = np.float32,
-    grad_fn_name: str | None = None,
-    requires_grad: bool = False,
-    prefix: str = "tensor",
-    **options: Any,
+    parts: Sequence[tuple[str, np.ndarray]], shape: tuple[int, ...], nnz: int, *, layout: str = "sparse_coo",
+    dtype_name: str | None = None, default_dtype: Any = np.float32, grad_fn_name: str | None = None,
+    requires_grad: bool = False, prefix: str = "tensor", **options: Any,
 ) -> str:
     """A sparse tensor as PyTorch prints it.
 

@@ -19,18 +19,6 @@ from .modes import (
 from .node import Node, next_sequence
 
 __all__ = [
-    "INFERENCE",
-    "Node",
-    "RECORD",
-    "RemovableHandle",
-    "SILENT",
-    "enable_grad",
-    "inference_mode",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "modes",
-    "next_sequence",
-    "no_grad",
-    "run",
-    "set_grad_enabled",
+    "INFERENCE", "Node", "RECORD", "RemovableHandle", "SILENT", "enable_grad", "inference_mode", "is_grad_enabled",
+    "is_inference_mode_enabled", "modes", "next_sequence", "no_grad", "run", "set_grad_enabled",
 ]

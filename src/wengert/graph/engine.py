@@ -109,10 +109,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 
 def run(
-    roots: list[tuple[Edge, Any]],
-    space: Any,
-    retain: bool = False,
-    needed: set[Node] | None = None,
+    roots: list[tuple[Edge, Any]], space: Any, retain: bool = False, needed: set[Node] | None = None,
     captures: dict[Node, dict[int, Any]] | None = None,
 ) -> None:
     """Send the gradients of ``roots`` down the graph.

@@ -132,14 +132,8 @@ class CustomOpDef:
 
 
 def custom_op(
-    name: str,
-    fn: Callable[..., Any] | None = None,
-    /,
-    *,
-    mutates_args: Any,
-    device_types: Any = None,
-    schema: str | None = None,
-    tags: Any = None,
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, device_types: Any = None,
+    schema: str | None = None, tags: Any = None,
 ) -> Any:
     """Make a function an operator ``"namespace::name"``; also a decorator.
 

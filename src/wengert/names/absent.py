@@ -59,10 +59,8 @@ def _no() -> bool:
 
 # Names in areas where nothing is that have an answer all the same; libraries ask when they are imported.
 _ANSWERS = {
-    "torch.fx.wrap": _unchanged,
-    "torch.fx._symbolic_trace.is_fx_tracing": _no,
-    "torch.fx._symbolic_trace.is_fx_symbolic_tracing": _no,
-    "torch.utils._triton.has_triton": _no,
+    "torch.fx.wrap": _unchanged, "torch.fx._symbolic_trace.is_fx_tracing": _no,
+    "torch.fx._symbolic_trace.is_fx_symbolic_tracing": _no, "torch.utils._triton.has_triton": _no,
     "torch.utils._triton.has_triton_package": _no,
 }
 

@@ -29,12 +29,7 @@ GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
 
 
 def cell(
-    mode: str,
-    input: Tensor,
-    state: State,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
+    mode: str, input: Tensor, state: State, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> State:
     """One step of one layer: (N, features) and a state of (N, hidden) -> the next state."""
@@ -43,12 +38,7 @@ def cell(
 
 
 def layer(
-    mode: str,
-    input: Tensor,
-    sizes: tuple[int, ...],
-    state: State,
-    weights: Sequence[Tensor],
-    biased: bool,
+    mode: str, input: Tensor, sizes: tuple[int, ...], state: State, weights: Sequence[Tensor], biased: bool,
     reverse: bool = False,
 ) -> tuple[Tensor, State]:
     """One layer in one direction over packed rows: the outputs of all rows and the last state.
@@ -125,16 +115,8 @@ def _whole_layer(
 
 
 def network(
-    mode: str,
-    input: Tensor,
-    sizes: tuple[int, ...],
-    state: State,
-    flat_weights: Sequence[Tensor],
-    biased: bool,
-    num_layers: int,
-    dropout: float,
-    training: bool,
-    bidirectional: bool,
+    mode: str, input: Tensor, sizes: tuple[int, ...], state: State, flat_weights: Sequence[Tensor], biased: bool,
+    num_layers: int, dropout: float, training: bool, bidirectional: bool,
 ) -> tuple[Tensor, State]:
     """All layers and directions over packed rows, or over a sequence: the last layer's outputs and all last states.
 

@@ -98,12 +98,7 @@ def _polar_length(F: Any, g: Any, result: Any) -> Any:
     return F.real(F.conj(g) * F.sgn(result))
 
 
-@operator(
-    grad=dict(abs=_polar_length, angle=_polar_angle),
-    wirtinger=True,
-    places=("torch",),
-    layout="elementwise",
-)
+@operator(grad=dict(abs=_polar_length, angle=_polar_angle), wirtinger=True, places=("torch",), layout="elementwise")
 def polar(abs: Array, angle: Array):
     """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""
     check_parts(abs, angle)

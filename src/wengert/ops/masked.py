@@ -218,11 +218,8 @@ def masked_norm(F, input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=
 
 
 _ALONG = {
-    "softmax": "``exp(x) / sum(exp(x))``",
-    "log_softmax": "``x - log(sum(exp(x)))``",
-    "softmin": "``exp(-x) / sum(exp(-x))``",
-    "cumsum": "The running sum",
-    "cumprod": "The running product",
+    "softmax": "``exp(x) / sum(exp(x))``", "log_softmax": "``x - log(sum(exp(x)))``",
+    "softmin": "``exp(-x) / sum(exp(-x))``", "cumsum": "The running sum", "cumprod": "The running product",
 }
 
 

@@ -20,14 +20,8 @@ pair, _ = family("torch", "Tensor", pointwise=True, promote="elementwise", scala
 
 # How PyTorch's messages spell a type of C++.
 _C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int32": "int",
-    "int64": "long int",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int32": "int",
+    "int64": "long int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }
 
 

@@ -150,11 +150,8 @@ for _name, _node, _find in (
     def _declare(name: str, node: str, find: Any) -> None:
         @operator(
             grad=dict(input=_undifferentiable(*(("_unique2", "unique_dim") if name == "unique" else (name, name)))),
-            outputs=("output", "inverse_indices", "counts"),
-            nondifferentiable=("inverse_indices", "counts"),
-            name=name,
-            node=node,
-            places=(),
+            outputs=("output", "inverse_indices", "counts"), nondifferentiable=("inverse_indices", "counts"), name=name,
+            node=node, places=(),
         )
         def unique(input: Array, dim=None):
             if input.dtype.kind == "c":

@@ -26,31 +26,16 @@ class Adadelta(PerParameter):
     _late_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
+        self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
+        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
     ) -> None:
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check_at_least_zero(epsilon=eps, weight_decay=weight_decay)
         defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
         }
         super().__init__(params, defaults)
 
@@ -59,11 +44,7 @@ class Adadelta(PerParameter):
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         optim_kernels.adadelta_update(
-            *columns,
-            lr=number(group["lr"]),
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
+            *columns, lr=number(group["lr"]), rho=group["rho"], eps=group["eps"], weight_decay=group["weight_decay"],
             maximize=group["maximize"],
         )
         return (float(numbers[0]) + 1,)

@@ -39,16 +39,9 @@ class Adafactor(Optimizer):
     """
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-2,
-        beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3),
-        d: float = 1.0,
-        weight_decay: float = 0.0,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
+        self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
+        foreach: bool | None = None, maximize: bool = False,
     ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
@@ -65,12 +58,7 @@ class Adafactor(Optimizer):
         if not weight_decay >= 0.0:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
         defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize,
         }
         super().__init__(params, defaults)
@@ -93,8 +81,7 @@ class Adafactor(Optimizer):
         if grad._wg_opaque:
             return {"step": counter(0.0), "row_var": grad.new_zeros(rows), "col_var": grad.new_zeros(cols)}
         return {
-            "step": counter(0.0),
-            "row_var": wrap(np.zeros(rows, grad._wg_data.dtype)),
+            "step": counter(0.0), "row_var": wrap(np.zeros(rows, grad._wg_data.dtype)),
             "col_var": wrap(np.zeros(cols, grad._wg_data.dtype)),
         }
 
@@ -126,17 +113,9 @@ class Adafactor(Optimizer):
                 state["step"]._wg_data += 1
                 factors = [state.get(name) for name in ("row_var", "col_var", "variance")]
                 adafactor_update(
-                    p._wg_data,
-                    grad._wg_data,
-                    *[None if f is None else f._wg_data for f in factors],
-                    step=state["step"].item(),
-                    lr=number(group["lr"]),
-                    beta2_decay=group["beta2_decay"],
-                    eps1=eps1,
-                    eps2=eps2,
-                    d=group["d"],
-                    weight_decay=group["weight_decay"],
-                    maximize=group["maximize"],
+                    p._wg_data, grad._wg_data, *[None if f is None else f._wg_data for f in factors],
+                    step=state["step"].item(), lr=number(group["lr"]), beta2_decay=group["beta2_decay"], eps1=eps1,
+                    eps2=eps2, d=group["d"], weight_decay=group["weight_decay"], maximize=group["maximize"],
                 )
                 for changed in (p, state["step"], *factors):
                     if changed is not None:

@@ -37,36 +37,19 @@ class Adagrad(PerParameter):
     _late_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
+        self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
     ) -> None:
         check_lr(lr)
         check_at_least_zero(
-            lr_decay=lr_decay,
-            weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value,
+            lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value,
             epsilon=eps,
         )
         defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
         }
         super().__init__(params, defaults)
         self._allow_fused()
@@ -91,13 +74,8 @@ class Adagrad(PerParameter):
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         step = float(numbers[0]) + 1
         optim_kernels.adagrad_update(
-            *columns,
-            step=step,
-            lr=number(group["lr"]),
-            lr_decay=group["lr_decay"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
+            *columns, step=step, lr=number(group["lr"]), lr_decay=group["lr_decay"], eps=group["eps"],
+            weight_decay=group["weight_decay"], maximize=group["maximize"],
         )
         return (step,)
 
@@ -107,14 +85,8 @@ class Adagrad(PerParameter):
         state, (step,) = self._enter(group, p)
         at, values = places(grad)
         optim_factored.adagrad_rows_update(
-            p._wg_data,
-            at,
-            -values if group["maximize"] else values,
-            state["sum"]._wg_data,
-            step=float(step) + 1,
-            lr=number(group["lr"]),
-            lr_decay=group["lr_decay"],
-            eps=group["eps"],
+            p._wg_data, at, -values if group["maximize"] else values, state["sum"]._wg_data, step=float(step) + 1,
+            lr=number(group["lr"]), lr_decay=group["lr_decay"], eps=group["eps"],
         )
         state["step"]._wg_data.fill(float(step) + 1)
         for changed in (p, *state.values()):

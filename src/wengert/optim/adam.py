@@ -39,19 +39,9 @@ class Adam(PerParameter):
     }  # fmt: skip
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
+        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
@@ -70,17 +60,9 @@ class Adam(PerParameter):
                 if beta.numel() != 1:
                     raise ValueError(f"Tensor betas[{i}] must be 1-element")
         defaults = {
-            "lr": lr,
-            "betas": tuple(map(scalar, betas)),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
+            "lr": lr, "betas": tuple(map(scalar, betas)), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
         self._allow_fused()
@@ -94,14 +76,8 @@ class Adam(PerParameter):
         step = float(numbers[0]) + 1
         beta1, beta2 = group["betas"]
         optim_kernels.adam_update(
-            *columns,
-            step=step,
-            lr=number(group["lr"]),
-            beta1=number(beta1),
-            beta2=number(beta2),
-            eps=group["eps"],
-            weight_decay=number(group["weight_decay"]),
-            decoupled=group["decoupled_weight_decay"],
+            *columns, step=step, lr=number(group["lr"]), beta1=number(beta1), beta2=number(beta2), eps=group["eps"],
+            weight_decay=number(group["weight_decay"]), decoupled=group["decoupled_weight_decay"],
             maximize=group["maximize"],
         )
         return (step,)

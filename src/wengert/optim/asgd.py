@@ -28,30 +28,15 @@ class ASGD(PerParameter):
     _late_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
+        self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
         check_lr(lr)
         check_at_least_zero(weight_decay=weight_decay)
         defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
         }
         super().__init__(params, defaults)
 
@@ -72,12 +57,8 @@ class ASGD(PerParameter):
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         optim_kernels.asgd_update(
-            *columns,
-            eta=float(numbers[1]),
-            mu=float(numbers[2]),
-            lambd=group["lambd"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
+            *columns, eta=float(numbers[1]), mu=float(numbers[2]), lambd=group["lambd"],
+            weight_decay=group["weight_decay"], maximize=group["maximize"],
         )
         return self._following(group, numbers)
 

@@ -42,16 +42,9 @@ class Muon(Optimizer):
     """
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float = 1e-3,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
-        nesterov: bool = True,
-        ns_coefficients: tuple[float, float, float] = _COEFFICIENTS,
-        eps: float = 1e-7,
-        ns_steps: int = 5,
-        adjust_lr_fn: str | None = None,
+        self, params: ParamsT, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
+        nesterov: bool = True, ns_coefficients: tuple[float, float, float] = _COEFFICIENTS, eps: float = 1e-7,
+        ns_steps: int = 5, adjust_lr_fn: str | None = None,
     ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
@@ -64,14 +57,8 @@ class Muon(Optimizer):
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
+            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
         }
         super().__init__(params, defaults)
         for group in self.param_groups:
@@ -118,17 +105,10 @@ class Muon(Optimizer):
                         self._by_class(p, p.grad, state["momentum_buffer"], group)
                     continue
                 muon_update(
-                    p._wg_data,
-                    p.grad._wg_data,
-                    state["momentum_buffer"]._wg_data,
-                    lr=lr,
-                    rate=self._rate(lr, group["adjust_lr_fn"], p._wg_data.shape),
-                    weight_decay=group["weight_decay"],
-                    momentum=group["momentum"],
-                    nesterov=group["nesterov"],
-                    ns_coefficients=group["ns_coefficients"],
-                    ns_steps=group["ns_steps"],
-                    eps=group["eps"],
+                    p._wg_data, p.grad._wg_data, state["momentum_buffer"]._wg_data, lr=lr,
+                    rate=self._rate(lr, group["adjust_lr_fn"], p._wg_data.shape), weight_decay=group["weight_decay"],
+                    momentum=group["momentum"], nesterov=group["nesterov"], ns_coefficients=group["ns_coefficients"],
+                    ns_steps=group["ns_steps"], eps=group["eps"],
                 )
                 p._wg_vc[0] += 1
                 state["momentum_buffer"]._wg_vc[0] += 1

@@ -40,35 +40,18 @@ class NAdam(PerParameter):
     }  # fmt: skip
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
+        self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:
         check_lr(lr)
         check_at_least_zero(epsilon=eps)
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay, momentum_decay=momentum_decay)
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable,
         }
         super().__init__(params, defaults)
 
@@ -92,18 +75,9 @@ class NAdam(PerParameter):
         mu_product = float(numbers[1] * mu)  # rounded as the state is
         beta1, beta2 = group["betas"]
         optim_kernels.nadam_update(
-            *columns,
-            step=step,
-            lr=number(group["lr"]),
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            mu=mu,
-            mu_next=mu_next,
-            mu_product=mu_product,
-            weight_decay=group["weight_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
+            *columns, step=step, lr=number(group["lr"]), beta1=beta1, beta2=beta2, eps=group["eps"], mu=mu,
+            mu_next=mu_next, mu_product=mu_product, weight_decay=group["weight_decay"],
+            decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],
         )
         return step, mu_product
 

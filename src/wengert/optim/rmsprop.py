@@ -30,31 +30,15 @@ class RMSprop(PerParameter):
     }  # fmt: skip
 
     def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
+        self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+        weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
+        foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
     ) -> None:
         check_lr(lr)
         check_at_least_zero(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable,
         }
         super().__init__(params, defaults)
@@ -66,17 +50,9 @@ class RMSprop(PerParameter):
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         params, grads, square_avgs, *rest = columns
         optim_kernels.rmsprop_update(
-            params,
-            grads,
-            square_avgs,
-            rest.pop(0) if group["momentum"] > 0 else None,
-            rest.pop(0) if group["centered"] else None,
-            lr=number(group["lr"]),
-            alpha=group["alpha"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            maximize=group["maximize"],
+            params, grads, square_avgs, rest.pop(0) if group["momentum"] > 0 else None,
+            rest.pop(0) if group["centered"] else None, lr=number(group["lr"]), alpha=group["alpha"], eps=group["eps"],
+            weight_decay=group["weight_decay"], momentum=group["momentum"], maximize=group["maximize"],
         )
         return (float(numbers[0]) + 1,)
 

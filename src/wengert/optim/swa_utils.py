@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     AverageAll = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 __all__ = [
-    "SWALR",
-    "AveragedModel",
-    "get_ema_avg_fn",
-    "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
     "update_bn",
 ]
 
@@ -122,11 +117,7 @@ class AveragedModel(Module):
     n_averaged: Tensor
 
     def __init__(
-        self,
-        model: Module,
-        device: Any = None,
-        avg_fn: Average | None = None,
-        multi_avg_fn: AverageAll | None = None,
+        self, model: Module, device: Any = None, avg_fn: Average | None = None, multi_avg_fn: AverageAll | None = None,
         use_buffers: bool = False,
     ) -> None:
         from copy import deepcopy
@@ -213,11 +204,7 @@ class SWALR(LRScheduler):
     """
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        swa_lr: float | list[float],
-        anneal_epochs: int = 10,
-        anneal_strategy: str = "cos",
+        self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10, anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ) -> None:
         if anneal_strategy not in ("cos", "linear"):

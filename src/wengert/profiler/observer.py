@@ -80,12 +80,8 @@ class ExecutionTraceObserver:
         path, parts, self._parts = self.output_file_path, self._parts, []
         now = time.time_ns() // 1_000_000
         document = {
-            "schema": "1.1.1-chakra.0.0.4",
-            "pid": os.getpid(),
-            "time": time.strftime("%Y-%m-%d %H:%M:%S"),
-            "start_ts": now,
-            "nodes": list(_nodes(parts)),
-            "finish_ts": now,
+            "schema": "1.1.1-chakra.0.0.4", "pid": os.getpid(), "time": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "start_ts": now, "nodes": list(_nodes(parts)), "finish_ts": now,
         }
         with gzip.open(path, "wt") if path.endswith(".gz") else open(path, "w") as file:
             json.dump(document, file)

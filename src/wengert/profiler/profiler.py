@@ -132,19 +132,10 @@ class _KinetoProfile:
     """
 
     def __init__(
-        self,
-        *,
-        activities: Iterable[Any] | None = None,
-        record_shapes: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_flops: bool = False,
-        with_modules: bool = False,
-        experimental_config: Any = None,
-        execution_trace_observer: Any = None,
-        acc_events: bool = False,
-        custom_trace_id_callback: Callable[[], str] | None = None,
-        post_processing_timeout_s: float | None = None,
+        self, *, activities: Iterable[Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
+        with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, experimental_config: Any = None,
+        execution_trace_observer: Any = None, acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None, post_processing_timeout_s: float | None = None,
     ) -> None:
         self.activities, self.activity_filters = _activities(
             supported_activities() if activities is None else activities)
@@ -180,16 +171,10 @@ class _KinetoProfile:
             )
         if self.profiler is None or not self.acc_events:
             self.profiler = prof.profile(
-                use_cpu=ProfilerActivity.CPU in self.activities,
-                use_device=self.use_device,
-                record_shapes=self.record_shapes,
-                with_flops=self.with_flops,
-                profile_memory=self.profile_memory,
-                with_stack=self.with_stack,
-                with_modules=self.with_modules,
-                use_kineto=True,
-                experimental_config=self.experimental_config,
-                acc_events=self.acc_events,
+                use_cpu=ProfilerActivity.CPU in self.activities, use_device=self.use_device,
+                record_shapes=self.record_shapes, with_flops=self.with_flops, profile_memory=self.profile_memory,
+                with_stack=self.with_stack, with_modules=self.with_modules, use_kineto=True,
+                experimental_config=self.experimental_config, acc_events=self.acc_events,
                 custom_trace_id_callback=self.custom_trace_id_callback,
                 post_processing_timeout_s=self.post_processing_timeout_s,
                 activity_filters=self.activity_filters or None,
@@ -300,22 +285,11 @@ class profile(_KinetoProfile):
     """
 
     def __init__(
-        self,
-        *,
-        activities: Iterable[Any] | None = None,
-        schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[..., Any] | None = None,
-        record_shapes: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_flops: bool = False,
-        with_modules: bool = False,
-        experimental_config: Any = None,
-        execution_trace_observer: Any = None,
-        acc_events: bool = False,
-        use_cuda: bool | None = None,
-        custom_trace_id_callback: Callable[[], str] | None = None,
-        post_processing_timeout_s: float | None = None,
+        self, *, activities: Iterable[Any] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
+        with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, experimental_config: Any = None,
+        execution_trace_observer: Any = None, acc_events: bool = False, use_cuda: bool | None = None,
+        custom_trace_id_callback: Callable[[], str] | None = None, post_processing_timeout_s: float | None = None,
     ) -> None:
         activities = None if activities is None else list(activities)
         wanted = {kind for item in activities or () if isinstance(item, (ProfilerActivity, dict))
@@ -328,17 +302,10 @@ class profile(_KinetoProfile):
         if not wanted:
             raise AssertionError("No valid profiler activities found")
         super().__init__(
-            activities=activities,
-            record_shapes=record_shapes,
-            profile_memory=profile_memory,
-            with_stack=with_stack,
-            with_flops=with_flops,
-            with_modules=with_modules,
-            experimental_config=experimental_config,
-            execution_trace_observer=execution_trace_observer or _observer_of_the_environment(),
-            acc_events=acc_events,
-            custom_trace_id_callback=custom_trace_id_callback,
-            post_processing_timeout_s=post_processing_timeout_s,
+            activities=activities, record_shapes=record_shapes, profile_memory=profile_memory, with_stack=with_stack,
+            with_flops=with_flops, with_modules=with_modules, experimental_config=experimental_config,
+            execution_trace_observer=execution_trace_observer or _observer_of_the_environment(), acc_events=acc_events,
+            custom_trace_id_callback=custom_trace_id_callback, post_processing_timeout_s=post_processing_timeout_s,
         )
         self.schedule = schedule or _record_all
         self.record_steps = bool(schedule)

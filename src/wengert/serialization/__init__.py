@@ -41,11 +41,7 @@ def __getattr__(name: str) -> Any:
 
 
 def save(
-    obj: Any,
-    f: Any,
-    pickle_module: Any = None,
-    pickle_protocol: int = 2,
-    _use_new_zipfile_serialization: bool = True,
+    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:
     """Write an object with its tensors to a file that PyTorch can read.
@@ -109,13 +105,8 @@ def _archive_name(f: Any) -> str:
 
 
 def load(
-    f: Any,
-    map_location: Any = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = None,
-    mmap: bool | None = None,
-    **pickle_load_args: Any,
+    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+    mmap: bool | None = None, **pickle_load_args: Any,
 ) -> Any:
     """Read an object that :func:`save`, or PyTorch's ``torch.save``, wrote.
 

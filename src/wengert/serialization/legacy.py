@@ -33,8 +33,7 @@ def save_legacy(obj: Any, protocol: int) -> Callable[[Any], None]:
     """Pickle ``obj`` now; what is returned writes it into a file."""
     storages = Storages()
     facts = {
-        "protocol_version": VERSION,
-        "little_endian": sys.byteorder == "little",
+        "protocol_version": VERSION, "little_endian": sys.byteorder == "little",
         "type_sizes": {"short": 2, "int": 4, "long": 4},
     }
     heads = [pickle.dumps(x, protocol) for x in (MAGIC, VERSION, facts)]

@@ -63,13 +63,9 @@ def known() -> dict[str, Any]:
         "torch.serialization._get_layout": rebuild.get_layout,
         "torch.nested._internal.nested_tensor._rebuild_njt": rebuild.rebuild_njt,
         "torch.nested._internal.nested_tensor.NestedTensor": rebuild.Jagged,
-        "torch._dynamo.decorators._DimRange": rebuild.DimRange,
-        "torch.storage.UntypedStorage": UNTYPED,
-        "torch.nn.parameter.Parameter": Parameter,
-        "torch.Tensor": Tensor,
-        "torch.Size": types.Size,
-        "torch.device": types.device,
-        "torch.torch_version.TorchVersion": TorchVersion,
+        "torch._dynamo.decorators._DimRange": rebuild.DimRange, "torch.storage.UntypedStorage": UNTYPED,
+        "torch.nn.parameter.Parameter": Parameter, "torch.Tensor": Tensor, "torch.Size": types.Size,
+        "torch.device": types.device, "torch.torch_version.TorchVersion": TorchVersion,
     }
     for full, thing in ours.items():
         module, _, name = full.rpartition(".")

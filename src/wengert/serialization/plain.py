@@ -48,15 +48,8 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
 
 
 def rebuild_tensor(
-    storage: Any,
-    offset: int,
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
-    dtype: str,
-    requires_grad: bool,
-    kind: str | type,
-    state: Any,
-    marks: dict[str, bool] | None = None,
+    storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: str, requires_grad: bool,
+    kind: str | type, state: Any, marks: dict[str, bool] | None = None,
 ) -> Any:
     """The tensor that :func:`reduce_tensor` took apart, as an instance of ``kind``."""
     if storage is None:

@@ -36,12 +36,8 @@ def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tupl
 
 
 def from_parts(
-    storage: UntypedStorage | TypedStorage,
-    offset: int,
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
-    dtype: dt.dtype | None = None,
-    requires_grad: bool = False,
+    storage: UntypedStorage | TypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
+    dtype: dt.dtype | None = None, requires_grad: bool = False,
 ) -> Tensor:
     """The tensor that :func:`to_parts` took apart; its memory is the storage's."""
     if type(storage) is TypedStorage:
@@ -85,12 +81,7 @@ def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) ->
 
 
 def rebuild_tensor_v2(
-    storage: Any,
-    storage_offset: Any,
-    size: Any,
-    stride: Any,
-    requires_grad: Any,
-    backward_hooks: Any,
+    storage: Any, storage_offset: Any, size: Any, stride: Any, requires_grad: Any, backward_hooks: Any,
     metadata: Any = None,
 ) -> Tensor:
     """A tensor of its storage's type. Hooks are not kept in files."""
@@ -98,13 +89,7 @@ def rebuild_tensor_v2(
 
 
 def rebuild_tensor_v3(
-    storage: Any,
-    storage_offset: Any,
-    size: Any,
-    stride: Any,
-    requires_grad: Any,
-    backward_hooks: Any,
-    dtype: Any,
+    storage: Any, storage_offset: Any, size: Any, stride: Any, requires_grad: Any, backward_hooks: Any, dtype: Any,
     metadata: Any = None,
 ) -> Tensor:
     """A tensor whose type PyTorch's storages have no name for, such as uint16."""

@@ -70,12 +70,7 @@ class Unpickler(_Machine):
     """
 
     def __init__(
-        self,
-        file: Any,
-        size: int,
-        load_storage: Callable[[tuple[Any, ...]], Any],
-        *,
-        encoding: str = "utf-8",
+        self, file: Any, size: int, load_storage: Callable[[tuple[Any, ...]], Any], *, encoding: str = "utf-8",
         own_classes: bool = False,
     ) -> None:
         super().__init__(file, encoding=encoding)

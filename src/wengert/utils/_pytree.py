@@ -89,11 +89,8 @@ CONSTANT_NODES: set[type] = set()
 
 
 def register_pytree_node(
-    cls: type[Any],
-    flatten_fn: Callable[[Any], tuple[list[Any], Context]],
-    unflatten_fn: Callable[[Iterable[Any], Context], Any],
-    *,
-    serialized_type_name: str | None = None,
+    cls: type[Any], flatten_fn: Callable[[Any], tuple[list[Any], Context]],
+    unflatten_fn: Callable[[Iterable[Any], Context], Any], *, serialized_type_name: str | None = None,
     to_dumpable_context: Callable[[Context], Any] | None = None,
     from_dumpable_context: Callable[[Any], Context] | None = None,
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[KeyEntry, Any]], Context]] | None = None,

@@ -11,14 +11,10 @@ if TYPE_CHECKING:
 
 #: Families of the native update: how many arrays belong to a parameter (itself, gradient, state), and the constants.
 FAMILIES = {
-    "sgd": (2, "sign decay rate keep share"),
-    "sgd_first": (3, "sign decay rate keep share"),
-    "sgd_first_nesterov": (3, "sign decay rate keep share"),
-    "sgd_momentum": (3, "sign decay rate keep share"),
-    "sgd_nesterov": (3, "sign decay rate keep share"),
-    "adam": (4, "sign decay shrink w1 b2 w2 floor move"),
-    "adam_amsgrad": (5, "sign decay shrink w1 b2 w2 floor move"),
-    "adagrad": (3, "sign decay floor move"),
+    "sgd": (2, "sign decay rate keep share"), "sgd_first": (3, "sign decay rate keep share"),
+    "sgd_first_nesterov": (3, "sign decay rate keep share"), "sgd_momentum": (3, "sign decay rate keep share"),
+    "sgd_nesterov": (3, "sign decay rate keep share"), "adam": (4, "sign decay shrink w1 b2 w2 floor move"),
+    "adam_amsgrad": (5, "sign decay shrink w1 b2 w2 floor move"), "adagrad": (3, "sign decay floor move"),
     "rmsprop": (3, "sign decay keep share floor move momentum"),
     "rmsprop_momentum": (4, "sign decay keep share floor move momentum"),
     "adadelta": (4, "sign decay keep share floor move"),

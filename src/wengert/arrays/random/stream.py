@@ -40,22 +40,14 @@ def pieces(count: int, size: int = PIECE) -> Iterator[tuple[int, int]]:
 
 # The record that a saved state is. The gaps are fields that PyTorch no longer uses.
 _FIELDS = {
-    "seed": ("<u8", 0),
-    "left": ("<i4", 8),
-    "seeded": ("<i4", 12),
-    "next": ("<u8", 16),
-    "words": (("<u8", (_WORDS,)), 24),
-    "spare": ("<f8", 5024),
-    "has_spare": ("<i4", 5040),
-    "spare_single": ("<f4", 5048),
-    "has_spare_single": ("u1", 5052),
+    "seed": ("<u8", 0), "left": ("<i4", 8), "seeded": ("<i4", 12), "next": ("<u8", 16),
+    "words": (("<u8", (_WORDS,)), 24), "spare": ("<f8", 5024), "has_spare": ("<i4", 5040),
+    "spare_single": ("<f4", 5048), "has_spare_single": ("u1", 5052),
 }
 _LAYOUT = np.dtype(
     {
-        "names": list(_FIELDS),
-        "formats": [form for form, _ in _FIELDS.values()],
-        "offsets": [offset for _, offset in _FIELDS.values()],
-        "itemsize": STATE_BYTES,
+        "names": list(_FIELDS), "formats": [form for form, _ in _FIELDS.values()],
+        "offsets": [offset for _, offset in _FIELDS.values()], "itemsize": STATE_BYTES,
     }
 )
 

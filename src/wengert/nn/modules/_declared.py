@@ -24,11 +24,7 @@ class Declared(Module):
     _shows: Any = ()
 
     def __init_subclass__(
-        cls,
-        function: str | None = None,
-        takes: Sequence[str] = (),
-        shows: Sequence[str] | None = None,
-        **kwargs: Any,
+        cls, function: str | None = None, takes: Sequence[str] = (), shows: Sequence[str] | None = None, **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
         if function is not None:

@@ -169,12 +169,7 @@ class HookMethods:
         return _register(self._forward_pre_hooks, hook, prepend, flagged)
 
     def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
     ) -> RemovableHandle:
         """Call ``hook(module, args, output) -> None or a new output`` after ``forward``.
 

@@ -169,14 +169,8 @@ class StateMethods:
         return keys
 
     def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:
         """Take this module's own state, without its children's, from ``state_dict``. Subclasses may extend it.
 
@@ -234,12 +228,7 @@ def _quoted(name: str) -> str:
 
 
 def _load(
-    module: Any,
-    state: Any,
-    prefix: str,
-    metadata: Mapping[str, Any],
-    assign: bool,
-    keys: _IncompatibleKeys,
+    module: Any, state: Any, prefix: str, metadata: Mapping[str, Any], assign: bool, keys: _IncompatibleKeys,
     errors: list[str],
 ) -> None:
     local_metadata = dict(metadata.get(prefix[:-1], {}))

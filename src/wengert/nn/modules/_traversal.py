@@ -62,10 +62,7 @@ class TraversalMethods:
         return getattr(owner, name)
 
     def _named_members(
-        self,
-        get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]],
-        prefix: str = "",
-        recurse: bool = True,
+        self, get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]], prefix: str = "", recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         seen = set()

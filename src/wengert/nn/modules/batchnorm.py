@@ -15,12 +15,7 @@ from .lazy import LazyModuleMixin
 from .module import Module, weight_and_bias
 
 __all__ = [
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "LazyBatchNorm1d",
-    "LazyBatchNorm2d",
-    "LazyBatchNorm3d",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
     "SyncBatchNorm",
 ]
 
@@ -50,16 +45,8 @@ class _NormBase(Module):
     num_batches_tracked: Tensor | None
 
     def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
@@ -122,14 +109,7 @@ class _BatchNorm(_NormBase):
             mean = var = None
         weight, bias = weight_and_bias(self)
         return F.batch_norm(
-            input,
-            mean,
-            var,
-            weight,
-            bias,
-            training or (mean is None and var is None),
-            momentum,
-            self.eps,
+            input, mean, var, weight, bias, training or (mean is None and var is None), momentum, self.eps,
         )
 
 
@@ -164,16 +144,8 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalization over the batches of all processes. In a single process it is ``BatchNorm`` of (N, C, *)."""
 
     def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        process_group: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-        *,
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
         bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
@@ -191,13 +163,8 @@ class SyncBatchNorm(_BatchNorm):
         converted = module
         if isinstance(module, _BatchNorm):
             converted = SyncBatchNorm(
-                module.num_features,
-                module.eps,
-                module.momentum,
-                module.affine,
-                module.track_running_stats,
-                process_group,
-                bias=module.bias is not None,
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                process_group, bias=module.bias is not None,
             )
             if module.affine:
                 converted.weight, converted.bias = module.weight, module.bias
@@ -212,15 +179,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A normalization whose ``num_features`` is the second size of the first input."""
 
     def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
+        self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__(0, eps, momentum, False, False, **factory, bias=False)

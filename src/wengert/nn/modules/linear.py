@@ -93,12 +93,7 @@ class Bilinear(Module):
     bias: Tensor | None
 
     def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
         dtype: Any = None,
     ) -> None:
         factory = {"device": device, "dtype": dtype}

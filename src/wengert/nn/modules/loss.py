@@ -24,29 +24,10 @@ if TYPE_CHECKING:
     Flag = bool | None
 
 __all__ = [
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CTCLoss",
-    "CosineEmbeddingLoss",
-    "CrossEntropyLoss",
-    "GaussianNLLLoss",
-    "HingeEmbeddingLoss",
-    "HuberLoss",
-    "KLDivLoss",
-    "L1Loss",
-    "LinearCrossEntropyLoss",
-    "LinearCrossEntropyOptions",
-    "MSELoss",
-    "MarginRankingLoss",
-    "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
-    "NLLLoss",
-    "NLLLoss2d",
-    "PoissonNLLLoss",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
-    "TripletMarginLoss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "LinearCrossEntropyOptions",
+    "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+    "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
 ]
 
@@ -64,11 +45,7 @@ class _WeightedLoss(_Loss):
     weight: Tensor | None
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Flag = None,
-        reduce: Flag = None,
-        reduction: str = "mean",
+        self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
     ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
@@ -131,11 +108,7 @@ class NLLLoss(_WeightedLoss):
     """
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Flag = None,
-        ignore_index: int = -100,
-        reduce: Flag = None,
+        self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100, reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
@@ -149,11 +122,7 @@ class NLLLoss2d(NLLLoss):
     """Deprecated name of ``NLLLoss``."""
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Flag = None,
-        ignore_index: int = -100,
-        reduce: Flag = None,
+        self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100, reduce: Flag = None,
         reduction: str = "mean",
     ) -> None:
         import warnings
@@ -176,24 +145,15 @@ class CrossEntropyLoss(_WeightedLoss):
     """
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Flag = None,
-        ignore_index: int = -100,
-        reduce: Flag = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
+        self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100, reduce: Flag = None,
+        reduction: str = "mean", label_smoothing: float = 0.0,
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
+            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
             label_smoothing=self.label_smoothing,
         )
 
@@ -204,12 +164,8 @@ class LinearCrossEntropyOptions:
     __slots__ = ("acc_dtype", "acc_policy", "allow_retain_graph", "batch_chunk_size", "chunking_method")
 
     def __init__(
-        self,
-        allow_retain_graph: bool = False,
-        batch_chunk_size: int | None = None,
-        chunking_method: str | None = "auto",
-        acc_policy: str = "auto",
-        acc_dtype: Any = None,
+        self, allow_retain_graph: bool = False, batch_chunk_size: int | None = None,
+        chunking_method: str | None = "auto", acc_policy: str = "auto", acc_dtype: Any = None,
     ) -> None:
         if acc_policy not in ("auto", "accurate", "balanced", "compact"):
             raise ValueError(f"invalid acc_policy: {acc_policy!r}")
@@ -259,19 +215,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     """
 
     def __init__(
-        self,
-        in_features: int,
-        num_classes: int,
-        *,
-        out_features: tuple[int, ...] = (),
-        bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        reduction: str = "mean",
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
-        label_smoothing: float = 0.0,
-        options: LinearCrossEntropyOptions | None = None,
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+        device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
+        ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
     ) -> None:
         if weight is not None and weight.shape != (num_classes,):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
@@ -287,15 +233,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
-            input,
-            self.linear.weight.reshape((*shape, self.linear.in_features)),
-            target,
-            linear_bias=None if bias is None else bias.reshape(shape),
-            weight=self.weight,
-            reduction=self.reduction,
-            ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing,
-            options=self.options,
+            input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options,
         )
 
     def extra_repr(self) -> str:
@@ -310,13 +250,8 @@ class PoissonNLLLoss(_Loss):
     """``exp(x) - target * x`` of ``x = log_input``, or ``x - target * log(x + eps)``; ``full`` adds Stirling's term."""
 
     def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        size_average: Flag = None,
-        eps: float = 1e-8,
-        reduce: Flag = None,
-        reduction: str = "mean",
+        self, log_input: bool = True, full: bool = False, size_average: Flag = None, eps: float = 1e-8,
+        reduce: Flag = None, reduction: str = "mean",
     ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
@@ -368,11 +303,7 @@ class BCEWithLogitsLoss(_Loss):
     pos_weight: Tensor | None
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Flag = None,
-        reduce: Flag = None,
-        reduction: str = "mean",
+        self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ) -> None:
         super().__init__(size_average, reduce, reduction)
@@ -446,13 +377,8 @@ class MultiMarginLoss(_WeightedLoss):
     """``sum over other classes of max(0, margin - input[target] + input[other]) ** p / classes``."""
 
     def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        size_average: Flag = None,
-        reduce: Flag = None,
-        reduction: str = "mean",
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Flag = None,
+        reduce: Flag = None, reduction: str = "mean",
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
@@ -476,14 +402,8 @@ class TripletMarginLoss(_Loss):
     """``max(0, |anchor - positive| - |anchor - negative| + margin)`` with p-norms; ``swap`` may use the positive."""
 
     def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: Flag = None,
-        reduce: Flag = None,
-        reduction: str = "mean",
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: Flag = None,
+        reduce: Flag = None, reduction: str = "mean",
     ) -> None:
         super().__init__(size_average, reduce, reduction)
         _check_margin(self, margin)
@@ -491,13 +411,7 @@ class TripletMarginLoss(_Loss):
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_loss(
-            anchor,
-            positive,
-            negative,
-            margin=self.margin,
-            p=self.p,
-            eps=self.eps,
-            swap=self.swap,
+            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap,
             reduction=self.reduction,
         )
 
@@ -506,12 +420,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     """``TripletMarginLoss`` with any distance: ``distance_function(x1, x2)``, by default the Euclidean one."""
 
     def __init__(
-        self,
-        *,
-        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-        margin: float = 1.0,
-        swap: bool = False,
-        reduction: str = "mean",
+        self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
+        swap: bool = False, reduction: str = "mean",
     ) -> None:
         super().__init__(reduction=reduction)
         _check_margin(self, margin)
@@ -520,12 +430,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_with_distance_loss(
-            anchor,
-            positive,
-            negative,
-            distance_function=self.distance_function,
-            margin=self.margin,
-            swap=self.swap,
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
             reduction=self.reduction,
         )
 

@@ -18,25 +18,9 @@ if TYPE_CHECKING:
     Sizes = int | Sequence[int]
 
 __all__ = [
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
-    "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
-    "LPPool1d",
-    "LPPool2d",
-    "LPPool3d",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MaxPool3d",
-    "MaxUnpool1d",
-    "MaxUnpool2d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
     "MaxUnpool3d",
 ]
 
@@ -45,13 +29,8 @@ _MAX = ["kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_ind
 
 class _MaxPoolNd(Declared, shows=_MAX[:-1]):
     def __init__(
-        self,
-        kernel_size: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
+        self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
+        return_indices: bool = False, ceil_mode: bool = False,
     ) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
@@ -122,11 +101,7 @@ class AvgPool1d(Declared, function="avg_pool1d", takes=_AVG, shows=_AVG[:3]):
     """The mean of windows of sequences: (N, C, L) or (C, L). ``count_include_pad``: the padding counts as zeros."""
 
     def __init__(
-        self,
-        kernel_size: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        ceil_mode: bool = False,
+        self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
         super().__init__()
@@ -137,13 +112,8 @@ class AvgPool1d(Declared, function="avg_pool1d", takes=_AVG, shows=_AVG[:3]):
 
 class _AvgPoolNd(Declared, shows=_AVG[:3]):
     def __init__(
-        self,
-        kernel_size: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
+        self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
@@ -171,12 +141,8 @@ class _FractionalMaxPoolNd(Module):
     _random_samples: Tensor | None
 
     def __init__(
-        self,
-        kernel_size: Sizes,
-        output_size: Sizes | None = None,
-        output_ratio: float | Sequence[float] | None = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
+        self, kernel_size: Sizes, output_size: Sizes | None = None, output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
     ) -> None:
         super().__init__()
         each = _ntuple(self._dims)
@@ -198,11 +164,7 @@ class _FractionalMaxPoolNd(Module):
     def forward(self, input: Tensor) -> Any:
         pool = getattr(F, f"fractional_max_pool{self._dims}d")
         return pool(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
             _random_samples=self._random_samples,
         )
 

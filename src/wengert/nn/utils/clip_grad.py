@@ -60,10 +60,7 @@ def clip_grads_with_norm_(
 
 
 def clip_grad_norm_(
-    parameters: Tensors,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
     """Scale the gradients of ``parameters`` in place so that their common norm is at most ``max_norm``.
@@ -92,8 +89,7 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
 
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-        stacklevel=2,
+        FutureWarning, stacklevel=2,
     )
     return clip_grad_norm_(*args, **kwargs)
 

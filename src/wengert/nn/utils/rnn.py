@@ -19,14 +19,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 __all__ = [
-    "PackedSequence",
-    "invert_permutation",
-    "pack_padded_sequence",
-    "pack_sequence",
-    "pad_packed_sequence",
-    "pad_sequence",
-    "unpack_sequence",
-    "unpad_sequence",
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence",
 ]
 
 PackedSequence_ = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
@@ -42,10 +36,7 @@ class PackedSequence(PackedSequence_):
     __slots__ = ()
 
     def __new__(
-        cls,
-        data: Any,
-        batch_sizes: Tensor | None = None,
-        sorted_indices: Tensor | None = None,
+        cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
     ) -> Self:
         if unsorted_indices is None:
@@ -225,9 +216,7 @@ def pad_packed_sequence(
 
 
 def pad_sequence(
-    sequences: Tensor | Iterable[Tensor],
-    batch_first: bool = False,
-    padding_value: float = 0.0,
+    sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
     """Tensors (L_i, ...) padded to the longest and stacked: (T, N, ...), or (N, T, ...) with ``batch_first``.

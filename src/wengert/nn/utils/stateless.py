@@ -75,11 +75,7 @@ def _swap(module: Module, path: str, tensor: Any) -> Any:
 
 @contextmanager
 def _reparametrize_module(
-    module: Module,
-    parameters_and_buffers: dict[str, Tensor],
-    *,
-    tie_weights: bool = False,
-    strict: bool = False,
+    module: Module, parameters_and_buffers: dict[str, Tensor], *, tie_weights: bool = False, strict: bool = False,
     stack_weights: bool = False,
 ) -> Iterator[None]:
     """Inside, the module has the given tensors; they are given back what the module replaced them by."""
@@ -98,13 +94,8 @@ def _reparametrize_module(
 
 
 def _functional_call(
-    module: Module,
-    parameters_and_buffers: dict[str, Tensor],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
+    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None, kwargs: dict[str, Any] | None = None,
+    *, tie_weights: bool = True, strict: bool = False,
 ) -> Any:
     from ..parallel import DataParallel
 
@@ -116,13 +107,8 @@ def _functional_call(
 
 
 def functional_call(
-    module: Module,
-    parameters_and_buffers: dict[str, Tensor],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
+    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None, kwargs: dict[str, Any] | None = None,
+    *, tie_weights: bool = True, strict: bool = False,
 ) -> Any:
     """Deprecated place of ``func.functional_call``: call ``module`` with other tensors than its own."""
     import warnings

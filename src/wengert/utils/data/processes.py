@@ -46,14 +46,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._home = os.getpid()
         self._closed = False
         settings = Settings(
-            self._dataset_kind,
-            self._dataset,
-            self._auto_collation,
-            self._collate_fn,
-            self._drop_last,
-            self._base_seed,
-            loader.worker_init_fn,
-            self._num_workers,
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last, self._base_seed,
+            loader.worker_init_fn, self._num_workers,
         )
         for worker_id in range(self._num_workers):
             tasks_there, tasks_here = context.Pipe(duplex=False)

@@ -76,10 +76,7 @@ class RandomSampler(Sampler):
     """
 
     def __init__(
-        self,
-        data_source: Sized,
-        replacement: bool = False,
-        num_samples: int | None = None,
+        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
         generator: Generator | None = None,
     ):
         self.data_source = data_source
@@ -148,11 +145,7 @@ class WeightedRandomSampler(Sampler):
     """
 
     def __init__(
-        self,
-        weights: Sequence[float],
-        num_samples: int,
-        replacement: bool = True,
-        generator: Generator | None = None,
+        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None,
     ):
         if not is_count(num_samples):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
