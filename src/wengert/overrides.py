@@ -178,7 +178,8 @@ def signature_of(f: Any) -> inspect.Signature:
     if _of_property(f):
         return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
     is_method = is_tensor_method_or_property(f)
-    op, kind = f.__globals__.get("_op"), f.__globals__.get("_kind", "call")
+    scope = inspect.unwrap(f).__globals__  # a deprecated function warns around the declared one
+    op, kind = scope.get("_op"), scope.get("_kind", "call")
     if op is None:
         whole: Any = TABLE.get(f.__name__)
         if not isinstance(whole, Composite) or f not in (FUNCTIONS.get(f.__name__), METHODS.get(f.__name__)):

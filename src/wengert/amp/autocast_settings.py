@@ -6,15 +6,13 @@ Whether it is on for the CPU stands among the interceptors (see ``graph.modes``)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arrays.context import ContextVar
 from ..arrays.dtypes import NAMES, dtype
 from ..graph.modes import change, modes
 from ..tensor.types import device as _device
-
-if TYPE_CHECKING:
-    from .autocast_mode import _Caster
+from .caster import Caster
 
 _BFLOAT16 = ("cpu", "xla", "hpu")  # what is taken by default, float16 elsewhere
 _KNOWN = (*_BFLOAT16, "cuda", "mps", "xpu", "ipu", "mtia", "maia")
@@ -39,11 +37,9 @@ def _known(device_type: Any, name: str) -> str:
     return device_type
 
 
-def caster() -> _Caster | None:
+def caster() -> Caster | None:
     """The observer of the region in force on the CPU."""
-    from .autocast_mode import _Caster
-
-    return next((o for o in modes().watchers if isinstance(o, _Caster)), None)
+    return next((o for o in modes().watchers if isinstance(o, Caster)), None)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -80,10 +76,8 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
 
 def switch(enabled: bool) -> None:
     """Switch autocast on or off for the CPU, with what is set at the time."""
-    from .autocast_mode import _Caster
-
-    others = tuple(o for o in modes().watchers if not isinstance(o, _Caster))
-    change(watchers=(*others, _Caster(get_autocast_dtype("cpu"))) if enabled else others)
+    others = tuple(o for o in modes().watchers if not isinstance(o, Caster))
+    change(watchers=(*others, Caster(get_autocast_dtype("cpu"), casts)) if enabled else others)
 
 
 def get_autocast_dtype(device_type: str) -> Any:

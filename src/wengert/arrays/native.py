@@ -15,7 +15,7 @@ from wengert.arrays import _kernels
 from wengert.arrays.eight import converted
 from wengert.arrays.plain import arithmetic, draws, folds, layout, lines, pools, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
-from wengert.arrays.plain import conv as _plain_conv
+from wengert.arrays.plain.conv import ByColumns, pointwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,30 +89,30 @@ def attention_grad(
 
 def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints,
         groups: int) -> Array:
-    columns = _plain_conv.pointwise(weight.shape[2:], stride, padding)  # a matrix product: BLAS does that best
+    columns = pointwise(weight.shape[2:], stride, padding)  # a matrix product: BLAS does that best
     found = NotImplemented if columns else _kernels.conv(x, weight, bias, stride, padding, dilation, groups)
-    return _plain_conv.conv(x, weight, bias, stride, padding, dilation, groups) if found is NotImplemented else found
+    return _by_columns.conv(x, weight, bias, stride, padding, dilation, groups) if found is NotImplemented else found
 
 
 def conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
     kernel, found = weight.shape[2:], NotImplemented
     around = tuple([d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation)])
     plain = (not all(s == 1 for s in stride) or min(around) < 0 or not weight.size
-        or _plain_conv.pointwise(kernel, stride, padding))
+        or pointwise(kernel, stride, padding))
     if not plain and np.isfinite(weight.sum()):  # what is not finite would come out of the padding, times zero
         o, c = weight.shape[:2]  # a convolution with every filter turned around, and filters and channels exchanged
         backwards: tuple[Any, ...] = (..., *[slice(None, None, -1)] * len(kernel))
         turned = weight.reshape(groups, o // groups, c, *kernel).swapaxes(1, 2)[backwards]
         found = _kernels.conv(g, turned.reshape(groups * c, o // groups, *kernel), None, stride, around, dilation,
             groups)
-    return (_plain_conv.conv_input(g, weight, shape, stride, padding, dilation, groups) if found is NotImplemented
+    return (_by_columns.conv_input(g, weight, shape, stride, padding, dilation, groups) if found is NotImplemented
         else found)
 
 
 def conv_weight(x: Array, g: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
-    columns = _plain_conv.pointwise(shape[2:], stride, padding)
+    columns = pointwise(shape[2:], stride, padding)
     found = NotImplemented if columns else _kernels.conv_weight(x, g, shape, stride, padding, dilation, groups)
-    return _plain_conv.conv_weight(x, g, shape, stride, padding, dilation, groups) if found is NotImplemented else found
+    return _by_columns.conv_weight(x, g, shape, stride, padding, dilation, groups) if found is NotImplemented else found
 
 
 def cast(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -232,6 +232,9 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
         return col2im(columns, (1, *size), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation))[:, :, 0]
     value = _kernels.col2im(columns, size, kernel, stride, padding, dilation)
     return windows.col2im(columns, size, kernel, stride, padding, dilation) if value is NotImplemented else value
+
+
+_by_columns = ByColumns(im2col, col2im)
 
 
 def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,

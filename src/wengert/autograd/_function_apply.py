@@ -33,14 +33,11 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     m = modes()
     if not separate and transforms.get()[0] and not cls.__module__.startswith(_OURS):
         raise RuntimeError(NO_SETUP)
-    if map_levels.get() and transforms.get()[0] and not cls.__module__.startswith(_OURS):
-        from ._function_mapped import check_rule
-
-        check_rule(cls)
-    if classes.mapping is not None and classes.mapping.holds_batched(args):
-        from ._function_mapped import mapped
-
-        return mapped(cls, separate, args)
+    if classes.mapping is not None:
+        if map_levels.get() and transforms.get()[0] and not cls.__module__.startswith(_OURS):
+            classes.mapping.check_rule(cls)
+        if classes.mapping.holds_batched(args):
+            return classes.mapping.apply_function(cls, separate, args)
     if m.watchers or m.more:
         how = {"run": lambda cls, args, push: run(cls, separate, args, push)}
         return answer(Call("apply", cls, args, lambda call: _plain(cls, separate, call.args), kwargs=how),

@@ -1,5 +1,5 @@
-"""What ``torch.autograd.function`` still has from the time before static methods: Functions over nested inputs, and
-their helpers.
+"""How Functions over nested inputs, of the time before static methods, take rows of tensors apart and put them together
+again: see ``function.NestedIOFunction``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph.handles import RemovableHandle
 from ..tensor.tensor import Tensor
-from .function import Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,76 +107,3 @@ class _HookMixin:
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
         return hooks, handle
-
-
-class NestedIOFunction(Function):
-    """A Function over nested inputs; of the time before static methods, so that it can be neither called nor applied
-    any more.
-
-    Its methods that take rows of tensors apart and put them together again still work:
-
-    >>> import warnings, wengert as torch
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     old = torch.autograd.function.NestedIOFunction()
-    >>> old.mark_dirty(torch.ones(1), [torch.ones(1), None])
-    >>> len(old.dirty_tensors)
-    2
-    """
-
-    _nested_input: Any
-    _nested_output: Any
-    _to_save_nested: Any
-
-    def _do_forward(self, *input: Any) -> Any:
-        self._nested_input = input
-        output = super()._do_forward(*_iter_tensors(input))  # type: ignore[misc]
-        return _unflatten(output, self._nested_output)
-
-    def _do_backward(self, gradients: Any, retain_variables: bool) -> Any:
-        self.retain_variables = retain_variables
-        result = super()._do_backward(gradients, retain_variables)  # type: ignore[misc]
-        if not retain_variables:
-            del self._nested_output, self._to_save_nested
-        return result
-
-    __call__ = _do_forward
-
-    def backward(self, *gradients: Any) -> Any:  # type: ignore[override]
-        """The gradients that ``backward_extended`` gives, as one row."""
-        return tuple(_iter_None_tensors(self.backward_extended(*_unflatten(gradients, self._nested_output))))
-
-    def forward(self, *args: Any) -> Any:  # type: ignore[override]
-        """The results of ``forward_extended``, as one row."""
-        result = self.forward_extended(*_map_tensor_data(self._nested_input))
-        del self._nested_input
-        self._nested_output = result
-        return tuple(_iter_tensors(result))
-
-    def save_for_backward(self, *args: Any) -> None:
-        """Keep tensors for ``backward``, nested as they are."""
-        self.to_save, self._to_save_nested = tuple(_iter_tensors(args)), args
-
-    @property
-    def saved_tensors(self) -> Any:
-        """The tensors that were kept, nested as they were."""
-        return _unflatten(self._node.saved_tensors, self._to_save_nested)
-
-    def mark_dirty(self, *args: Any, **kwargs: Any) -> None:
-        """Say which inputs were changed in place."""
-        self.dirty_tensors = tuple(_iter_tensors((args, kwargs)))
-
-    def mark_non_differentiable(self, *args: Any, **kwargs: Any) -> None:
-        """Say which outputs have no gradient."""
-        self.non_differentiable = tuple(_iter_tensors((args, kwargs)))
-
-    def forward_extended(self, *input: Any) -> Any:
-        """Compute the results, from nested inputs: for subclasses to define."""
-        raise NotImplementedError
-
-    def backward_extended(self, *grad_output: Any) -> Any:
-        """The gradients, from nested gradients of the results: for subclasses to define."""
-        raise NotImplementedError
-
-
-NestedIOFunction.__module__ = Function.__module__

@@ -30,6 +30,17 @@ FREED = ("Trying to backward through the graph a second time (or directly access
     f"already been freed). {HOW}")
 
 
+def undefined_backward(ctx: Any, *grad_outputs: Any) -> Any:
+    """The gradients of the arguments, from those of the results."""
+    raise NotImplementedError(
+        "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+        "backward mode AD."
+    )
+
+
+undefined_backward.__name__, undefined_backward.__qualname__ = "backward", "_SingleLevelFunction.backward"
+
+
 class FunctionCtx:
     """What ``forward``, ``setup_context`` and ``backward`` can do with their context."""
 
@@ -286,10 +297,8 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         return self._forward_cls._compiled_autograd_key(self)
 
     def _get_user_fn(self) -> Any:
-        from .function import Function
-
         cls = self._forward_cls
-        own, vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
+        own, vjp = cls.backward is not undefined_backward, cls.vjp is not undefined_backward
         if own and vjp:
             raise RuntimeError(
                 "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "

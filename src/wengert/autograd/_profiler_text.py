@@ -5,17 +5,47 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .profiler_util import MEMORY_EVENT_NAME, _format_memory, _format_time, _format_time_share
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from .profiler_util import EventList
 
+MEMORY_EVENT_NAME = "[memory]"
 _SPACE = "  "
 _WIDTH = 12
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
+
+
+# -- numbers as text --------------------------------------------------------------------------------------------------
+
+
+def _format_time(time_us: float) -> str:
+    """Microseconds in the unit that suits them: ``1.234ms``."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if time_us >= size:
+            return f"{time_us / size:.3f}{unit}"
+    return f"{time_us:.3f}us"
+
+
+def _format_time_share(time_us: float, total_time_us: float) -> str:
+    """A part of the total in percent."""
+    if total_time_us == 0:
+        if time_us != 0:
+            raise AssertionError(f"Expected time_us == 0 but got {time_us}")
+        return "NaN"
+    return f"{time_us * 100.0 / total_time_us:.2f}%"
+
+
+def _format_memory(nbytes: int) -> str:
+    """Bytes in the unit that suits them: ``2.00 KB``."""
+    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.2f} {unit}"
+    return f"{nbytes} B"
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
 
 
 def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[int | None, int | None, int | None],

@@ -7,7 +7,6 @@ take their fast paths. It follows the thread or async task that switched it on.
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 from functools import partial
 from time import perf_counter_ns
@@ -18,11 +17,12 @@ from ..graph.engine import below
 from ..graph.interceptors import Interceptor
 from ..graph.modes import RECORD, SILENT, Modes, change, modes, set_modes
 from ..graph.node import NodeHooks
-from ..tensor import Tensor
 from ..tensor.classes import PLAIN
 from ..tensor.functions import function, inplace_function
 from ..tensor.record import OpNode
+from ._recorder_facts import flops, python_stack, remember
 from ._recorder_names import ACCUMULATIONS, STEPS, event_name, inner, named, product_name
+from ._recorder_rules import WatchedSpace, bare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -281,8 +281,6 @@ class Recorder(Interceptor):
                 self.finish(current[1])
                 current[:] = None, None
 
-        from ._recorder_rules import WatchedSpace
-
         outer = getattr(space, "recorders", ())  # of a profile around this one
         if outer:
             outer.append(self)
@@ -348,8 +346,6 @@ class Recorder(Interceptor):
 
 def asked(node: Any, space: Any, g: Any, needs: Any = None) -> Any:
     """What the rule of ``node`` answers in that vocabulary, in plain arrays."""
-    from ._recorder_rules import bare
-
     return bare(node._gradients(space, g, node.wanted if needs is None else needs))
 
 
@@ -405,76 +401,3 @@ def direct(op: Any, kind: str) -> Callable[[Any], Any]:
         found = (lambda args: f(*args[:plain], **dict(zip(names, args[plain:])))) if names else (lambda args: f(*args))
         _direct[op.name, kind] = found
     return found
-
-
-# -- facts about a call -----------------------------------------------------------------------------------------------
-
-_TYPES = {"f4": "float", "f8": "double", "f2": "c10::Half", "i8": "long int", "i4": "int", "i2": "short int",
-    "i1": "signed char",
-          "u1": "unsigned char", "b1": "bool", "c8": "c10::complex<float>", "c16": "c10::complex<double>"}  # fmt: skip
-
-
-def remember(inputs: Any) -> list[Any]:
-    """What ``described`` needs of the arguments, and nothing that would keep an array alive."""
-    row: list[Any] = []
-    for v in inputs:
-        a = v._wg_data if isinstance(v, Tensor) else v
-        if hasattr(a, "dtype"):
-            row.append((a.shape, a.dtype))
-        elif isinstance(v, (list, tuple)):
-            row.append("TensorList" if v and isinstance(v[0], Tensor) else "ScalarList")
-        else:
-            row.append([v if isinstance(v, (int, float, bool, str)) else None, "" if v is None else "Scalar"])
-    return row
-
-
-def described(row: list[Any] | None) -> tuple[Any, Any, Any]:
-    """Shapes, types and values of arguments: an empty shape for what is no tensor, a value for what is a number."""
-    if row is None:
-        return [], None, None
-    shapes: list[Any] = []
-    dtypes: list[str] = []
-    values: list[Any] = []
-    for v in row:
-        if type(v) is tuple:
-            shape, dtype, value = list(v[0]), _TYPES.get(v[1].str[1:], str(v[1])), None
-        else:
-            shape, (value, dtype) = [], (None, v) if type(v) is str else v
-        shapes.append(shape)
-        dtypes.append(dtype)
-        values.append(value)
-    return shapes, dtypes, values
-
-
-_OURS = __file__[: -len("autograd/_recorder.py")]
-_MACHINERY = tuple(_OURS + part for part in ("tensor", "graph", "ops", "autograd", "profiler")) + ("<wengert ",)
-
-
-def python_stack() -> list[tuple[Any, int]]:
-    """The code and lines that this call stands in, innermost first, from the first that is not our machinery."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_MACHINERY):
-        frame = frame.f_back  # type: ignore[assignment]
-    rows = []
-    while frame is not None:
-        rows.append((frame.f_code, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]
-    return rows
-
-
-def flops(name: str, args: Any, answer: Any) -> int:
-    """The floating point operations of a matrix product, convolution, sum or product; 0 for other operators."""
-    out = getattr(answer, "_wg_data", answer if hasattr(answer, "dtype") else None)
-    tensors = [v._wg_data if isinstance(v, Tensor) else v for v in args if hasattr(v, "dtype")]
-    if out is None or not tensors:
-        return 0
-    kind = name.removeprefix("aten::").rstrip("_")
-    if kind in ("mul", "add"):
-        return int(tensors[0].size)
-    if kind in ("mm", "bmm", "matmul", "linear", "mv", "dot"):
-        return 2 * int(out.size) * int(tensors[0].shape[-1] if tensors[0].ndim else 1)
-    if kind in ("addmm", "baddbmm", "addmv") and len(tensors) > 1:
-        return 2 * int(out.size) * int(tensors[1].shape[-1])
-    if kind in ("conv1d", "conv2d", "conv3d") and len(tensors) > 1:
-        return 2 * int(out.size) * int(tensors[1][0].size)
-    return 0

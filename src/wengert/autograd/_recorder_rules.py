@@ -6,19 +6,19 @@ is done with them. Both call what a walk without a profiler calls.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..ops.operator import TABLE, Composite
 from ..tensor.namespaces import RawSpace
+from ._recorder_facts import flops
 from ._recorder_names import event_name, product_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._recorder import Recorder
+    from ._recorder import Event, Recorder
 
 
 class WatchedSpace(RawSpace):
@@ -45,21 +45,17 @@ class WatchedSpace(RawSpace):
         setattr(self, name, recorded)
         return recorded
 
-    def timed(self, name: str, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-            shown: list[Any] | None = None) -> Any:
-        """``call(*args, **kwargs)`` as an event. ``shown``: other arguments to note; the list is emptied before the
-        call.
-        """
-        inputs = (*args, *kwargs.values()) if shown is None else shown
-        events = [(r, r.begin(name, inputs=inputs)) for r in self.recorders if r.on and r.collecting]
-        if shown is not None:
-            shown.clear()
+    def begin(self, name: str, inputs: tuple[Any, ...]) -> list[tuple[Recorder, Event]]:
+        """An event begins, in each profile."""
+        return [(r, r.begin(name, inputs=inputs)) for r in self.recorders if r.on and r.collecting]
+
+    def timed(self, name: str, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``call(*args, **kwargs)`` as an event."""
+        events = self.begin(name, (*args, *kwargs.values()))
         try:
             answer = call(*args, **kwargs)
             for r, event in events:
                 if r.flops:
-                    from ._recorder import flops
-
                     event.flops = flops(name, args, answer)
             return answer
         finally:
@@ -84,12 +80,22 @@ class WatchedSpace(RawSpace):
         return answer
 
     def accumulate(self, a: Any, b: Any) -> Any:  # type: ignore[override]
-        box, shown = [a], [a, b]
+        """In ``a``'s memory when nobody else sees it, as without a profiler; the event's name says which it was."""
+        events = self.begin("aten::add", (a, b))
+        box, first = [a], id(a)
         del a
-        shared = (type(b) is not np.ndarray or sys.getrefcount(box[0]) > 3 or box[0].base is not None
-            or not box[0].flags.writeable)
-        return self.timed("aten::add" if shared else "aten::add_", lambda: RawSpace.accumulate(box.pop(), b), (), {},
-            shown)
+        try:
+            answer = RawSpace.accumulate(box.pop(), b)
+            if id(answer) == first:
+                for _, event in events:
+                    event.name = "aten::add_"
+            for r, event in events:
+                if r.flops:
+                    event.flops = flops(event.name, (b,), answer)
+            return answer
+        finally:
+            for r, event in reversed(events):
+                r.finish(event)
 
 
 class Watched(np.ndarray):

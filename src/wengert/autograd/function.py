@@ -11,12 +11,21 @@ from ..graph.node import Node, next_sequence
 from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.tensor import Tensor
 from ._function_apply import apply, positional
-from ._function_node import BackwardCFunction, FunctionBase, FunctionCtx
+from ._function_nested import (  # noqa: F401  where PyTorch has them
+    _HookMixin,
+    _iter_filter,
+    _iter_None_tensors,
+    _iter_tensors,
+    _iter_tensors_permissive,
+    _jit_unwrap_structured,
+    _map_tensor_data,
+    _nested_map,
+    _unflatten,
+)
+from ._function_node import BackwardCFunction, FunctionBase, FunctionCtx, undefined_backward
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from ._function_nested import NestedIOFunction
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
     "once_differentiable"]
@@ -53,14 +62,7 @@ class _SingleLevelFunction(FunctionBase, FunctionCtx, metaclass=FunctionMeta):
         """Keep what ``backward`` needs, when ``forward`` takes no context."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradients of the arguments, from those of the results."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
-            "backward mode AD."
-        )
-
+    backward = staticmethod(undefined_backward)
     vjp = backward  # another name that a Function may define it under
 
     #: Whether saved tensors are let go of once ``backward`` has read ``ctx.saved_tensors``, which it can do once then.
@@ -164,6 +166,76 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
+class NestedIOFunction(Function):
+    """A Function over nested inputs; of the time before static methods, so that it can be neither called nor applied
+    any more.
+
+    Its methods that take rows of tensors apart and put them together again still work:
+
+    >>> import warnings, wengert as torch
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     old = torch.autograd.function.NestedIOFunction()
+    >>> old.mark_dirty(torch.ones(1), [torch.ones(1), None])
+    >>> len(old.dirty_tensors)
+    2
+    """
+
+    _nested_input: Any
+    _nested_output: Any
+    _to_save_nested: Any
+
+    def _do_forward(self, *input: Any) -> Any:
+        self._nested_input = input
+        output = super()._do_forward(*_iter_tensors(input))  # type: ignore[misc]
+        return _unflatten(output, self._nested_output)
+
+    def _do_backward(self, gradients: Any, retain_variables: bool) -> Any:
+        self.retain_variables = retain_variables
+        result = super()._do_backward(gradients, retain_variables)  # type: ignore[misc]
+        if not retain_variables:
+            del self._nested_output, self._to_save_nested
+        return result
+
+    __call__ = _do_forward
+
+    def backward(self, *gradients: Any) -> Any:  # type: ignore[override]
+        """The gradients that ``backward_extended`` gives, as one row."""
+        return tuple(_iter_None_tensors(self.backward_extended(*_unflatten(gradients, self._nested_output))))
+
+    def forward(self, *args: Any) -> Any:  # type: ignore[override]
+        """The results of ``forward_extended``, as one row."""
+        result = self.forward_extended(*_map_tensor_data(self._nested_input))
+        del self._nested_input
+        self._nested_output = result
+        return tuple(_iter_tensors(result))
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Keep tensors for ``backward``, nested as they are."""
+        self.to_save, self._to_save_nested = tuple(_iter_tensors(args)), args
+
+    @property
+    def saved_tensors(self) -> Any:
+        """The tensors that were kept, nested as they were."""
+        return _unflatten(self._node.saved_tensors, self._to_save_nested)
+
+    def mark_dirty(self, *args: Any, **kwargs: Any) -> None:
+        """Say which inputs were changed in place."""
+        self.dirty_tensors = tuple(_iter_tensors((args, kwargs)))
+
+    def mark_non_differentiable(self, *args: Any, **kwargs: Any) -> None:
+        """Say which outputs have no gradient."""
+        self.non_differentiable = tuple(_iter_tensors((args, kwargs)))
+
+    def forward_extended(self, *input: Any) -> Any:
+        """Compute the results, from nested inputs: for subclasses to define."""
+        raise NotImplementedError
+
+    def backward_extended(self, *grad_output: Any) -> Any:
+        """The gradients, from nested gradients of the results: for subclasses to define."""
+        raise NotImplementedError
+
+
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a ``backward`` that cannot itself be differentiated: a second derivative through it raises."""
 
@@ -221,17 +293,3 @@ def delayed(message: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
             fresh._wg_edge = (node, i)
         found.append(fresh)
     return tuple(found)
-
-
-_OLD = frozenset((
-    "NestedIOFunction", "_HookMixin", "_iter_None_tensors", "_iter_filter", "_iter_tensors", "_iter_tensors_permissive",
-    "_jit_unwrap_structured", "_map_tensor_data", "_nested_map", "_unflatten",
-))  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name in _OLD:
-        from . import _function_nested
-
-        return getattr(_function_nested, name)
-    raise AttributeError(f"module 'torch.autograd.function' has no attribute {name!r}")

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import ops
 from ..arrays import memory
 from ..graph.modes import modes
-from ._recorder import USER, Recorder, described
+from ._recorder import USER, Recorder
+from ._recorder_facts import described
 from .profiler_util import MEMORY_EVENT_NAME as MEMORY_EVENT_NAME
 from .profiler_util import OUT_OF_MEMORY_EVENT_NAME as OUT_OF_MEMORY_EVENT_NAME
 from .profiler_util import DeviceType as DeviceType

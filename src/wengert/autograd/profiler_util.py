@@ -7,17 +7,25 @@ from collections import defaultdict, namedtuple
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from ._profiler_text import (  # noqa: F401  where PyTorch has them
+    MEMORY_EVENT_NAME,
+    EventMetadata,
+    _format_memory,
+    _format_time,
+    _format_time_share,
+    event_metadata,
+    save_spans,
+    table,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from ._profiler_text import EventMetadata
 
 __all__ = [
     "EventList", "EventMetadata", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
     "MemRecordsAcc", "StringTable",
 ]  # fmt: skip
 
-MEMORY_EVENT_NAME = "[memory]"
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
 
@@ -59,33 +67,6 @@ class DeviceType(Enum):
 
 
 _WITH_KERNELS = ("CUDA", "PrivateUse1", "MTIA", "HPU", "XPU")
-
-# -- numbers as text --------------------------------------------------------------------------------------------------
-
-
-def _format_time(time_us: float) -> str:
-    """Microseconds in the unit that suits them: ``1.234ms``."""
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if time_us >= size:
-            return f"{time_us / size:.3f}{unit}"
-    return f"{time_us:.3f}us"
-
-
-def _format_time_share(time_us: float, total_time_us: float) -> str:
-    """A part of the total in percent."""
-    if total_time_us == 0:
-        if time_us != 0:
-            raise AssertionError(f"Expected time_us == 0 but got {time_us}")
-        return "NaN"
-    return f"{time_us * 100.0 / total_time_us:.2f}%"
-
-
-def _format_memory(nbytes: int) -> str:
-    """Bytes in the unit that suits them: ``2.00 KB``."""
-    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if abs(nbytes) >= size:
-            return f"{nbytes / size:.2f} {unit}"
-    return f"{nbytes} B"
 
 
 def _replaced(old: str, new: str) -> property:
@@ -198,8 +179,6 @@ class FunctionEvent(FormattedTimesMixin):
         self.allocated: int | None = None  # bytes in use when it ended
         self.event_metadata: EventMetadata | None = None
         if extra_meta:
-            from ._profiler_text import event_metadata
-
             self.event_metadata = event_metadata(extra_meta)
 
     def _on_the_cpu(self, other: Any = None, role: str = "") -> None:
@@ -488,8 +467,6 @@ class EventList(list[Any]):
         ``row_limit``: how many rows at most, -1 for all. ``top_level_events_only``: leave out what ran inside another
         event. ``time_unit``: "s", "ms" or "us" for all rows. The widths are limits, None for none.
         """
-        from ._profiler_text import table
-
         widths = max_src_column_width, max_name_column_width, max_shapes_column_width
         return table(self, sort_by, row_limit, widths, header, top_level_events_only, time_unit)
 
@@ -498,8 +475,6 @@ class EventList(list[Any]):
 
         ``profile.export_chrome_trace`` writes more: arrows, arguments and memory.
         """
-        from ._profiler_text import save_spans
-
         save_spans(path, self)
 
     def supported_export_stacks_metrics(self) -> list[str]:
@@ -543,11 +518,3 @@ class MemRecordsAcc:
 
         first, last = bisect_left(self._start_nses, start_ns), bisect_right(self._start_nses, end_ns)
         return (self._mem_records[i] for i in self._indices[first:last])
-
-
-def __getattr__(name: str) -> Any:
-    if name == "EventMetadata":
-        from ._profiler_text import EventMetadata
-
-        return EventMetadata
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

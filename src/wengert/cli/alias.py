@@ -11,8 +11,9 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any
 
-from ..compat.finder import Loader
+from ..compat.loader import Loader
 from ..names.homes import HOMES, OURS, PRIVATE, THEIRS, moved, our_modules, present_as_ours, present_as_theirs
+from .spawn import follow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,9 +38,7 @@ def install() -> None:
     for module in _loaded():
         present_as_theirs(module)
     sys.meta_path.insert(0, TorchFinder())
-    from .spawn import follow
-
-    follow()
+    follow(install, installed)
 
 
 def uninstall() -> None:

@@ -6,7 +6,10 @@ main module. An entry whose unpickling installs the alias is therefore just earl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ENTRY = "wengert_alias"
 
@@ -14,14 +17,15 @@ ENTRY = "wengert_alias"
 class _Installer:
     """Unpickles to a call of ``install``."""
 
+    def __init__(self, install: Callable[[], None]) -> None:
+        self.install = install
+
     def __reduce__(self) -> tuple[Any, tuple[()]]:
-        from .alias import install
-
-        return install, ()
+        return self.install, ()
 
 
-def follow() -> None:
-    """Let spawned processes have the alias too, for as long as this one has it."""
+def follow(install: Callable[[], None], installed: Callable[[], bool]) -> None:
+    """Let spawned processes call ``install`` too, for as long as ``installed()`` is true in this one."""
     from multiprocessing import forkserver, spawn
 
     prepare = spawn.get_preparation_data
@@ -29,11 +33,9 @@ def follow() -> None:
         return
 
     def get_preparation_data(name: str) -> dict[str, Any]:
-        from .alias import installed
-
         data = prepare(name)
         if installed():
-            data[ENTRY] = _Installer()
+            data[ENTRY] = _Installer(install)
         return data
 
     get_preparation_data.followed = True  # type: ignore[attr-defined]

@@ -8,13 +8,11 @@ from typing import Any
 from ..functions.creation import zeros
 from ..functions.random import bernoulli
 from ..functions.storage import window
-from ..graph.modes import modes
 from ..tensor.functions import function
 from .decompositions import _slice as slice
-from .torch_dispatch import ask, aten, dispatching
 
 __all__ = [
-    "_foobar", "_local_scalar_dense", "_log_softmax", "_new_zeros_with_same_feature_meta", "_reshape_alias", "_softmax",
+    "_local_scalar_dense", "_log_softmax", "_new_zeros_with_same_feature_meta", "_reshape_alias", "_softmax",
     "_unsafe_view", "col2im",
     "embedding", "im2col", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward",
     "slice_inverse", "sym_numel", "sym_size", "sym_storage_offset", "sym_stride", "tanh_backward", "threshold_backward",
@@ -32,17 +30,6 @@ def _new_zeros_with_same_feature_meta(self: Any, other: Any, *, self_num_batch_d
     steps = tuple(each * math.prod(batch[i + 1 :]) for i in range(len(batch)))
     whole = zeros(each * math.prod(batch), dtype=other.dtype)
     return whole.as_strided((*batch, *other.shape), (*steps, *strides), offset)
-
-
-def _foobar(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Does nothing: for tests of how arguments are passed on."""
-    m = modes()
-    asked = m.dispatch or dispatching((self,))
-    return ask(aten._foobar.default, _same, False, (self, *args), kwargs, m) if asked else self
-
-
-def _same(x: Any, *args: Any, **kwargs: Any) -> Any:
-    return x
 
 
 def _softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:

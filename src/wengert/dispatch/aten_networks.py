@@ -221,6 +221,15 @@ def _euclidean_dist(x1: Any, x2: Any) -> Any:
     return function("euclidean_cdist")(x1, x2, True)
 
 
+def max_pool2d_with_indices_backward(
+    grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    indices: Any,
+) -> Any:
+    """The gradient of ``max_pool2d``: each element goes to where its maximum was."""
+    zeros = self.new_zeros((*self.shape[:-2], self.shape[-2] * self.shape[-1]))
+    return zeros.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).view(self.shape)
+
+
 # -- matrices, distinct elements --------------------------------------------------------------------------------------
 
 
@@ -259,8 +268,9 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     for f in (
         _euclidean_dist, _fused_rms_norm, _linalg_det, _linalg_solve_ex, _linalg_svd, _native_batch_norm_legit,
         _scaled_dot_product_flash_attention_for_cpu, _unique2, binary_cross_entropy, binary_cross_entropy_with_logits,
-        convolution_backward, elu_backward, huber_loss, l1_loss, log_sigmoid_forward, mse_loss, native_batch_norm,
-        native_batch_norm_backward, native_group_norm, native_group_norm_backward, native_layer_norm,
-        native_layer_norm_backward, nll_loss, nll_loss_backward, nll_loss_forward, smooth_l1_loss, soft_margin_loss,
+        convolution_backward, elu_backward, huber_loss, l1_loss, log_sigmoid_forward, max_pool2d_with_indices_backward,
+        mse_loss, native_batch_norm, native_batch_norm_backward, native_group_norm, native_group_norm_backward,
+        native_layer_norm, native_layer_norm_backward, nll_loss, nll_loss_backward, nll_loss_forward, smooth_l1_loss,
+        soft_margin_loss,
     )
 } | {"cross_entropy_loss": cross_entropy_loss}

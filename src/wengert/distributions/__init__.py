@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from . import constraints, transforms
+from . import constraints, kl_pairs, transforms  # noqa: F401  kl_pairs registers the divergences
 from .categories import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
 from .constraint_registry import biject_to, transform_to
 from .counts import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson

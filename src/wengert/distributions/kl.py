@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from .distribution import ExponentialFamily, log_normalizer_slopes
+from .utils import sum_rightmost
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -72,8 +75,6 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
     >>> D.kl_divergence(D.Normal(0.0, 1.0), D.Normal(1.0, 1.0))
     tensor(0.5000)
     """
-    from . import kl_pairs  # noqa: F401  registers the formulas
-
     pair = (type(p), type(q))
     if pair not in _KL_MEMOIZE:
         _KL_MEMOIZE[pair] = _dispatch_kl(*pair)
@@ -84,8 +85,14 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
     return function(p, q)
 
 
+@register_kl(ExponentialFamily, ExponentialFamily)
 def _kl_expfamily_expfamily(p: Any, q: Any) -> Any:
-    """The divergence of two distributions of one exponential family, by the general formula."""
-    from .kl_pairs import _exponential_family
-
-    return _exponential_family(p, q)
+    """The Bregman divergence of the logarithm of the normaliser."""
+    if type(p) is not type(q):
+        raise NotImplementedError("The cross KL-divergence between different exponential families cannot be computed "
+            "using Bregman divergences")
+    eta, normalizer, slopes = log_normalizer_slopes(p)
+    total = q._log_normalizer(*q._natural_params) - normalizer
+    for mine, other, slope in zip(eta, q._natural_params, slopes):
+        total = total - sum_rightmost((other - mine) * slope, len(q.event_shape))
+    return total

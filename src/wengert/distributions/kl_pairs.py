@@ -11,7 +11,6 @@ from ..nn.functional import softplus
 from .categories import Categorical, OneHotCategorical
 from .counts import Bernoulli, Binomial, Geometric, Poisson
 from .derived import Gumbel, HalfNormal, Pareto
-from .distribution import ExponentialFamily, log_normalizer_slopes
 from .gaussian import LowRankMultivariateNormal, MultivariateNormal, log_diagonal, mahalanobis
 from .independent import Independent
 from .kl import kl_divergence, register_kl
@@ -151,19 +150,6 @@ def _pareto(p: Any, q: Any) -> Any:
 @register_kl(Uniform, Uniform)
 def _uniform(p: Any, q: Any) -> Any:
     return where((q.low > p.low) | (q.high < p.high), inf, ((q.high - q.low) / (p.high - p.low)).log())
-
-
-@register_kl(ExponentialFamily, ExponentialFamily)
-def _exponential_family(p: Any, q: Any) -> Any:
-    """The Bregman divergence of the logarithm of the normaliser."""
-    if type(p) is not type(q):
-        raise NotImplementedError("The cross KL-divergence between different exponential families cannot be computed "
-            "using Bregman divergences")
-    eta, normalizer, slopes = log_normalizer_slopes(p)
-    total = q._log_normalizer(*q._natural_params) - normalizer
-    for mine, other, slope in zip(eta, q._natural_params, slopes):
-        total = total - sum_rightmost((other - mine) * slope, len(q.event_shape))
-    return total
 
 
 @register_kl(Independent, Independent)

@@ -134,9 +134,7 @@ class CustomOperator:
             return self._below_autocast(args, keyword_only)
         flat, shape = _flatten(args)
         if self.mapped is not None and classes.mapping is not None and classes.mapping.holds_batched(args):
-            from ..autograd._function_mapped import mapped
-
-            return mapped(self.mapped, True, args)
+            return classes.mapping.apply_function(self.mapped, True, args)
         if not self.closed:
             return self._open(args, keyword_only, flat)
         if modes().grad and any(isinstance(t, Tensor) and requires_grad(t) for t in flat):

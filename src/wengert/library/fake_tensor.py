@@ -18,9 +18,7 @@ import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ..dispatch.function_modes import TorchFunctionMode
 from ..dispatch.torch_dispatch import aten, prim
-from ..dispatch.torch_function import DisableTorchFunctionSubclass
 from ..functions.creation import empty_strided
 from ..graph.engine import current_walk
 from ..graph.modes import modes, set_modes
@@ -37,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
-    "DataDependentOutputException", "DynamicOutputShapeException", "FakeCopyMode", "FakeTensor", "FakeTensorConverter",
+    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorConverter",
     "FakeTensorDeviceMismatchError", "FakeTensorMode", "UnsupportedFakeTensorException",
-    "UnsupportedMutationAliasingException", "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode",
+    "UnsupportedMutationAliasingException", "UnsupportedOperatorException", "is_fake",
     "unset_fake_temporarily",
 ]  # fmt: skip
 
@@ -427,11 +425,6 @@ def is_fake(x: Any) -> bool:
     return isinstance(x, FakeTensor)
 
 
-def maybe_get_fake_mode(t: Any) -> FakeTensorMode | None:
-    """The mode that a fake tensor was made in; None for others."""
-    return t.fake_mode if isinstance(t, FakeTensor) else None
-
-
 @contextlib.contextmanager
 def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
     """Inside, no fake mode is active; gives the innermost one that was."""
@@ -442,26 +435,6 @@ def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
         yield fake[-1] if fake else None
     finally:
         set_modes(m)
-
-
-class FakeCopyMode(TorchFunctionMode):
-    """Inside, copies of real tensors are fakes of them: ``copy.deepcopy(module)`` gives a module without numbers."""
-
-    def __init__(self, fake_mode: FakeTensorMode) -> None:
-        super().__init__()
-        self.fake_mode = fake_mode
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if func is Tensor.clone:
-            return func(self.fake_mode.from_tensor(args[0]), **kwargs)
-        if func is Tensor.__deepcopy__:
-            t, memo = args
-            if id(t) not in memo:
-                memo[id(t)] = self.fake_mode.from_tensor(t)
-            return memo[id(t)]
-        with DisableTorchFunctionSubclass():
-            return func(*args, **kwargs)
 
 
 def __getattr__(name: str) -> Any:

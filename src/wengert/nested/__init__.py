@@ -23,7 +23,7 @@ from ..graph.modes import no_grad
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.types import jagged, strided
-from . import _strided
+from . import _strided, _strided_math  # noqa: F401  which fills the table of strided ones
 from ._internal import nested_int as _nested_int  # noqa: F401  found below the package
 from ._internal.nested_tensor import (
     jagged_from_list,

@@ -588,6 +588,3 @@ def embedding(input: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
 @entry()
 def masked_select(input: Any, mask: Any) -> Tensor:
     raise RuntimeError("masked_select only support 2-D selections currently")
-
-
-from . import _products, _reductions  # noqa: E402, F401  they fill the table further

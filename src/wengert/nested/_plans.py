@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -79,6 +79,8 @@ class Jagged:
 
     __slots__ = ("ragged", "rows")
 
+    tensor: ClassVar[Any] = None  # the class of such nested tensors, which registers itself
+
     def __init__(self, rows: Rows, ragged: int = 1) -> None:
         self.rows, self.ragged = rows, ragged
 
@@ -103,9 +105,7 @@ class Jagged:
         return self if ragged == self.ragged else Jagged(self.rows, ragged)
 
     def wrap(self, array: Nested) -> Any:
-        from ._internal.nested_tensor import NestedTensor
-
-        return NestedTensor._around(array)
+        return self.tensor._around(array)
 
 
 class Apart:
@@ -114,6 +114,8 @@ class Apart:
     """
 
     __slots__ = ("sizes", "starts", "steps")
+
+    tensor: ClassVar[Any] = None  # the class of such nested tensors, which registers itself
 
     def __init__(self, sizes: Any, steps: Any = None, starts: Any = None) -> None:
         self.sizes = [tuple(int(n) for n in row) for row in sizes]
@@ -153,9 +155,7 @@ class Apart:
         return found.pop() if len(found) == 1 else None
 
     def wrap(self, array: Nested) -> Any:
-        from ._strided import StridedNestedTensor
-
-        return StridedNestedTensor._around(array)
+        return self.tensor._around(array)
 
 
 def _in_order(sizes: tuple[int, ...]) -> tuple[int, ...]:

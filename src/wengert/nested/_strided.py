@@ -15,7 +15,7 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
 from ..tensor.types import contiguous_format, strided
-from ._base import Nest, as_one, methods, nest, numbers, numbers_plan, viewed
+from ._base import Nest, as_one, nest, numbers, numbers_plan, viewed
 from ._plans import Apart
 
 if TYPE_CHECKING:
@@ -507,11 +507,4 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     return as_one((input,), make, "ToPaddedTensorBackward0")  # type: ignore[no-any-return]
 
 
-def _load() -> None:
-    from . import _strided_math  # noqa: F401  which fills the table further
-
-    StridedNestedTensor.table = TABLE
-    methods(StridedNestedTensor)
-
-
-_load()
+Apart.tensor = StridedNestedTensor

@@ -7,8 +7,8 @@ from typing import Any
 from ..functions.surface import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
-from ._base import Nest, as_one, nest, numbers, numbers_plan
-from ._strided import _NO_SIZES, StridedNestedTensor, contiguous, dimension, entry, part_by_part
+from ._base import Nest, as_one, methods, nest, numbers, numbers_plan
+from ._strided import _NO_SIZES, TABLE, StridedNestedTensor, contiguous, dimension, entry, part_by_part
 
 
 @entry("sum", "sum_dim", "sum_of_all")
@@ -178,3 +178,5 @@ def scaled_dot_product_attention(
         "MatmulBackward0")
 
 
+StridedNestedTensor.table = TABLE  # which is complete now
+methods(StridedNestedTensor)

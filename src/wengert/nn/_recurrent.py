@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wengert.arrays.dtypes import float32, scalar_name
-from wengert.functions.composites.subgraph_node import as_one
+from wengert.arrays.dtypes import scalar_name
 from wengert.nn import functional as F
 from wengert.nn._tensors import cat, stack
 from wengert.ops import recurrent as _operators  # noqa: F401  declares the three below
-from wengert.tensor import Tensor
 from wengert.tensor.functions import function
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wengert.tensor import Tensor
+
     State = tuple[Tensor, ...]  # (h,), or (h, c) of an LSTM
 
 lstm_layer, gru_layer, elman_layer = (function(name) for name in ("lstm_layer", "gru_layer", "elman_layer"))
-unsafe_view = function("unsafe_view")
 
 # How many gates a mode has: its weights have gates * hidden rows.
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
@@ -91,52 +90,25 @@ def _projected(
     return cat(outputs[::-1] if reverse else outputs), state
 
 
-def one_node(mode: str, input: Any, projected: int) -> bool:
-    """Whether PyTorch computes the layers of such a sequence ``(T, N, features)`` by a library, a node for each layer
-    and direction.
-    """
-    return mode == "LSTM" and not projected and type(input) is Tensor and input.dtype is float32 and input.numel() > 0
-
-
-def _whole_layer(
-    mode: str, input: Tensor, sizes: tuple[int, ...], state: State, weights: Sequence[Tensor], biased: bool,
-    reverse: bool
-) -> tuple[Tensor, State]:
-    """``layer`` over a sequence that is not packed, as one node."""
-
-    def make() -> tuple[Tensor, ...]:
-        time, batch = input.shape[:2]
-        output, final = layer(mode, input.reshape(time * batch, -1), sizes, state, weights, biased, reverse)
-        return unsafe_view(output, (time, batch, output.shape[1])), *final
-
-    biases = weights[2:4] if biased else (None, None)
-    output, *final = as_one("MkldnnRnnLayerBackward0", (input, *weights[:2], *biases, *state), make)
-    return output, tuple(final)
-
-
 def network(
     mode: str, input: Tensor, sizes: tuple[int, ...], state: State, flat_weights: Sequence[Tensor], biased: bool,
     num_layers: int, dropout: float, training: bool, bidirectional: bool,
 ) -> tuple[Tensor, State]:
-    """All layers and directions over packed rows, or over a sequence: the last layer's outputs and all last states.
+    """All layers and directions over packed rows: the last layer's outputs and all last states.
 
     ``state`` and the last states are (layers * directions, N, hidden); ``flat_weights`` are in the same order.
     Between layers, ``dropout``.
     """
     directions = 2 if bidirectional else 1
     each = len(flat_weights) // (num_layers * directions)
-    run: Any = layer
-    if input.dim() == 3:
-        run, initial = _whole_layer, [tuple(s[i] for s in state) for i in range(num_layers * directions)]
-    else:
-        initial = list(zip(*(s.unbind(0) for s in state), strict=True))
+    initial = list(zip(*(s.unbind(0) for s in state), strict=True))
     finals: list[State] = []
     for index in range(num_layers):
         outputs = []
         for direction in range(directions):
             place = index * directions + direction
             weights = flat_weights[place * each : (place + 1) * each]
-            output, final = run(mode, input, sizes, initial[place], weights, biased, direction == 1)
+            output, final = layer(mode, input, sizes, initial[place], weights, biased, direction == 1)
             outputs.append(output)
             finals.append(final)
         input = outputs[0] if directions == 1 else cat(outputs, -1)

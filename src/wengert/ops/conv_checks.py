@@ -43,54 +43,53 @@ def check(
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of "
             f"size: {list(input.shape)}")
-    word = padding if isinstance(padding, str) else None
-    if word is not None and word not in ("same", "valid"):
+    word, dims = padding if isinstance(padding, str) else None, weight.ndim - 2
+    if word not in (None, "same", "valid"):
         raise RuntimeError(f"Invalid padding string: '{word}'")
-    dims = weight.ndim - 2
     if dims < 1:
         raise RuntimeError("weight should have at least three dimensions")
     if word == "same" and dims != n:
         raise RuntimeError(_wrong_dimensions(input, weight, n, ""))
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-    rows = []
-    for what, value in (("stride", stride), ("padding", 0 if word else padding), ("dilation", dilation),
-            ("output_padding", output_padding)):
-        rows.append(ntuple((value,) * n if isinstance(value, int) else value, dims, what))
-    stride, padding, dilation, extra = rows
-    if word == "same" and any(s != 1 for s in stride):
-        raise RuntimeError("padding='same' is not supported for strided convolutions")
-    for row in rows:
-        for v in row:
-            if not -(2**63) <= v < 2**63:
-                raise ValueError("Overflow when unpacking long long")
-    if min(padding) < 0:
-        raise RuntimeError("negative padding is not supported")
-    for at, v in enumerate(padding):
-        if v > _LARGEST:
-            raise RuntimeError(f"Given padding={v} at dimension {at} , expected padding to be at most {_LARGEST}")
-    if min(extra) < 0:
-        raise RuntimeError("negative output_padding is not supported")
-    if min(stride) <= 0:
-        raise RuntimeError("non-positive stride is not supported")
-    if min(dilation) < 0:
-        raise RuntimeError("dilation should be greater than zero")
+    given = dict(stride=stride, padding=0 if word else padding, dilation=dilation, output_padding=output_padding)
+    rows = {k: ntuple((v,) * n if isinstance(v, int) else v, dims, k) for k, v in given.items()}
+    _check_numbers(rows, word)
     if dims != n:
         raise RuntimeError(_wrong_dimensions(input, weight, n, " "))
     _check_sizes(list(input.shape) if input.ndim == n + 2 else [1, *input.shape], list(weight.shape), bias, groups,
         transposed)
-    if min(dilation) == 0:
-        raise RuntimeError("dilation should be greater than zero, but got "
-            f"{[1, *dilation] if n == 1 else list(dilation)}")
-    if 0 in weight.shape[2:]:
-        kernel = list(weight.shape[2:])
-        raise RuntimeError(f"kernel size should be greater than zero, but got {[1, *kernel] if n == 1 else kernel}")
+    for what, row in (("dilation", rows["dilation"]), ("kernel size", weight.shape[2:])):
+        if 0 in row:
+            raise RuntimeError(f"{what} should be greater than zero, but got {[1, *row] if n == 1 else list(row)}")
     _check_types(F, input, weight)
+    stride, padding, dilation, extra = rows.values()
     if bias is not None and F.dtype_of(bias) != F.dtype_of(input):
         strict = named and not transposed and word is None
         bias = _other_type(F, input, bias, strict, vectorised(F, input, weight, groups, stride, dilation, extra),
             transposed and n == 3)
     return stride, word or padding, dilation, extra, bias
+
+
+_LEAST = {  # by name: the least number, and what is said of smaller ones
+    "padding": (0, "negative padding is not supported"),
+    "output_padding": (0, "negative output_padding is not supported"),
+    "stride": (1, "non-positive stride is not supported"),
+    "dilation": (0, "dilation should be greater than zero"),
+}
+
+
+def _check_numbers(rows: dict[str, tuple[int, ...]], word: str | None) -> None:
+    if word == "same" and any(s != 1 for s in rows["stride"]):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    if not all(-(2**63) <= v < 2**63 for row in rows.values() for v in row):
+        raise ValueError("Overflow when unpacking long long")
+    for name, (least, message) in _LEAST.items():
+        if min(rows[name]) < least:
+            raise RuntimeError(message)
+        for at, v in enumerate(rows[name] if name == "padding" else ()):
+            if v > _LARGEST:
+                raise RuntimeError(f"Given padding={v} at dimension {at} , expected padding to be at most {_LARGEST}")
 
 
 def vectorised(F: Any, input: Any, weight: Any, groups: int, stride: Any, dilation: Any, extra: Any) -> bool:

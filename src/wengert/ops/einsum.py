@@ -295,43 +295,41 @@ def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None,
     ones = [c for c in a if c in b and c not in keep and sizes[c] == 1]
     summed = [c for c in a if c in b and c not in keep and c not in ones]
     batch = [c for c in a if c in b and c in keep]
-    # what only one of them has and nobody wants (its partner was broadcast away) is summed beforehand
-    lone_a, lone_b = ([c for c in x if c not in y and c not in keep] for x, y in ((a, b), (b, a)))
-    (left, a), (right, b) = _without(a, lone_a), _without(b, lone_b)
-    if ones:  # no sums: the product may be elementwise
-        left, right = ([*todo, ("squeeze", tuple(map(row.index, ones)))] for todo, row in ((left, a), (right, b)))
-        a, b = ([c for c in row if c not in ones] for row in (a, b))
+    (left, a), (right, b) = _reduced(a, b, keep, ones), _reduced(b, a, keep, ones)
     free_a, free_b = [c for c in a if c not in b], [c for c in b if c not in a]
     if not summed:
         order = [c for c in out if c in a or c in b] if out is not None else [*batch, *free_a, *free_b]
-        left += _arranged(a, [c for c in order if c in a]) + _spaced([c in a for c in order])
-        right += _arranged(b, [c for c in order if c in b]) + _spaced([c in b for c in order])
-        return (left, right, False, ()), order
-    size = {c: sizes[c] for c in (*a, *b)}
-    shape = [size[c] for c in batch]
+        return (left + _spread(a, order), right + _spread(b, order), False, ()), order
+    shape, many_a, many_b = [sizes[c] for c in batch], len(free_a) != 1, len(free_b) != 1
     k = _volume(summed, sizes)
     left += _arranged(a, [*batch, *free_a, *summed])
     right += _arranged(b, [*batch, *summed, *free_b])
-    if len(free_a) != 1 or len(summed) != 1:
+    if many_a or len(summed) != 1:
         left.append(("reshape", (*shape, _volume(free_a, sizes), k)))
-    if len(free_b) != 1 or len(summed) != 1:
+    if many_b or len(summed) != 1:
         right.append(("reshape", (*shape, k, _volume(free_b, sizes))))
-    after = []
-    if len(free_a) != 1 or len(free_b) != 1:
-        after.append(("reshape", (*shape, *(size[c] for c in free_a), *(size[c] for c in free_b))))
-    return (left, right, True, after), [*batch, *free_a, *free_b]
+    result = [*batch, *free_a, *free_b]
+    after = [("reshape", tuple(sizes[c] for c in result))] if many_a or many_b else []
+    return (left, right, True, after), result
 
 
-def _without(row: list[Any], gone: list[Any]) -> tuple[list[Any], list[Any]]:
-    if not gone:
-        return [], row
-    return [("sum", tuple(k for k, c in enumerate(row) if c in gone))], [c for c in row if c not in gone]
+def _reduced(row: list[Any], other: list[Any], keep: set[Any], ones: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Steps before the product, and what is left of ``row``: what only this operand has and nobody wants (its partner
+    was broadcast away) is summed; sizes of one need no sum.
+    """
+    steps = []
+    for how, gone in (("sum", [c for c in row if c not in other and c not in keep]), ("squeeze", ones)):
+        if gone:
+            steps.append((how, tuple(map(row.index, gone))))
+            row = [c for c in row if c not in gone]
+    return steps, row
 
 
 def _arranged(row: list[Any], wanted: list[Any]) -> list[Any]:
     return [] if row == wanted else [("permute", tuple(row.index(c) for c in wanted))]
 
 
-def _spaced(present: list[bool]) -> list[Any]:
-    """Dimensions of size one where ``present`` is false."""
-    return [("unsqueeze", k) for k, there in enumerate(present) if not there]
+def _spread(row: list[Any], order: list[Any]) -> list[Any]:
+    """``row`` in the order of ``order``, with dimensions of size one for what it lacks."""
+    missing = [("unsqueeze", k) for k, c in enumerate(order) if c not in row]
+    return _arranged(row, [c for c in order if c in row]) + missing

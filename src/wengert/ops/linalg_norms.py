@@ -413,3 +413,42 @@ def bilinear(F, input1, input2, weight, bias=None):
     y = F.trilinear(F.reshape(input1, (-1, n)), weight, F.reshape(input2, (-1, m)), (1, 3), (0,), (1, 2), (2, 3))
     y = F.reshape(y, (*input1.shape[:-1], out))
     return y if bias is None else y + bias
+
+
+# -- slices of limited norm --------------------------------------------------------------------------------------------
+
+
+def _slices(input: Any, dim: int) -> tuple[int, ...]:
+    d = dim % len(input.shape)
+    return tuple(i for i in range(len(input.shape)) if i != d)
+
+
+def _renorm_back(F: Any, g: Any, input: Any, p: Any, dim: Any, maxnorm: Any) -> Any:
+    """Where the norm is too large ``x * maxnorm / |x|``, and so the change of the norm counts too."""
+    rest = _slices(input, dim)
+    norm = F.linalg_vector_norm(input, p, rest, True)
+    scale = F.reciprocal(norm + 1e-7)
+    inner = F.sum((F.conj(input) if F.is_complex(input) else input) * g, rest, True)
+    inner = F.real(inner) if F.is_complex(inner) else inner
+    along = vector_norm_back(F, inner, input, norm, p, rest)
+    inside = scale * maxnorm * (g - scale * along)
+    return F.where(norm > maxnorm, inside, g)
+
+
+@operator(grad=dict(input=_renorm_back), wirtinger=True, inplace=True, places=("torch", "Tensor"), layout="rows")
+def renorm(input: Array, p, dim, maxnorm):
+    """``input`` with every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` scaled down to it."""
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    dims_of(dim, input.ndim)
+    if input.dtype.kind not in "fcVW":
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{dt.scalar_name(input.dtype)}")
+    size = np.abs(input).astype(wide_type(input.dtype) or np.abs(input).dtype)
+    rest = _slices(input, dim)
+    norm = size.max(rest, keepdims=True) if p == inf else (size**p).sum(rest, keepdims=True) ** (1 / p)
+    return (input * np.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)).astype(input.dtype)

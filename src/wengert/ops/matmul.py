@@ -393,19 +393,16 @@ def chain_matmul(F, *matrices):
     return F.linalg_multi_dot(list(matrices[0]) if len(matrices) == 1 else list(matrices))
 
 
-@composite
-def tensordot(F, a, b, dims=2):
-    """Contract dimensions ``dims`` of ``a`` with those of ``b`` (an int: the last of ``a`` with the first of ``b``)."""
+def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
+    """The dimensions of ``a`` and of ``b`` that ``tensordot`` sums over, pair by pair."""
     if isinstance(dims, int) or (hasattr(dims, "numel") and dims.numel() == 1 and not isinstance(dims, (list, tuple))):
         n = int(dims)
         if n < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={n}")
-        left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
+        rows: Any = range(a.ndim - n, a.ndim), range(n)
     else:
-        left, right = (
-            [int(i) for i in (d.tolist() if hasattr(d, "tolist") else d if isinstance(d, (list, tuple)) else [d])]
-            for d in dims)
-    left, right = [d % a.ndim for d in left], [d % b.ndim for d in right]
+        rows = (d.tolist() if hasattr(d, "tolist") else d if isinstance(d, (list, tuple)) else [d] for d in dims)
+    left, right = ([int(i) % x.ndim for i in row] for x, row in zip((a, b), rows))
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right):
@@ -414,29 +411,33 @@ def tensordot(F, a, b, dims=2):
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
                 f"{b.shape[j]} in dim {j}"
             )
+    return left, right
+
+
+@composite
+def tensordot(F, a, b, dims=2):
+    """Contract dimensions ``dims`` of ``a`` with those of ``b`` (an int: the last of ``a`` with the first of ``b``)."""
+    left, right = _contracted(a, b, dims)
     d = F.dtype_of(a)
     if F.dtype_of(b) != d:
         raise RuntimeError("both inputs should have same dtype")
+
+    def summed(x: Any, *how: Any) -> Any:
+        y = F.sum(x, *how)
+        return y if F.dtype_of(y) == d else F.cast(y, d)
+
     for i, j in zip(left, right):  # a dimension of size 1 against a longer one: sum the longer
         if a.shape[i] != b.shape[j]:
-            longer = F.sum(b if a.shape[i] == 1 else a, j if a.shape[i] == 1 else i, True)
-            longer = longer if F.dtype_of(longer) == d else F.cast(longer, d)
-            a, b = (a, longer) if a.shape[i] == 1 else (longer, b)
+            a, b = (a, summed(b, j, True)) if a.shape[i] == 1 else (summed(a, i, True), b)
     free_a, free_b = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
-    k = 1
-    for i in left:
-        k *= a.shape[i]
     shape = (*[a.shape[i] for i in free_a], *[b.shape[j] for j in free_b])
-    n, m = _size(a, free_a), _size(b, free_b)
-    a = F.permute(a, (*free_a, *left))
+    n, m, k = _size(a, free_a), _size(b, free_b), _size(a, left)
+    a, b = F.permute(a, (*free_a, *left)), F.permute(b, (*right, *free_b))
     if n != 1 or m != 1:
-        rows = F.reshape(a, (n, k))
-        return F.reshape(F.matmul(rows, F.reshape(F.permute(b, (*right, *free_b)), (k, m))), shape)
-    b = F.permute(b, (*right, *free_b))
+        return F.reshape(F.matmul(F.reshape(a, (n, k)), F.reshape(b, (k, m))), shape)
     if all(x.flags.c_contiguous if F.raw else x.is_contiguous() for x in (a, b)):  # a product of vectors
         return F.reshape(F.dot(F.flatten(a), F.flatten(b)), shape)
-    found = F.sum(F.squeeze(a) * F.squeeze(b))
-    return F.reshape(found if F.dtype_of(found) == d else F.cast(found, d), shape)
+    return F.reshape(summed(F.squeeze(a) * F.squeeze(b)), shape)
 
 
 def _size(x: Any, dims: Any) -> int:

@@ -84,25 +84,35 @@ def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[A
             else f"{name}(): internal error: output_size.size() must be {n}")
     x, whole = batched(F, input, n, name)
     size = tuple(s if o is None else int(o) for o, s in zip(row, x.shape[2:]))
+    if 0 in shape:
+        _check_empty(name, n, shape, average and all(o == 1 for o in size))
+    if min(size) < 0:
+        raise RuntimeError(_negative(name, n, [*x.shape[:2], *((1,) if n == 1 else ()), *size], size))
+    check_countable(*x.shape[:2], *size)
+    return x, whole, size
+
+
+def _check_empty(name: str, n: int, shape: list[int], mean: bool) -> None:
+    """Refuse dimensions of size zero besides the batch, unless a ``mean`` over everything is asked for."""
+    average = "avg" in name
     flat = average and n == 1  # averages of one dimension are averages of two
-    mean = average and all(o == 1 for o in size)  # which asks for nothing
-    for i in range(input.ndim - n if average and n < 3 else 1, 0 if mean else input.ndim):
+    for i in range(len(shape) - n if average and n < 3 else 1, 0 if mean else len(shape)):
         if shape[i] == 0:
             at, shown = (i + 1, [*shape[:-1], 1, shape[-1]]) if flat else (i, shape)
             raise RuntimeError(
                 f"{'adaptive_avg_pool2d' if flat else name}(): Expected input to have non-zero size for non-batch "
                 f"dimensions, but input has sizes {shown} with dimension {at} being empty"
             )
-    if any(o < 0 for o in size):
-        if average:
-            received = ", ".join(map(str, (1, *size) if flat else size[:2])) + "".join(f",{o}" for o in size[2:])
-            name = "adaptive_avg_pool2d" if flat else name
-            raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received "
-                f"{{{received}}}")
-        made = [*x.shape[:2], *((1,) if n == 1 else ()), *size]
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {made}")
-    check_countable(*x.shape[:2], *size)
-    return x, whole, size
+
+
+def _negative(name: str, n: int, made: list[int], size: tuple[int, ...]) -> str:
+    """What is said of an output size below zero."""
+    if "avg" not in name:
+        return f"Trying to create tensor with negative dimension {min(size)}: {made}"
+    flat = n == 1
+    received = ", ".join(map(str, (1, *size) if flat else size[:2])) + "".join(f",{o}" for o in size[2:])
+    return (f"{'adaptive_avg_pool2d' if flat else name}: elements of output_size must be greater than or equal to 0 "
+        f"but received {{{received}}}")
 
 
 def prepare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from operator import index as whole
 from typing import Any
@@ -116,6 +117,56 @@ def _bytes_resampled(
     return y
 
 
+_SIZES = "Input Error: Only 3D, 4D and 5D input Tensors supported"
+
+
+def _check_mode(ndim: int, mode: str, align_corners: bool | None, antialias: bool) -> None:
+    """Refuse a mode that there is not, or not for inputs of ``ndim`` dimensions, and settings that it does not have."""
+    known, n = mode in _MODES, ndim - 2
+    if known and n in (1, 2, 3) and mode in ("linear", "bilinear", "trilinear") and _MODES[mode] != n:
+        raise NotImplementedError(f"Got {ndim}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
+    if not known or n not in (1, 2, 3) or _MODES[mode] not in (None, n):
+        raise NotImplementedError(
+            f"{_SIZES} (got {ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | "
+            f"area | nearest-exact (got {mode})"
+        )
+    if _MODES[mode] is None and align_corners is not None:
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
+            "bicubic | trilinear")
+    if antialias and mode not in ("bilinear", "bicubic", "lanczos"):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D "
+            "tensor as input")
+    if mode == "lanczos" and align_corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
+
+
+def _resized(space: tuple[int, ...], size: Any, scale_factor: Any, recompute: Any) -> tuple[Any, list[float | None]]:
+    """The sizes after the change, and the factors to map places by (None: those of the sizes)."""
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None and recompute:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    n = len(space)
+    if size is None:
+        row = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
+    else:
+        row = (size,) * n if isinstance(size, int) else tuple(size)
+    if len(row) != n:
+        head = ("Input and {} must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(space)} and ")
+        raise ValueError(head.format("scale_factor") + f"scale_factor of shape {scale_factor}." if size is None else
+            head.format("output") + f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+            "format and output size in (o1, o2, ...,oK) format.")
+    if size is not None:
+        return tuple(int(s) for s in row), [None] * n
+    out = tuple(math.floor(s * float(f)) for s, f in zip(space, row))
+    return out, [None if recompute else float(f) for f in row]
+
+
 @composite(node="UpsampleBackward0", whole=("input",), layout="channels")
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
         antialias=False):
@@ -124,82 +175,30 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
     Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area, and lanczos (4-d,
     with ``antialias``).
     """
-    if mode not in _MODES:
-        raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | "
-            f"linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
-        )
-    n = input.ndim - 2
-    if n not in (1, 2, 3) or _MODES[mode] not in (None, n):
-        if mode in ("linear", "bilinear", "trilinear") and n in (1, 2, 3):
-            raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
-        raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | "
-            f"linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
-        )
-    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
-        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
-            "bicubic | trilinear")
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if antialias and mode not in ("bilinear", "bicubic", "lanczos"):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D "
-            "tensor as input")
-    if mode == "lanczos" and align_corners:
-        raise ValueError("Lanczos mode does not support align_corners=True")
-    if mode == "lanczos" and not antialias:
-        raise ValueError("Lanczos mode requires antialias=True")
-    if size is not None and recompute_scale_factor:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    space = tuple(input.shape[2:])
-    scales: list[float | None] = [None] * n
-    if size is not None:
-        out = (int(size),) * n if isinstance(size, int) else tuple(int(s) for s in size)
-        if len(out) != n:
-            raise ValueError(
-                "Input and output must have the same number of spatial dimensions, but got input with spatial "
-                f"dimensions of {list(space)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, "
-                "...,dK) format and output size in (o1, o2, ...,oK) format."
-            )
-    elif scale_factor is not None:
-        factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
-        if len(factors) != n:
-            raise ValueError(
-                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
-                f"dimensions of {list(space)} and scale_factor of shape {scale_factor}."
-            )
-        out = tuple(math.floor(s * float(f)) for s, f in zip(space, factors))
-        if not recompute_scale_factor:
-            scales = [float(f) for f in factors]
-    else:
-        raise ValueError("either size or scale_factor should be defined")
-    if any(o <= 0 for o in out) or any(s <= 0 for s in space):
-        raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({_named(space)}) and output "
-            f"({_named(out)})"
-        )
+    _check_mode(input.ndim, mode, align_corners, antialias)
+    space, nearest, d = tuple(input.shape[2:]), mode.startswith("nearest"), F.dtype_of(input)
+    out, scales = _resized(space, size, scale_factor, recompute_scale_factor)
+    if min(*out, *space) <= 0:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({_named(space)}) and "
+            f"output ({_named(out)})")
     check_countable(*input.shape[:2], *out)
     if mode == "area":
-        return getattr(F, f"adaptive_avg_pool{n}d")(input, out)
-    d = F.dtype_of(input)
-    if d.kind in "iub" and d != np.uint8:
-        raise unsupported(
-            "compute_indices_weights_" + (mode.removesuffix("-exact") if mode.startswith("nearest") else "linear"), d)
-    if d == np.uint8 and not mode.startswith("nearest"):
-        if n != 2:
-            raise unsupported("compute_indices_weights_linear", d)
+        return getattr(F, f"adaptive_avg_pool{len(space)}d")(input, out)
+    if d.kind in "iub" and (d != np.uint8 or not (nearest or len(space) == 2)):
+        raise unsupported("compute_indices_weights_" + (mode.removesuffix("-exact") if nearest else "linear"), d)
+    if d == np.uint8 and not nearest:
         return F.cast(_bytes_resampled(F, input, mode, out, scales, bool(align_corners), antialias), d)
-    half = is_half(d) and not mode.startswith("nearest")  # rounded once, at the end
-    y = F.cast(input, np.dtype(np.float32)) if half else input
-    for axis, (s, o, scale) in enumerate(zip(space, out, scales)):
-        if mode.startswith("nearest"):
-            index = _nearest(s, o, scale, mode == "nearest-exact")
-            if s != o or not np.array_equal(index, np.arange(s)):
-                y = F.index_select(y, 2 + axis, F.constant(index))
+    y = F.cast(input, np.dtype(np.float32)) if is_half(d) and not nearest else input  # rounded once, at the end
+    for axis, (s, o, scale) in enumerate(zip(space, out, scales), 2):
+        if not nearest:
+            y = along(F, y, axis, *_weights(_KINDS[mode], s, o, scale, bool(align_corners), antialias, F.dtype_of(y)))
             continue
-        y = along(F, y, 2 + axis, *_weights(_KINDS[mode], s, o, scale, bool(align_corners), antialias, F.dtype_of(y)))
-    y = F.cast(y, d) if half else y
-    return y if y is not input else input * 1
+        index = _nearest(s, o, scale, mode == "nearest-exact")
+        if s != o or not np.array_equal(index, np.arange(s)):
+            y = F.index_select(y, axis, F.constant(index))
+    if y is input:
+        return input * 1
+    return F.cast(y, d) if F.dtype_of(y) != d else y
 
 
 def _deprecated(name: str) -> None:
@@ -368,12 +367,7 @@ def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
     return x
 
 
-@composite(by_example=True, node="GridSamplerBackward0", whole=("input", "grid"), layout="rows")
-def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
-
-    Shapes: ``(N, C, H, W), (N, H', W', 2) -> (N, C, H', W')``, and likewise for volumes.
-    """
+def _check_grid(F: Any, input: Any, grid: Any, mode: str, padding_mode: str) -> None:
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but "
             f"got: '{mode}'")
@@ -401,53 +395,53 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
             f"{scalar_name(F.dtype_of(grid))}")
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    align = _corners(align_corners)
-    space = tuple(input.shape[2:])
-    batch, channels = input.shape[:2]
-    out = tuple(grid.shape[1:-1])
-    places = [_source(F, grid[..., n - 1 - a], space[a], align) for a in range(n)]
+
+
+def _picked(F: Any, input: Any, index: list[Any]) -> Any:
+    """Values at integer places (an array for each spatial dimension); zeros outside."""
+    batch, channels, *space = input.shape
+    inside: Any = True
+    total: Any = 0
+    for i, size in zip(index, space):
+        inside = inside & (i >= 0) & (i < size)
+        total = total * size + np.clip(np.nan_to_num(i), 0, size - 1).astype(np.int64)
+    out = total.shape[1:]
+    rows = np.broadcast_to(total.reshape(batch, 1, math.prod(out)), (batch, channels, math.prod(out)))
     flat = F.reshape(input, (batch, channels, math.prod(space)))
+    values = F.reshape(F.gather(flat, 2, F.constant(np.ascontiguousarray(rows))), (batch, channels, *out))
+    return values * F.constant(np.broadcast_to(inside, (batch, *out))[:, None].astype(F.dtype_of(input)))
 
-    def pick(index: list[Any], bound: bool) -> Any:
-        """Values at integer places (arrays); zeros outside."""
-        inside: Any = True
-        total: Any = 0
-        for a in range(n):
-            i = index[a]
-            if bound:
-                i = _bounded_index(i, space[a], padding_mode, align)
-            inside = inside & (i >= 0) & (i < space[a])
-            total = total * space[a] + np.clip(np.nan_to_num(i), 0, space[a] - 1).astype(np.int64)
-        rows = np.broadcast_to(total.reshape(batch, 1, math.prod(out)), (batch, channels, math.prod(out)))
-        values = F.reshape(F.gather(flat, 2, F.constant(np.ascontiguousarray(rows))), (batch, channels, *out))
-        return values * F.constant(np.broadcast_to(inside, (batch, *out))[:, None].astype(F.dtype_of(input)))
 
-    def raw(x: Any) -> Any:
-        return shown(x if F.raw else x._wg_data)
+@composite(by_example=True, node="GridSamplerBackward0", whole=("input", "grid"), layout="rows")
+def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 
+    Shapes: ``(N, C, H, W), (N, H', W', 2) -> (N, C, H', W')``, and likewise for volumes.
+    """
+    _check_grid(F, input, grid, mode, padding_mode)
+    align, space = _corners(align_corners), tuple(input.shape[2:])
+    n = len(space)
+    places = [_source(F, grid[..., n - 1 - a], space[a], align) for a in range(n)]
+    if mode != "bicubic":  # which looks for places outside one by one
+        places = [_bounded(F, p, s, padding_mode, align) for p, s in zip(places, space)]
+    raw = [shown(p if F.raw else p._wg_data) for p in places]
     if mode == "nearest":
-        picked = pick([np.rint(raw(_bounded(F, p, s, padding_mode, align))) for p, s in zip(places, space)], False)
+        picked = _picked(F, input, [np.rint(p) for p in raw])
         # the grid's gradient is zero, not undefined
         return F.where(F.constant(np.zeros((), bool)), F.unsqueeze(grid[..., 0], 1), picked)
-    if mode == "bilinear":
-        places = [_bounded(F, p, s, padding_mode, align) for p, s in zip(places, space)]
-        low = [np.floor(raw(p)) for p in places]
-        part = [p - F.constant(b) for p, b in zip(places, low)]
-        total: Any = 0
-        for corner in range(2**n):
-            bits = [(corner >> a) & 1 for a in range(n)]
-            weight: Any = 1
-            for t, bit in zip(part, bits):
-                weight = weight * (t if bit else 1 - t)
-            total = total + pick([b + bit for b, bit in zip(low, bits)], False) * F.unsqueeze(weight, 1)
-        return total
-    low = [np.floor(raw(p)) for p in places]
-    rows = [_cubic_weights(p - F.constant(b)) for p, b in zip(places, low)]
-    total = 0
-    for j in range(4):
-        for i in range(4):
-            weight = F.unsqueeze(rows[0][j] * rows[1][i], 1)
-            total = total + pick([low[0] + (j - 1), low[1] + (i - 1)], True) * weight
+    low = [np.floor(p) for p in raw]
+    part = [p - F.constant(b) for p, b in zip(places, low)]
+    weights = [(1 - t, t) if mode == "bilinear" else _cubic_weights(t) for t in part]  # of the neighbours along an axis
+    first = 0 if mode == "bilinear" else -1
+    total: Any = 0
+    for steps in itertools.product(range(len(weights[0])), repeat=n):
+        weight = weights[0][steps[0]]
+        for row, step in zip(weights[1:], steps[1:]):
+            weight = weight * row[step]
+        index = [b + (first + step) for b, step in zip(low, steps)]
+        if mode == "bicubic":
+            index = [_bounded_index(i, size, padding_mode, align) for i, size in zip(index, space)]
+        total = total + _picked(F, input, index) * F.unsqueeze(weight, 1)
     return total
 
 

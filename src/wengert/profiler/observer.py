@@ -7,7 +7,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..autograd._recorder import USER, Recorder, described
+from ..autograd._recorder import USER, Recorder
+from ..autograd._recorder_facts import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ SHORTCUTS: dict[str, Any] = {}  # the native short cuts of operators, as far as 
 # the classes of tensors with a ``__torch_dispatch__``: see ``dispatch.subclass_dispatch``
 DISPATCHING: set[type] = set()
 Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
-mapping: Any = None  # and what is done with them: the module ``transforms.vmap.dispatch``
+mapping: Any = None  # and what is done with them: the package ``transforms.vmap``
 # and PLAIN: never override anything
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}
 prepare: Any = None  # of the module ``dispatch.torch_function``: what is done to a new subclass of Tensor

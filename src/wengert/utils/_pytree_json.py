@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from typing import Any
 
 from ..tensor.types import Size
-from . import _pytree as trees
+from ._pytree_nodes import SUPPORTED_NODES, namedtuple
+from ._pytree_spec import _NAMED, _WRITTEN, TreeSpec, treespec_leaf
 
 PROTOCOL = 1
 
 
-def dumps(spec: trees.TreeSpec, protocol: int | None) -> str:
+def dumps(spec: TreeSpec, protocol: int | None) -> str:
     """``spec`` as text."""
-    if not isinstance(spec, trees.TreeSpec):
+    if not isinstance(spec, TreeSpec):
         raise TypeError("treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec but got "
             f"item of type {type(spec)}.")
     protocol = PROTOCOL if protocol is None else protocol
@@ -22,7 +24,7 @@ def dumps(spec: trees.TreeSpec, protocol: int | None) -> str:
     return json.dumps((protocol, _written(spec)))
 
 
-def loads(text: str) -> trees.TreeSpec:
+def loads(text: str) -> TreeSpec:
     """The specification that was written as ``text``."""
     protocol, schema = json.loads(text)
     if protocol != PROTOCOL:
@@ -31,17 +33,17 @@ def loads(text: str) -> trees.TreeSpec:
 
 
 def _name(kind: Any) -> str:
-    if kind is trees.namedtuple:
+    if kind is namedtuple:
         return "collections.namedtuple"
     module = "torch" if kind is Size else kind.__module__
     return f"{module}.{kind.__qualname__}"
 
 
-def _written(spec: trees.TreeSpec) -> dict[str, Any]:
+def _written(spec: TreeSpec) -> dict[str, Any]:
     kind: Any = spec.type
     if kind is None:
         return {"type": None, "context": None, "children_spec": []}
-    written = trees._WRITTEN.get(kind)
+    written = _WRITTEN.get(kind)
     name = _name(kind)
     if written is not None:
         if written.name is None:
@@ -53,14 +55,14 @@ def _written(spec: trees.TreeSpec) -> dict[str, Any]:
     context: Any
     if written is not None and written.to_dumpable is not None:
         context = written.to_dumpable(spec.context)
-    elif kind is trees.namedtuple:
-        if spec.context not in trees._NAMED:
+    elif kind is namedtuple:
+        if spec.context not in _NAMED:
             raise NotImplementedError(
                 f"Can't serialize TreeSpec of namedtuple class {spec.context} because we didn't register a "
                 "serializated_type_name. Please register using `_register_namedtuple`."
             )
-        context = json.dumps(trees._NAMED[spec.context])
-    elif kind is trees.defaultdict:
+        context = json.dumps(_NAMED[spec.context])
+    elif kind is defaultdict:
         factory = spec.context[0]
         known = {"default_factory_module": getattr(factory, "__module__", None),
             "default_factory_name": getattr(factory, "__qualname__", None)}
@@ -76,32 +78,32 @@ def _written(spec: trees.TreeSpec) -> dict[str, Any]:
     return {"type": name, "context": context, "children_spec": [_written(c) for c in spec._children]}
 
 
-def _read(schema: dict[str, Any]) -> trees.TreeSpec:
+def _read(schema: dict[str, Any]) -> TreeSpec:
     name, context = schema["type"], schema["context"]
     if name is None:
-        return trees.treespec_leaf()
+        return treespec_leaf()
     names = (
-        {_name(k): k for k in trees.SUPPORTED_NODES} | {
-            w.name: k for k, w in trees._WRITTEN.items() if w.name is not None})
+        {_name(k): k for k in SUPPORTED_NODES} | {
+            w.name: k for k, w in _WRITTEN.items() if w.name is not None})
     if name not in names:
         raise NotImplementedError(
             f"Deserialization of {name} in pytree is not registered: register its class with register_pytree_node and "
             "a serialized_type_name."
         )
     kind = names[name]
-    written = trees._WRITTEN.get(kind)
+    written = _WRITTEN.get(kind)
     if written is not None and written.from_dumpable is not None:
         context = written.from_dumpable(context)
-    elif kind is trees.namedtuple:
-        context = {name: cls for cls, name in trees._NAMED.items()}[json.loads(context)]
-    elif kind is trees.defaultdict:
+    elif kind is namedtuple:
+        context = {name: cls for cls, name in _NAMED.items()}[json.loads(context)]
+    elif kind is defaultdict:
         said = json.loads(context)
         factory = (None if said["default_factory_name"] is None
             else _class(said["default_factory_module"], said["default_factory_name"]))
         context = [factory, said["dict_context"]]
     else:
         context = json.loads(context)
-    return trees.TreeSpec(kind, context, [_read(c) for c in schema["children_spec"]])
+    return TreeSpec(kind, context, [_read(c) for c in schema["children_spec"]])
 
 
 def _class(module: str, name: str) -> Any:

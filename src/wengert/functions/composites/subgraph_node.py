@@ -18,7 +18,7 @@ from ...tensor.record import rename
 from ...tensor.version_check import freed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from ...graph.node import Edge
 
@@ -122,14 +122,6 @@ def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given
         t._wg_edge = (node, nr)
     if anomaly.current is not None:
         anomaly.current.made(node)
-
-
-def as_one(name: str, arguments: Iterable[Any], make: Callable[[], Any]) -> Any:
-    """What ``make()`` gives, with one node called ``name`` for all of it."""
-    since = next_sequence()
-    results = make()
-    enclose(results, name, arguments, since)
-    return results
 
 
 _classes: dict[str, type[SubgraphNode]] = {}

@@ -1,11 +1,12 @@
 """``MaskedTensor``: a tensor together with a mask that says which of its elements are there.
 
 ``core`` has the class, ``unary``, ``binary``, ``reductions`` and ``passthrough`` what operators mean to it, and
-``_ops_refs`` the tables in which it looks an operator up.
+``_ops_refs`` fills the tables in which it looks an operator up.
 """
 
 from __future__ import annotations
 
+from . import _ops_refs as _ops_refs
 from .binary import _apply_native_binary as _apply_native_binary
 from .binary import _is_native_binary as _is_native_binary
 from .core import MaskedTensor as MaskedTensor

@@ -1,4 +1,4 @@
-"""The two tables in which MaskedTensor looks things up.
+"""Fills the two tables in which MaskedTensor looks things up.
 
 Functions of the public surface that need gradients of their own stand in the one, operators below the tape, under
 PyTorch's names, in the other. Both are filled from the modules of the families; what is left over has its rules here.
@@ -14,21 +14,12 @@ from ...functions.surface import PLACES
 from ...tensor import Tensor
 from ...tensor.types import sparse_coo, strided
 from .binary import NATIVE_BINARY_MAP, NATIVE_INPLACE_BINARY_MAP
-from .core import MaskedTensor, _get_data, _masks_match, _maybe_get_mask, is_masked_tensor
+from .core import FUNCTIONS, OPERATORS, MaskedTensor, _get_data, _masks_match, _maybe_get_mask, is_masked_tensor
 from .passthrough import PASSTHROUGH_FNS, _apply_pass_through_fn
 from .reductions import NATIVE_REDUCE_MAP, TENSOR_REDUCE_MAP, TORCH_REDUCE_MAP
 from .unary import NATIVE_INPLACE_UNARY_MAP, NATIVE_UNARY_MAP
 
 _T = PLACES["torch"]
-
-
-def _check_args_kwargs_length(
-    args: Any, kwargs: Any, error_prefix: str, len_args: int | None = None, len_kwargs: int | None = None
-) -> None:
-    """Refuse more or fewer arguments than a rule knows."""
-    for given, wanted, what in ((args, len_args, "args"), (kwargs, len_kwargs, "kwargs")):
-        if wanted is not None and wanted != len(given):
-            raise ValueError(f"{error_prefix}: len({what}) must be {wanted} but got {len(given)}")
 
 
 def _nowhere(t: Any) -> Any:
@@ -137,16 +128,11 @@ def _function_to_sparse_csr(input: Any, *args: Any, **kwargs: Any) -> Any:
     return _MaskedToSparseCsr.apply(input, sparse_csr)
 
 
-_MASKEDTENSOR_FUNCTION_TABLE: dict[Any, Any] = {
+FUNCTIONS.update({
     **TORCH_REDUCE_MAP, **TENSOR_REDUCE_MAP, Tensor.where: _method_where, _T["where"]: _function_where,
     Tensor.contiguous: _function_contiguous, Tensor.to_dense: _function_to_dense, Tensor.to_sparse: _function_to_sparse,
     Tensor.to_sparse_csr: _function_to_sparse_csr,
-}  # fmt: skip
-
-
-def function_of(func: Any) -> Any:
-    """The rule of a public function; None if there is none."""
-    return _MASKEDTENSOR_FUNCTION_TABLE.get(func)
+})  # fmt: skip
 
 
 # -- below the tape ----------------------------------------------------------------------------------------------------
@@ -250,7 +236,7 @@ def _passing(packet: Any) -> Any:
     return lambda *args, **kwargs: _apply_pass_through_fn(packet, *args, **kwargs)
 
 
-_MASKEDTENSOR_DISPATCH_TABLE: dict[Any, Any] = {
+OPERATORS.update({
     **NATIVE_UNARY_MAP, **NATIVE_INPLACE_UNARY_MAP, **NATIVE_BINARY_MAP, **NATIVE_INPLACE_BINARY_MAP,
     **NATIVE_REDUCE_MAP, **{f: _passing(f) for f in (*PASSTHROUGH_FNS, aten.basic_scatter)},
     **{f: _on_data(f) for f in (aten.detach, aten.clone, aten._to_copy, aten.ones_like)},
@@ -261,4 +247,4 @@ _MASKEDTENSOR_DISPATCH_TABLE: dict[Any, Any] = {
     aten.is_contiguous: _of_data(Tensor.is_contiguous), aten.is_same_size: _of_data(Tensor.is_same_size),
     aten._is_any_true: lambda input: MaskedTensor(
         (_get_data(input) & _maybe_get_mask(input)).any(), _T["tensor"](True)),
-}  # fmt: skip
+})  # fmt: skip

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd import Function
-from ...dispatch.torch_function import DisableTorchFunctionSubclass, converted
+from ...dispatch.torch_dispatch import aten
+from ...dispatch.torch_function import UNCONVERTED, DisableTorchFunctionSubclass, converted
 from ...functions.surface import PLACES
 from ...tensor import Tensor
 from ...tensor.types import sparse_coo, sparse_csr, strided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 
@@ -28,6 +32,9 @@ PLEASE = (
     "In the case that the semantics for the operator are not trivial, it would be appreciated to also include a "
     "proposal for the semantics."
 )
+# What functions of the public surface and operators mean to a MaskedTensor, filled by ``_ops_refs``.
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+OPERATORS: dict[Any, Callable[..., Any]] = {}
 _TYPES = frozenset(("bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))
 
 
@@ -240,9 +247,7 @@ class MaskedTensor(Tensor):
         return self._part("_indices")
 
     def _part(self, name: str) -> Any:
-        from ._ops_refs import _MASKEDTENSOR_DISPATCH_TABLE, aten
-
-        return _MASKEDTENSOR_DISPATCH_TABLE[getattr(aten, name)](self)
+        return OPERATORS[getattr(aten, name)](self)
 
     def to_sparse_coo(self) -> Any:
         """What is there, by coordinates."""
@@ -265,10 +270,8 @@ class MaskedTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from ._ops_refs import function_of
-
         kwargs = kwargs or {}
-        ours = function_of(func)
+        ours = FUNCTIONS.get(func)
         if ours is not None:
             return ours(*args, **kwargs)
         if not all(issubclass(cls, t) for t in types):
@@ -280,10 +283,8 @@ class MaskedTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from ._ops_refs import _MASKEDTENSOR_DISPATCH_TABLE
-
         packet = func.overloadpacket
-        known = _MASKEDTENSOR_DISPATCH_TABLE.get(packet)
+        known = OPERATORS.get(packet)
         if known is not None:
             return known(*args, **(kwargs or {}))
         warnings.warn(
@@ -295,8 +296,6 @@ class MaskedTensor(Tensor):
 
 def get_default_nowrap_functions() -> set[Any]:
     """The functions whose results keep their type."""
-    from ...dispatch.torch_function import UNCONVERTED
-
     return UNCONVERTED
 
 

@@ -35,14 +35,6 @@ class NestedInt(SymInt):
     def __init__(self, number: int, coeff: int = 1) -> None:
         self.number, self.coeff = number, coeff
 
-    def nested_int(self) -> int:
-        return self.number
-
-    def nested_int_coeff(self) -> int:
-        return self.coeff
-
-    node = property(lambda self: self)
-
     def __repr__(self) -> str:
         return f"j{self.number}" if self.coeff == 1 else f"{self.coeff}*j{self.number}"
 

@@ -12,9 +12,10 @@ from ...tensor.autograd_meta import requires_grad
 from ...tensor.functions import function
 from ...tensor.tensor import wrap
 from ...tensor.types import Size, jagged
-from .._base import Nest, as_one, methods, numbers, viewed
+from .. import _products, _reductions  # noqa: F401  they fill the table further
+from .._base import Nest, methods, numbers, viewed
+from .._jagged import TABLE
 from .._plans import Jagged, Rows, offsets_from
-from .nested_int import NestedInt, symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,12 +71,6 @@ class NestedTensor(Nest):
 
     _max_seqlen_tensor = property(lambda self: wrap(np.empty((self._max_seqlen, 0), np.float32)))
     _min_seqlen_tensor = property(lambda self: wrap(np.empty((self._min_seqlen, 0), np.float32)))
-
-    def _get_max_seqlen(self) -> int:
-        return self._max_seqlen  # type: ignore[no-any-return]
-
-    def _get_min_seqlen(self) -> int:
-        return self._min_seqlen  # type: ignore[no-any-return]
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
@@ -281,33 +276,14 @@ def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tens
     return nested_view_from_values_offsets_lengths(values, offsets, held, 1, least, most), offsets, held
 
 
-def nested_from_padded(padded: Tensor, offsets: Tensor, ragged_idx: int = 1, batch_first: bool = True,
-        sum_S: Any = None) -> Any:
-    """The jagged tensor with these offsets whose numbers stand at the beginning of the rows of ``padded``."""
-    from .._jagged import unpadded
-
-    plan = Jagged(Rows(offsets, None), ragged_idx)
-    return as_one((padded,), lambda: unpadded(padded, plan), "NestedFromPaddedTensorBackward0")
-
-
-def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> NestedInt:
-    """The size of the ragged dimension that offsets (or lengths) stand for."""
-    return symbol_of(tensor) * coeff if coeff != 1 else symbol_of(tensor)
-
-
 def buffer_from_jagged(jagged: Any) -> Tensor:
     """The numbers of a jagged tensor."""
     return numbers(jagged)  # type: ignore[no-any-return]
 
 
-def _load() -> None:
-    from .._jagged import TABLE
-
-    NestedTensor.table = TABLE
-    methods(NestedTensor)
-
-
-_load()
+Jagged.tensor = NestedTensor
+NestedTensor.table = TABLE
+methods(NestedTensor)
 
 
 def __getattr__(name: str) -> Any:

@@ -195,16 +195,6 @@ class ConversionMethods(TraversalMethods):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or fill them with zeros."""
-        if self.__dict__.get("_is_replica", False):
-            import warnings
-
-            warnings.warn(
-                "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are "
-                "copied (in a differentiable manner) from the original module. This means they are not leaf nodes in "
-                "autograd and so don't accumulate gradients. If you need gradients in your forward method, consider "
-                "using autograd.grad instead.",
-                stacklevel=2,
-            )
         for param in self.parameters():
             grad = param.grad
             if grad is None:

@@ -70,9 +70,3 @@ class LazyModuleMixin:
         del module._load_hook
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become
-
-    def _replicate_for_data_parallel(self) -> Any:
-        raise RuntimeError(
-            "Modules with uninitialized parameters can't be used with `DataParallel`. "
-            "Run a dummy forward pass to correctly initialize the modules"
-        )

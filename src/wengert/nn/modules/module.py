@@ -34,7 +34,6 @@ from ._state import _EXTRA_STATE_KEY_SUFFIX, StateMethods, _IncompatibleKeys  # 
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
 
 _OF_COMPILED = frozenset((
     "code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for", "inlined_graph", "save",
@@ -282,14 +281,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 own[name] = OrderedDict()
         own.setdefault("_non_persistent_buffers_set", set())
         own.setdefault("_is_full_backward_hook", None)
-
-    def _replicate_for_data_parallel(self) -> Self:
-        replica = type(self).__new__(type(self))
-        replica.__dict__.update(self.__dict__)
-        replica.__dict__.update(
-            _parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True
-        )
-        return replica
 
     # Printing
 

@@ -212,12 +212,9 @@ class RNNBase(Module):
         time, batch = steps.shape[:2]
         if time == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        if recurrent.one_node(self.mode, steps, self.proj_size):
-            output, state = self._run(steps, (batch,) * time, self._unpack_state(hx))
-        else:
-            rows = steps.reshape(time * batch, self.input_size)
-            rows, state = self._run(rows, (batch,) * time, self._unpack_state(hx))
-            output = rows.reshape(time, batch, rows.size(-1))
+        rows = steps.reshape(time * batch, self.input_size)
+        rows, state = self._run(rows, (batch,) * time, self._unpack_state(hx))
+        output = rows.reshape(time, batch, rows.size(-1))
         if self.batch_first:
             output = output.transpose(0, 1)
         if not batched:

@@ -8,6 +8,13 @@ import sys
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ...amp.autocast_settings import (
+    get_autocast_dtype,
+    is_autocast_available,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+)
+from ...amp.caster import Caster
 from ...dispatch.default_device import DeviceContext, innermost
 from ...functions.random import get_rng_state, set_rng_state
 from ...graph.modes import change, modes
@@ -40,7 +47,7 @@ class Surroundings:
 
     def __init__(self, preserve_rng: bool) -> None:
         self.random = RandomState() if preserve_rng else None
-        self.casters = tuple(o for o in modes().watchers if _casts(o))
+        self.casters = tuple(o for o in modes().watchers if isinstance(o, Caster))
         self.device = innermost()
 
     @contextmanager
@@ -50,7 +57,7 @@ class Surroundings:
         before, functions = modes().watchers, modes().functions
         try:
             # a backward is asked of modes as a whole
-            change(watchers=(*(o for o in before if not _casts(o)), *self.casters), functions=())
+            change(watchers=(*(o for o in before if not isinstance(o, Caster)), *self.casters), functions=())
             if self.random is not None:
                 self.random.restore()
             yield
@@ -62,12 +69,6 @@ class Surroundings:
     def device_again(self) -> Any:
         """A context in which new tensors go where they went."""
         return nullcontext() if self.device is None else DeviceContext(self.device)
-
-
-def _casts(observer: Any) -> bool:
-    """Whether an observer is an autocast region."""
-    module = sys.modules.get(__name__.partition(".")[0] + ".amp.autocast_mode")
-    return module is not None and isinstance(observer, module._Caster)
 
 
 class DefaultDeviceType:
@@ -137,10 +138,8 @@ def get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, Any] | Non
     """The arguments that ``torch.amp.autocast`` needs to be as it is now: for ``device_type`` (None if it casts
     nothing) and for the CPU.
     """
-    from ...amp import autocast_mode as amp
-
     def now(kind: str) -> dict[str, Any]:
-        return {"enabled": amp.is_autocast_enabled(kind), "dtype": amp.get_autocast_dtype(kind),
-            "cache_enabled": amp.is_autocast_cache_enabled()}
+        return {"enabled": is_autocast_enabled(kind), "dtype": get_autocast_dtype(kind),
+            "cache_enabled": is_autocast_cache_enabled()}
 
-    return now(device_type) if amp.is_autocast_available(device_type) else None, now("cpu")
+    return now(device_type) if is_autocast_available(device_type) else None, now("cpu")

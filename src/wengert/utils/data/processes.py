@@ -11,7 +11,7 @@ import warnings
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from .dataloader import _BaseDataLoaderIter
+from .iterators import _BaseDataLoaderIter
 from .worker import ExceptionWrapper, Settings, StreamEnded, run
 
 if TYPE_CHECKING:

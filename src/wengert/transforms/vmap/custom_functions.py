@@ -5,15 +5,14 @@ from __future__ import annotations
 import weakref
 from typing import Any, NamedTuple, NoReturn
 
-from ..func.trees import filled, leaves, shape, spread
-from ..func.trees import mapped as each
-from ..graph.modes import Scope, map_levels
-from ..tensor.functions import function
-from ..tensor.tensor import Tensor
-from ..transforms.vmap import Batched, Level, decomposed, lowered, raised, wrapped
-from ..transforms.vmap.batched import settled
-from ._function_apply import NO_SETUP
-from .function import Function
+from ...autograd._function_apply import NO_SETUP
+from ...autograd.function import Function
+from ...func.trees import filled, leaves, shape, spread
+from ...func.trees import mapped as each
+from ...graph.modes import Scope, map_levels
+from ...tensor.functions import function
+from ...tensor.tensor import Tensor
+from .batched import Batched, Level, decomposed, lowered, raised, settled, wrapped
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -57,7 +56,7 @@ def check_rule(cls: Any) -> bool:
     return own
 
 
-def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+def apply_function(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     """``cls.apply(*args)`` where some argument is batched."""
     if not separate:
         raise RuntimeError(NO_SETUP)
