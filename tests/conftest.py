@@ -47,6 +47,12 @@ def torch(request: pytest.FixtureRequest) -> Any:
     return importlib.import_module(request.param)
 
 
+@pytest.fixture
+def forward_ad(torch: Any) -> Any:
+    """``torch.autograd.forward_ad``, of the library that the test runs on."""
+    return importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the stress tests too (marked slow: minutes each)")
 

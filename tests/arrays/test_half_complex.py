@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 
 import numpy as np
@@ -149,3 +150,25 @@ def test_random_numbers_and_files_are_pytorchs():
         a.save(half(a), buffer)
         buffer.seek(0)
         assert b.load(buffer).tolist() == NUMBERS
+
+
+def functional(torch):
+    return importlib.import_module(f"{torch.__name__}.nn.functional")
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+@pytest.mark.parametrize("name, n", [(f"conv{t}{n}d", n) for n in (1, 2, 3) for t in ("", "_transpose")])
+def test_convolutions_of_half_precision_complex_numbers(torch, name, n):
+    torch.manual_seed(0)
+    wide = [torch.randn(shape, dtype=torch.complex64) / 4 for shape in ((2, 3, *[4] * n), (3, 3, *[2] * n), (3,))]
+    rows = []
+    for d in (torch.complex64, torch.complex32):
+        args = [t.detach().to(torch.complex32).to(d).requires_grad_() for t in wide]
+        y = getattr(functional(torch), name)(*args)
+        assert y.dtype == d
+        y.to(torch.complex64).abs().sum().backward()
+        rows.append([y.detach(), *(t.grad for t in args)])
+    for exact, half in zip(*rows):
+        assert half.dtype == torch.complex32
+        half = half.to(torch.complex64)
+        assert ((half - exact).abs() <= 0.01 * exact.abs().max()).all()

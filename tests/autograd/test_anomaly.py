@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import warnings
 import weakref
 
 import pytest
+from tests.makers import ramp_leaf
 
 
 def failing(torch):
@@ -310,3 +312,23 @@ def test_where_warnings_are_errors_the_failure_is_told_on_stderr(torch, capfd):
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 z.sum().backward()
     assert "Error detected in PowBackward0" in capfd.readouterr().err
+
+
+def test_the_recorded_stack_ends_at_the_users_line():
+    import wengert as torch
+
+    with torch.autograd.detect_anomaly(check_nan=False):
+        y = torch.nn.functional.cross_entropy(torch.ones(2, 3, requires_grad=True), torch.tensor([0, 1]))
+    told = list(y.grad_fn.metadata["traceback_"])
+    assert told and inspect.currentframe().f_code.co_name in told[-1] and "cross_entropy" in told[-1]
+
+
+def test_anomaly_mode_looks_into_sparse_gradients(torch):
+    x = ramp_leaf(torch, 2, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.detect_anomaly():
+            (x.to_sparse().to_dense() * 2).sum().backward()
+            w = ramp_leaf(torch, 3, 2)
+            torch.nn.functional.embedding(torch.tensor([0, 1, 0]), w * 1, sparse=True).sum().backward()
+    assert x.grad.to_dense().sum() == 2 * (x != 0).sum() and w.grad.to_dense().tolist() == [[2, 2], [1, 1], [0, 0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.makers import ramp_leaf
 
 
 def test_forward_and_backward(torch):
@@ -714,3 +715,126 @@ def test_a_dirty_leaf_has_a_new_version_though_it_is_refused(torch):
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         Triple.apply(x)
     assert x._version == 2
+
+
+def test_nothing_is_recorded_inside_of_a_once_differentiable_backward(torch):
+    seen = []
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            seen.append((torch.is_grad_enabled(), (2 * x).requires_grad))
+            return 2 * x * g
+
+    x = torch.tensor(3.0, requires_grad=True)
+    (g,) = torch.autograd.grad(Square.apply(x), x, create_graph=True)
+    assert seen == [(False, False)] and g.item() == 6 and torch.is_grad_enabled()
+
+
+def test_what_is_changed_in_place_may_be_a_later_result(torch):
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.mark_dirty(b)
+            b.mul_(2)
+            return a * 3, b
+
+        @staticmethod
+        def backward(ctx, first, second):
+            return first * 3, second * 2
+
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    changed = b * 1
+    first, second = Both.apply(a, changed)
+    assert second is changed and second.output_nr == 1 and first.output_nr == 0
+    (10 * first + 100 * second).sum().backward()
+    assert a.grad.tolist() == [30, 30] and b.grad.tolist() == [200, 200]
+
+
+def test_an_argument_that_a_function_returns_is_a_view_of_its_own(torch):
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 5
+
+    x = torch.ones(2, 2, requires_grad=True)
+    y = Same.apply((x * 1)[0])
+    with pytest.raises(RuntimeError,
+            match=r"Output 0 of Same is a view and is being modified inplace\. This view was created inside a custom"):
+        y.mul_(2)
+
+
+def test_anything_may_be_saved_where_no_gradient_is_asked_for(torch):
+    class Keeps(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.save_for_backward(x, k)
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    x = ramp_leaf(torch, 2)
+    with torch.no_grad():
+        assert Keeps.apply(x, 2).tolist() == (x * 2).tolist()
+    assert Keeps.apply(x.detach(), 2).tolist() == (x * 2).tolist()
+    with pytest.raises(TypeError, match="save_for_backward can only save variables, but argument 1 is of type int"):
+        Keeps.apply(x, 2)
+
+
+def test_an_input_returned_and_saved_is_refused_with_setup_context_also_without_gradient(torch):
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(output)
+
+    for x in (ramp_leaf(torch, 2), torch.ones(2)):
+        with pytest.raises(RuntimeError,
+                match="An input that has been returned as-is as output is being saved for backward"):
+            Same.apply(x)
+
+
+def test_a_view_that_was_written_to_inside_of_forward_can_be_saved(torch):
+    class Writes(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = ramp_leaf(torch, 2)
+    y = Writes.apply(x.clone())
+    z = Writes.apply(y)  # a view, which may not be written to, and is
+    assert z.tolist() == (x * 4).tolist() and z.requires_grad
+    with pytest.raises(RuntimeError, match="modified inplace"):
+        y.grad_fn
+
+
+def test_an_unknown_keyword_is_told_before_what_is_missing(torch):
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+    with pytest.raises(TypeError, match=r"forward\(\) got an unexpected keyword argument 'k'"):
+        Two.apply(ramp_leaf(torch, 2), k=3)

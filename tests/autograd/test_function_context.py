@@ -1,4 +1,4 @@
-"""The context of a custom Function: what a user may keep on it, and the flags that say how its backward is called."""
+"""The context of a custom Function: what may be kept on it, what it can do in ``forward``, flags of ``backward``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import importlib
 import weakref
 
 import pytest
+
+from tests.makers import cases, refuses
 
 # names that a graph needs for itself, and some that it might
 NAMES = [
@@ -244,3 +246,147 @@ def test_one_gradient_in_a_list_and_a_backward_that_is_differentiable_once(torch
     x = torch.ones(2, requires_grad=True)
     Once.apply(x).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+def define(torch, forward, backward=lambda ctx, g: g * 2, **members):
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward), **members}
+    return type("Doubled", (torch.autograd.Function,), methods)
+
+
+def in_forward(torch, look):
+    """What ``look(ctx, x)`` gives inside of a forward."""
+    seen = []
+
+    def forward(ctx, x):
+        seen.append(look(ctx, x))
+        return x * 2
+
+    result = define(torch, forward).apply(torch.ones(2, requires_grad=True))
+    result.sum().backward()
+    return seen[0]
+
+
+def test_the_context_is_a_node_already_in_forward(torch):
+    def look(ctx, x):
+        return ctx.next_functions, list(ctx._input_metadata), ctx._sequence_nr(), ctx.name(), ctx.metadata
+
+    (edge,), metadata, number, name, facts = in_forward(torch, look)
+    assert edge[0].name() == "torch::autograd::AccumulateGrad" and edge[1] == 0
+    assert metadata == [] and isinstance(number, int) and name == "DoubledBackward" and facts == {}
+    with pytest.raises(AttributeError, match="shape"):
+        in_forward(torch, lambda ctx, x: ctx.shape)
+
+
+def test_hooks_registered_in_forward_are_called(torch):
+    seen = []
+
+    def forward(ctx, x):
+        ctx.register_hook(lambda inputs, outputs: seen.append(("post", len(inputs), len(outputs))))
+        ctx.register_prehook(lambda outputs: seen.append(("pre", len(outputs))))
+        return x * 2
+
+    define(torch, forward).apply(torch.ones(2, requires_grad=True)).sum().backward()
+    assert seen == [("pre", 1), ("post", 1, 1)]
+
+
+def test_marks_of_a_context_before_and_after_empty_calls(torch):
+    assert (in_forward(torch, lambda ctx, x: (ctx.dirty_tensors, ctx.non_differentiable, ctx.to_save)) == (None, None,
+        None))
+
+    def mark(ctx, x):
+        ctx.mark_dirty()
+        ctx.mark_non_differentiable()
+        return ctx.dirty_tensors, ctx.non_differentiable
+
+    assert in_forward(torch, mark) == ((), ())
+
+
+def test_classes_of_a_context(torch):
+    function = torch.autograd.function
+    base = torch._C._FunctionBase
+
+    def look(ctx, x):
+        assert isinstance(ctx, (function.FunctionCtx, base)) and isinstance(ctx, function.BackwardCFunction)
+        assert not isinstance(ctx, torch.autograd.Function)
+        return (type(ctx._autograd_function_id), ctx._compiled_autograd_key() == (ctx._autograd_function_id,),
+            ctx._get_user_fn()(None, 3))
+
+    assert in_forward(torch, look) == (int, True, 6)
+    assert issubclass(torch.autograd.Function, base) and base.__name__ == "_FunctionBase"
+    assert function._ContextMethodMixin is function.FunctionCtx
+    one, other = (define(torch, lambda ctx, x: x)._backward_cls._autograd_function_id for _ in range(2))
+    assert one < other
+
+
+def test_only_tensors_are_saved_for_forward(torch):
+    with pytest.raises(AssertionError, match="save_for_forward expects all arguments to be tensors"):
+        in_forward(torch, lambda ctx, x: ctx.save_for_forward(x, 3))
+
+    def look(ctx, x):
+        ctx.save_for_forward(x, None)
+        return ctx.saved_for_forward[0] is x and ctx.saved_for_forward[1] is None
+
+    assert in_forward(torch, look)
+
+
+def test_mark_shared_storage_warns(torch):
+    with pytest.warns(FutureWarning, match="`mark_shared_storage` is deprecated"):
+        assert in_forward(torch, lambda ctx, x: ctx.mark_shared_storage((x, x))) is None
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_saved_tensors_let_go_of_by_hand_are_freed(torch, once):
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    def backward(ctx, g):
+        ctx.maybe_clear_saved_tensors()
+        return ctx.saved_tensors
+
+    f = define(torch, forward, backward, clear_saved_tensors_on_access=once)
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        f.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+def test_apply_boxed_hands_its_arguments_on(torch):
+    seen = []
+
+    def backward(ctx, *args):
+        seen.append(args)
+        return torch.ones(1)
+
+    node = define(torch, lambda ctx, x: x * 2, backward).apply(torch.ones(1, requires_grad=True)).grad_fn
+    g = torch.ones(1)
+    node.apply_boxed([g])
+    node.apply_boxed(g)
+    node.apply(g)
+    assert [len(args) for args in seen] == [1, 1, 1] and seen[0][0] == [g] and seen[1][0] is g and seen[2][0] is g
+    boxed = (define(torch, lambda ctx, x: x * 2, backward,
+        boxed_grads_call=True).apply(torch.ones(1, requires_grad=True)).grad_fn)
+    boxed.apply(g)
+    assert seen[3] == ([g],)
+
+
+def _marking(name):
+    def run(torch):
+        class Marks(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                setattr(ctx, name, 3)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        Marks.apply(torch.ones(2, requires_grad=True))
+
+    return run
+
+
+@cases(
+    [(name, _marking(name), RuntimeError, f"autograd internal error: {name} attribute is expected to be a tuple but is")
+         for name in ("dirty_tensors", "non_differentiable", "to_save")])
+def test_marks_of_a_context_are_tuples(torch, run, error, message):
+    refuses(torch, run, error, message)

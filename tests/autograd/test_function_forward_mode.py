@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
-
-
-@pytest.fixture
-def fwd(torch):
-    return importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
 
 
 def function(torch, forward, jvp, backward=None):
@@ -28,36 +21,36 @@ FIRST_ROWS = [
 
 
 @pytest.mark.parametrize("jvp, error", [row[1:] for row in FIRST_ROWS], ids=[row[0] for row in FIRST_ROWS])
-def test_a_view_has_a_view_for_tangent(torch, fwd, jvp, error):
+def test_a_view_has_a_view_for_tangent(torch, forward_ad, jvp, error):
     f = function(torch, lambda ctx, x: x.narrow(0, 0, 2), lambda ctx, t: jvp(t))
     x, t = torch.rand(4, 3), torch.rand(4, 3)
-    with fwd.dual_level():
-        d = fwd.make_dual(x, t)
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(x, t)
         if error is None:
-            found = fwd.unpack_dual(f(d)).tangent
+            found = forward_ad.unpack_dual(f(d)).tangent
             assert found._base is t and torch.equal(found, t[:2])
         else:
             with pytest.raises(RuntimeError, match=error):
                 f(d)
 
 
-def test_a_view_of_a_tangent_that_is_a_view(torch, fwd):
+def test_a_view_of_a_tangent_that_is_a_view(torch, forward_ad):
     f = function(torch, lambda ctx, x: x.narrow(0, 0, 2), lambda ctx, t: t.narrow(0, 0, 2).clone()[:])
-    with fwd.dual_level(), pytest.raises(RuntimeError, match="view of the same base as the given grad input"):
-        f(fwd.make_dual(torch.rand(4, 3), torch.rand(4, 3)[:]))
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match="view of the same base as the given grad input"):
+        f(forward_ad.make_dual(torch.rand(4, 3), torch.rand(4, 3)[:]))
 
 
 @pytest.mark.parametrize("returned", ["itself", "a product", "a view"])
-def test_an_argument_returned_as_it_is(torch, fwd, returned):
+def test_an_argument_returned_as_it_is(torch, forward_ad, returned):
     hand_on = {"itself": lambda t: t, "a product": lambda t: t * 2, "a view": lambda t: t.view_as(t)}[returned]
     f = function(torch, lambda ctx, x, y: (x + y, x), lambda ctx, s, t: (s + t, hand_on(s)))
     x, y, t = torch.tensor(1.0), torch.tensor(2.0), torch.tensor(5.0)
-    with fwd.dual_level():
+    with forward_ad.dual_level():
         if returned == "a view":
-            assert fwd.unpack_dual(f(fwd.make_dual(x, t), y)[1]).tangent._base is t
+            assert forward_ad.unpack_dual(f(forward_ad.make_dual(x, t), y)[1]).tangent._base is t
         else:
             with pytest.raises(RuntimeError, match=r"forward is returning a view \(or an input as-is\)"):
-                f(fwd.make_dual(x, t), y)
+                f(forward_ad.make_dual(x, t), y)
 
 
 @pytest.mark.parametrize("jvp, error", [
@@ -65,52 +58,52 @@ def test_an_argument_returned_as_it_is(torch, fwd, returned):
     (lambda t: t * 2, "not modifying the forward mode gradients inplace"),
     (lambda t: t.mul_(2).view_as(t), "not returning the forward mode gradients as-is"),
 ])  # fmt: skip
-def test_in_place(torch, fwd, jvp, error):
+def test_in_place(torch, forward_ad, jvp, error):
     def forward(ctx, x):
         ctx.mark_dirty(x)
         return x.mul_(2)
 
     f = function(torch, forward, lambda ctx, t: jvp(t))
-    with fwd.dual_level():
-        x = fwd.make_dual(torch.ones(2), torch.tensor([1.0, 3.0])).clone()
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.ones(2), torch.tensor([1.0, 3.0])).clone()
         if error is None:
-            assert fwd.unpack_dual(f(x)).tangent.tolist() == [2, 6]
+            assert forward_ad.unpack_dual(f(x)).tangent.tolist() == [2, 6]
         else:
             with pytest.raises(RuntimeError, match=error):
                 f(x)
 
 
-def test_no_tangent_for_what_has_no_gradient(torch, fwd):
+def test_no_tangent_for_what_has_no_gradient(torch, forward_ad):
     def forward(ctx, x):
         counted = x.clone()
         ctx.mark_non_differentiable(counted)
         return x.clone(), counted, x > 0
 
     x, t = torch.tensor(2.0), torch.tensor(1.0)
-    with fwd.dual_level():
-        d = fwd.make_dual(x, t)
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(x, t)
         found = function(torch, forward, lambda ctx, t: (t, None, None))(d)
-        assert [fwd.unpack_dual(y).tangent is None for y in found] == [False, True, True]
+        assert [forward_ad.unpack_dual(y).tangent is None for y in found] == [False, True, True]
         for wrong in (lambda ctx, t: (t, t.clone(), None), lambda ctx, t: (t, None, t.clone())):
             with pytest.raises(RuntimeError, match="You should return None at that position instead"):
                 function(torch, forward, wrong)(d)
 
 
-def test_as_many_tangents_as_outputs(torch, fwd):
+def test_as_many_tangents_as_outputs(torch, forward_ad):
     f = function(torch, lambda ctx, x: (x.clone(), x.clone()), lambda ctx, t: t)
-    with fwd.dual_level(), pytest.raises(RuntimeError,
+    with forward_ad.dual_level(), pytest.raises(RuntimeError,
             match=r"invalid number of forward gradients \(expected 2 but got 1\)"):
-        f(fwd.make_dual(torch.ones(1), torch.ones(1)))
+        f(forward_ad.make_dual(torch.ones(1), torch.ones(1)))
 
 
-def test_a_tangent_is_a_tensor(torch, fwd):
+def test_a_tangent_is_a_tensor(torch, forward_ad):
     f = function(torch, lambda ctx, x: x.clone(), lambda ctx, t: 3)
-    with fwd.dual_level(), pytest.raises(RuntimeError,
+    with forward_ad.dual_level(), pytest.raises(RuntimeError,
             match=r"expected Variable or None \(got int\) for grad output 0"):
-        f(fwd.make_dual(torch.ones(1), torch.ones(1)))
+        f(forward_ad.make_dual(torch.ones(1), torch.ones(1)))
 
 
-def test_integers_have_no_tangent(torch, fwd):
+def test_integers_have_no_tangent(torch, forward_ad):
     seen = []
 
     def jvp(ctx, t, i, s):
@@ -118,12 +111,12 @@ def test_integers_have_no_tangent(torch, fwd):
         return t
 
     f = function(torch, lambda ctx, x, i, k: x * k, jvp)
-    with fwd.dual_level():
-        f(fwd.make_dual(torch.ones(1), torch.ones(1)), torch.tensor(3), torch.ones(1))
+    with forward_ad.dual_level():
+        f(forward_ad.make_dual(torch.ones(1), torch.ones(1)), torch.tensor(3), torch.ones(1))
     assert seen == [(None, [0.0])]
 
 
-def test_each_mode_has_its_own_saved_tensors(torch, fwd):
+def test_each_mode_has_its_own_saved_tensors(torch, forward_ad):
     seen = {}
 
     def forward(ctx, x, y):
@@ -144,12 +137,12 @@ def test_each_mode_has_its_own_saved_tensors(torch, fwd):
     f(x, y).backward()
     assert seen == {"backward": [2, 3]}
     seen.clear()
-    with fwd.dual_level():
-        f(fwd.make_dual(x, torch.tensor(1.0)), y).backward()
+    with forward_ad.dual_level():
+        f(forward_ad.make_dual(x, torch.tensor(1.0)), y).backward()
     assert seen == {"jvp": [3], "backward": [2, 3]}
 
 
-def test_what_was_saved_for_backward_is_not_seen_by_jvp(torch, fwd):
+def test_what_was_saved_for_backward_is_not_seen_by_jvp(torch, forward_ad):
     seen = []
 
     def forward(ctx, x):
@@ -160,8 +153,8 @@ def test_what_was_saved_for_backward_is_not_seen_by_jvp(torch, fwd):
         seen.append(ctx.saved_tensors)
         return t
 
-    with fwd.dual_level():
-        function(torch, forward, jvp)(fwd.make_dual(torch.ones(1), torch.ones(1)))
+    with forward_ad.dual_level():
+        function(torch, forward, jvp)(forward_ad.make_dual(torch.ones(1), torch.ones(1)))
     assert seen == [()]
 
 
@@ -232,3 +225,18 @@ def test_a_pure_view_has_one_input_and_one_output(torch):
     with pytest.raises(RuntimeError,
             match="Pure view custom Function can only have one input Tensor and one output Tensor"):
         Two.apply(torch.ones(1, requires_grad=True) * 1, torch.ones(1))
+
+
+def test_tangents_of_outputs_that_are_no_tensors_are_not_looked_at(torch, forward_ad):
+    class Several(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3, x * 2, "s"
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t, t * 2, t
+
+    with forward_ad.dual_level():
+        number, y, text = Several.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
+        assert (number, text) == (3, "s") and forward_ad.unpack_dual(y).tangent.tolist() == [2, 2]

@@ -334,3 +334,19 @@ def test_one_number_is_needed(torch, name):
         call(lambda x: x * 2, torch.ones(2), *v)
     with pytest.raises(RuntimeError, match=f"The function given to {name} should return a single Tensor"):
         call(lambda x: (x.sum(), x.sum()), torch.ones(2), *v)
+
+
+def test_functional_forms_are_neither_strict_nor_recorded_unless_told(torch):
+    F = torch.autograd.functional
+    x, v, n = torch.ones(2), torch.ones(2), torch.ones(())
+    apart, x_asking = (lambda x: torch.ones(2)), torch.ones(2, requires_grad=True)
+    for form, rest in ((F.vjp, (v,)), (F.jvp, (v,)), (F.jacobian, ()), (F.hessian, ()), (F.vhp, (v,)), (F.hvp, (v,))):
+        scalar = form in (F.hessian, F.vhp, F.hvp)
+        found = form((lambda x: n) if scalar else apart, x, *rest)
+        assert not (found[-1] if isinstance(found, tuple) else found).any()
+        with pytest.raises(RuntimeError, match="independent of|does not require gradients"):
+            form((lambda x: n) if scalar else apart, x, *rest, strict=True)
+        found = form((lambda x: (x**3).sum()) if scalar else (lambda x: x**3), x_asking, *rest)
+        assert not any(t.requires_grad for t in (found if isinstance(found, tuple) else (found,)))
+        found = form((lambda x: (x**3).sum()) if scalar else (lambda x: x**3), x_asking, *rest, create_graph=True)
+        assert (found[-1] if isinstance(found, tuple) else found).requires_grad

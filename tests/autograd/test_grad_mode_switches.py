@@ -16,11 +16,6 @@ def modes(torch):
     return importlib.import_module(f"{torch.__name__}.autograd.grad_mode")
 
 
-@pytest.fixture
-def fw(torch):
-    return importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
-
-
 def test_multithreading_is_switched_for_one_thread(torch, modes):
     asked = torch.autograd.is_multithreading_enabled
     with modes.set_multithreading_enabled(False) as given:
@@ -157,20 +152,20 @@ def test_anomaly_mode_takes_booleans(torch, args, argument):
     assert not torch.is_anomaly_enabled()
 
 
-def test_levels_of_forward_mode_by_number(torch, fw):
+def test_levels_of_forward_mode_by_number(torch, forward_ad):
     x, t = torch.ones(2), torch.ones(2)
     with pytest.raises(RuntimeError, match="Dual level must be a positive number"):
-        fw.exit_dual_level(level=-1)
-    assert fw.enter_dual_level() == 0 and fw.exit_dual_level(level=0) is None
-    with fw.dual_level() as level:
-        dual = fw.make_dual(x, t, level=level)
-        assert fw.unpack_dual(dual, level=level).tangent.tolist() == [1.0, 1.0]
-        assert fw.unpack_dual(dual, level=-3) == (dual, None)
+        forward_ad.exit_dual_level(level=-1)
+    assert forward_ad.enter_dual_level() == 0 and forward_ad.exit_dual_level(level=0) is None
+    with forward_ad.dual_level() as level:
+        dual = forward_ad.make_dual(x, t, level=level)
+        assert forward_ad.unpack_dual(dual, level=level).tangent.tolist() == [1.0, 1.0]
+        assert forward_ad.unpack_dual(dual, level=-3) == (dual, None)
         with pytest.raises(RuntimeError, match="no level exists, make sure to enter_dual_level"):
-            fw.make_dual(x, t, level=-3)
+            forward_ad.make_dual(x, t, level=-3)
         with pytest.raises(TypeError, match=r"argument 'dual' \(position 1\) must be Tensor, not int"):
-            fw.unpack_dual(3)
+            forward_ad.unpack_dual(3)
         with pytest.raises(TypeError):
-            fw.make_dual(x, t, 0)
-    assert fw.unpack_dual(3) == (3, None)  # outside there is nothing to unpack
-    assert fw._maybe_load_decompositions() is None
+            forward_ad.make_dual(x, t, 0)
+    assert forward_ad.unpack_dual(3) == (3, None)  # outside there is nothing to unpack
+    assert forward_ad._maybe_load_decompositions() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 import pytest
+from tests.makers import cases, refuses
 
 
 def test_every_node_is_a_node(torch):
@@ -240,3 +241,23 @@ def test_an_edge_keeps_the_graph_of_a_custom_function(torch):
     x = torch.ones(1, requires_grad=True)
     edge = torch.autograd.graph.get_gradient_edge(Double.apply(x))
     assert torch.autograd.grad(edge, x)[0].tolist() == [2.0]
+
+
+@cases([
+    ("number", lambda torch: torch.autograd.graph.increment_version(3), RuntimeError,
+        "increment_version expect a Iterable[Tensor] as input"),
+    ("numbers", lambda torch: torch.autograd.graph.increment_version([3]), RuntimeError,
+     "increment_version expects each element of the iterable to be a tensor"),
+    ("hook dict", lambda torch: (torch.ones(2, requires_grad=True) * 2).grad_fn._register_hook_dict(3), TypeError,
+     "_register_hook_dict expected a variable"),
+    ("edge",
+        lambda torch: torch.autograd.grad(torch.ones((), requires_grad=True) * 1,
+            torch.autograd.graph.GradientEdge(3, 0)), RuntimeError,
+     "GradientEdge's first object must be an autograd.graph.Node but got int"),
+    ("anomaly", lambda torch: torch.autograd.set_detect_anomaly(3), TypeError,
+        "argument 'enabled' (position 1) must be bool, not int"),
+    ("threads", lambda torch: torch.autograd.set_multithreading_enabled(3), TypeError,
+     "set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not int"),
+])
+def test_arguments_of_the_wrong_kind(torch, run, error, message):
+    refuses(torch, run, error, message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -216,3 +217,16 @@ def test_the_handle_is_one_of_hooks(torch, multi):
     with handle:
         pass
     assert not a._backward_hooks and not b._backward_hooks
+
+
+def test_a_hook_that_has_no_name(torch):
+    seen = []
+
+    def note(rows, g):
+        rows.append(g)
+
+    x = torch.ones(1, requires_grad=True)
+    handle = torch.autograd.graph.register_multi_grad_hook((x,), functools.partial(note, seen), mode="any")
+    (x * 2).backward()
+    handle.remove()
+    assert [g.item() for g in seen] == [2]

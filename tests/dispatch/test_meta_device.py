@@ -281,3 +281,14 @@ def test_transforms(torch):
     net = torch.nn.Linear(3, 4)
     named = {"weight": torch.ones(4, 3, device="meta"), "bias": torch.ones(4, device="meta")}
     assert torch.func.functional_call(net, named, (torch.ones(2, 3, device="meta"),)).is_meta
+
+
+def test_apply_does_nothing_to_a_tensor_without_values(torch):
+    x = torch.ones(2, device="meta")
+    assert x.apply_(lambda v: 1 / 0) is x
+
+
+def test_lazy_parameters_are_converted_under_a_default_device(torch):
+    with torch.device("meta"):
+        layer = torch.nn.LazyConv1d(4, 3).to(torch.float64)
+    assert layer.weight.dtype == torch.float64

@@ -99,8 +99,10 @@ def test_stand_ins_have_the_signatures_of_what_they_stand_for(torch):
         assert overrides[f](*range(required)) == -1
 
 
-@pytest.mark.parametrize("call", ["torch.cholesky(torch.eye(2))", "torch.mul(torch.ones(1), 2)", "~torch.ones(1).bool()",
-    "torch.meshgrid(torch.ones(1))"])
+@pytest.mark.parametrize("call", [
+    "torch.cholesky(torch.eye(2))", "torch.mul(torch.ones(1), 2)", "~torch.ones(1).bool()",
+    "torch.meshgrid(torch.ones(1))",
+])
 def test_signatures_of_stand_ins_do_not_depend_on_earlier_calls(call):
     code = """
 import inspect, warnings, wengert as torch

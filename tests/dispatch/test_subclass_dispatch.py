@@ -206,3 +206,72 @@ def test_detached_twins_share_the_version(torch, tools):
     assert a._version == 1 == d._version
     a.data.add_(1)
     assert a._version == 1
+
+
+def wrapper(torch, answer=None, **options):
+    """A class of wrappers whose ``__torch_dispatch__`` is ``answer``, of which one is made with these options."""
+
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls, elem):
+            made = torch.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype, **options)
+            made.elem = elem
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented if answer is None else answer(func, args, kwargs or {})
+
+    return Wrapper(torch.randn(3, 2))
+
+
+def test_classes_answer_for_strides(torch):
+    def answer(func, args, kwargs):
+        if func.overloadpacket == torch.ops.aten.is_contiguous:
+            return False
+        if func.overloadpacket == torch.ops.aten.sym_stride:
+            return (4, 2)
+        return NotImplemented
+
+    x = wrapper(torch, answer, dispatch_sizes_strides_policy="strides")
+    assert x.is_contiguous() is False and x.stride() == (4, 2) and x.size() == (3, 2)
+    silent = wrapper(torch, lambda func, args, kwargs: None, dispatch_sizes_strides_policy="strides")
+    assert silent.stride() == (2, 1)
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.aten.is_contiguous'"):
+        wrapper(torch, dispatch_sizes_strides_policy="strides").is_contiguous()
+    assert wrapper(torch).is_contiguous()
+
+
+def test_classes_answer_for_sizes(torch):
+    answers = {"sym_size": (5, 3), "dim": 2, "sym_numel": 15}
+    x = wrapper(torch, lambda func, args, kwargs: answers.get(func.overloadpacket.__name__, NotImplemented),
+        dispatch_sizes_strides_policy="sizes")
+    assert x.size() == (5, 3) and x.shape == (5, 3) and x.dim() == 2 and x.numel() == 15
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.aten.sym_size'"):
+        wrapper(torch, dispatch_sizes_strides_policy="sizes").size()
+
+
+def test_classes_answer_for_device_and_layout(torch):
+    meta = torch.device("meta")
+    x = wrapper(torch, lambda func, args, kwargs: meta if func.overloadpacket == torch.ops.prim.device
+        else NotImplemented, dispatch_device=True)
+    assert x.device == meta
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.prim.device'"):
+        wrapper(torch, dispatch_device=True).device
+    y = wrapper(torch,
+        lambda func, args, kwargs: torch.sparse_csr if func.overloadpacket == torch.ops.prim.layout else NotImplemented,
+                dispatch_layout=True)  # fmt: skip
+    assert y.layout == torch.sparse_csr and wrapper(torch).layout == torch.strided
+
+
+def test_tensors_of_one_class_are_not_made_another(torch):
+    class Plain(torch.Tensor):
+        pass
+
+    y = wrapper(torch, lambda func, args, kwargs: type(y)(func(*[getattr(a, "elem", a) for a in args], **kwargs)))
+    message = ("Creating a new Tensor subclass Plain but the raw Tensor object is already associated to a python "
+        "object of type Wrapper")
+    with pytest.raises(RuntimeError, match=message):
+        y.as_subclass(Plain)
+    with pytest.raises(TypeError, match="Plain must define __torch_dispatch__"):
+        torch.Tensor._make_wrapper_subclass(Plain, (2, 2))

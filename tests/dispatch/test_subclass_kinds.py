@@ -3,18 +3,13 @@ geometry.
 """
 
 import copy
-import importlib
 import io
 import pickle
 
 import pytest
+from tests.makers import cases, module, refuses
 
 from tests.subclasses import load
-
-
-def _module(torch, name):
-    return importlib.import_module(f"{torch.__name__}.{name}")
-
 
 NAMES = ("base", "own", "logging", "sparse", "diagonal", "asked for sizes", "asked for strides", "redispatching")
 
@@ -281,7 +276,7 @@ def test_operators_of_the_programs_dispatch_on_lists_with_gaps(torch):
 
 
 def test_modes_that_are_nothing_to_programs(torch):
-    found = _module(torch, "utils._python_dispatch")
+    found = module(torch, "utils._python_dispatch")
 
     class Own(found.TorchDispatchMode):
         @classmethod
@@ -315,3 +310,41 @@ def test_a_stream_has_a_name(torch):
 def test_type_as_goes_to_the_device(torch):
     assert torch.ones(2).type_as(torch.empty(1, dtype=torch.float64, device="meta")).is_meta
     assert torch.ones(2).type_as(torch.empty(1, dtype=torch.float64)).dtype == torch.float64
+
+
+NO_SUBCLASS = "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible."
+
+
+def _detaching(torch):
+    class Forgets(torch.Tensor):
+        def detach(self):
+            return torch.ones(2)
+
+    torch.nn.Parameter(torch.ones(2).as_subclass(Forgets))
+
+
+def _policy(torch):
+    class Wrapper(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    torch.Tensor._make_wrapper_subclass(Wrapper, (2,), dispatch_sizes_strides_policy="none")
+
+
+@cases([
+    ("make", lambda torch: torch.Tensor._make_subclass(int, torch.ones(2)), TypeError, NO_SUBCLASS),
+    ("as", lambda torch: torch.ones(2).as_subclass(int), TypeError, NO_SUBCLASS),
+    ("wrapper", lambda torch: torch.Tensor._make_wrapper_subclass(int, (2,)), TypeError, NO_SUBCLASS),
+    ("no class", lambda torch: torch.Tensor._make_subclass(3, torch.ones(2)), TypeError,
+        "cls must be a type (got int)"),
+    ("integers", lambda torch: torch.Tensor._make_subclass(torch.Tensor, torch.arange(2), True), RuntimeError,
+     "Only Tensors of floating point and complex dtype can require gradients"),
+    ("parameter", lambda torch: torch.nn.Parameter(torch.arange(2)), RuntimeError,
+     "Only Tensors of floating point and complex dtype can require gradients"),
+    ("detach", _detaching, RuntimeError,
+        "requires that detach() returns an instance of the same type, but return type Tensor was found instead"),
+    ("policy", _policy, ValueError, "Unknown sizes_strides_policy: none; expected 'strides' or 'sizes'"),
+])
+def test_what_cannot_be_made_of_a_class(torch, run, error, message):
+    refuses(torch, run, error, message)

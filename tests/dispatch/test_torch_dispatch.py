@@ -347,3 +347,116 @@ def test_tensors_of_a_class_are_compared_by_their_numbers(torch):
     torch.testing.assert_close(x, torch.tensor([1.0, 2.0]))
     with pytest.raises(AssertionError, match="Tensor-likes are not close"):
         torch.testing.assert_close(x, y)
+
+
+def test_networks_below_a_dispatch_mode(torch):
+    class Mode(importlib.import_module(f"{torch.__name__}.utils._python_dispatch").TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), *(a for a in args if isinstance(a, (int, list)))))
+            return func(*args, **(kwargs or {}))
+
+    seen, x = [], torch.randn(2, 1, 3)
+    with Mode():
+        for name in ("softmax", "log_softmax"):
+            y = getattr(torch, name)(x, 2, dtype=torch.float64)
+            assert y.dtype == torch.float64
+        assert x.squeeze(()).shape == x.shape
+        torch.nansum(x, 0), torch.linalg.vector_norm(x, 2, 1)
+    assert ([row[0] for row in seen[:4]] == ["aten._to_copy.default", "aten._softmax.default", "aten._to_copy.default",
+        "aten._log_softmax.default"])
+    assert (seen[4:] == [("aten.squeeze.dims", []), ("aten.nansum.default", [0]),
+        ("aten.linalg_vector_norm.default", 2, [1])])
+
+
+@pytest.fixture
+def dispatch(torch):
+    return importlib.import_module(f"{torch.__name__}.utils._python_dispatch")
+
+
+def wrapper(torch, answer=None, **options):
+    """A class of wrappers whose ``__torch_dispatch__`` is ``answer``, of which one is made with these options."""
+
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls, elem):
+            made = torch.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype, **options)
+            made.elem = elem
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented if answer is None else answer(func, args, kwargs or {})
+
+    return Wrapper(torch.randn(3, 2))
+
+
+def test_a_mode_that_declines_sees_what_classes_do(torch, dispatch):
+    counts = {"asked": 0, "done": 0}
+
+    class Polite(dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            counts["asked"] += 1
+            if any(t is not torch.Tensor for t in types):
+                return NotImplemented
+            counts["done"] += 1
+            return func(*args, **(kwargs or {}))
+
+    x = wrapper(torch, lambda func, args, kwargs: func(*[getattr(a, "elem", a) for a in args], **kwargs))
+    with Polite():
+        x.abs()
+    assert counts == {"asked": 2, "done": 1}
+
+
+def test_results_that_are_no_tensors(torch):
+    class Odd(torch.Tensor):
+        @staticmethod
+        def __new__(cls, elem):
+            return torch.Tensor._make_subclass(cls, elem)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return "arf"
+
+    for call in (lambda x: x.neg(), lambda x: x.detach()):
+        with pytest.raises(RuntimeError, match="Unable to cast"):
+            call(Odd(torch.zeros(1)))
+
+
+def test_recorded_again_within_a_handler(torch):
+    overrides = importlib.import_module(f"{torch.__name__}.overrides")
+    elem = torch.rand(2, requires_grad=True)
+
+    class Through(torch.Tensor):
+        @staticmethod
+        def __new__(cls, elem):
+            made = torch.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype)
+            made.elem = elem
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            with overrides.enable_reentrant_dispatch():
+                return cls(func(*[getattr(a, "elem", a) for a in args], **(kwargs or {})))
+
+    y = (Through(elem) * 3).sum()
+    assert not y.requires_grad and y.elem.requires_grad
+    y.elem.backward()
+    assert elem.grad.tolist() == [3.0, 3.0]
+
+
+def test_looking_at_other_memory(torch):
+    calls = []
+
+    class Sub(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            calls.append(str(func))
+            return super().__torch_dispatch__(func, types, args, kwargs or {})
+
+    x = Sub(torch.empty(2))
+    calls.clear()
+    assert x.set_(torch.ones(2)) is x and type(x) is Sub
+    x.set_(torch.ones(3).untyped_storage())
+    assert calls == ["aten.set_.source_Tensor", "aten.set_.source_Storage"] and x.shape == (3,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 
 import pytest
 
@@ -424,3 +425,26 @@ def test_what_tensors_keep_for_themselves_has_the_prefix_of_the_package():
     private = {n for n in dir(wengert.Tensor) if n.startswith("_") and not n.startswith("__")}
     own = private - set(dir(torch.Tensor))
     assert own and all(n.startswith("_wg_") for n in own)
+
+
+@pytest.mark.parametrize("call", [lambda x: x[0].item(), lambda x: x.detach(), lambda x: x.new_zeros(2)],
+    ids=["item", "detach", "new_zeros"])
+def test_a_class_is_asked_when_a_mode_has_called_on(torch, call):
+    asked = []
+
+    class Sub(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    class Mode(importlib.import_module(f"{torch.__name__}.overrides").TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            asked.append(f"mode {func.__name__}")
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2).as_subclass(Sub)
+    with Mode():
+        call(x)
+    name = asked[-1]
+    assert asked[-2:] == [f"mode {name}", name] and name in ("item", "detach", "new_zeros")

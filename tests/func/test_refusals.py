@@ -1,16 +1,10 @@
-"""What transforms of functions refuse, in which words; and modules made functions."""
+"""What transforms of functions refuse, in which words."""
 
 from __future__ import annotations
 
-import importlib
+import warnings
 
 import pytest
-
-
-def part(torch, name):
-    if torch.__name__ == "torch":
-        importlib.import_module(f"torch._functorch.{name}")
-    return getattr(torch._functorch, name)
 
 
 def said(call):
@@ -148,60 +142,22 @@ def test_removing_mutations(torch, x):
     assert "received invalid argument for remove=x" in said(lambda: torch.func.functionalize(torch.sin, remove="x"))
 
 
-def test_states_of_several_models(torch):
-    linear, stack = torch.nn.Linear, torch.func.stack_module_state
-    for models, text in (
-        ([], "Expected at least one model, got 0."),
-        ([linear(2, 2), linear(2, 2).eval()], "Expected all models to have the same training/eval mode."),
-        ([linear(2, 2), torch.nn.ReLU()], "Expected all models to be of the same class."),
-    ):
-        assert said(lambda: stack(models)) == f"RuntimeError: stack_module_state: {text}"
-    mixed = [linear(2, 2), linear(2, 2).requires_grad_(False)]
-    assert said(lambda: stack(mixed)) == "RuntimeError: Expected weight from each model to have the same .requires_grad"
-    params, buffers = stack([torch.nn.BatchNorm1d(2), torch.nn.BatchNorm1d(2)])
-    assert all(p.requires_grad and p.is_leaf for p in params.values()) and buffers["running_mean"].shape == (2, 2)
+def test_tangents_of_another_structure(torch):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _, push = torch.func.linearize(lambda x: x * 2, torch.ones(2))
+    with pytest.raises(RuntimeError,
+            match=r"Expected the tangents TreeSpec\(tuple, None, \[\*,\s+\*\]\) to have the same argspec"):
+        push(torch.ones(2), torch.ones(2))
 
 
-def test_batch_norms_without_statistics(torch):
-    nn, strip = torch.nn, part(torch, "batch_norm_replacement").batch_norm_without_running_stats
-    instance = nn.InstanceNorm1d(2, track_running_stats=True)
-    model = nn.Sequential(nn.BatchNorm1d(2),
-        nn.Sequential(nn.BatchNorm2d(2, affine=False), instance, nn.BatchNorm1d(2, track_running_stats=False)))
-    assert torch.func.replace_all_batch_norm_modules_(model) is model
-    norms = [m for m in model.modules() if hasattr(m, "running_mean") and m is not instance]
-    assert len(norms) == 3 and not any(m.track_running_stats or m.running_mean is not None for m in norms)
-    assert instance.track_running_stats
-    single, other = nn.BatchNorm1d(2), nn.Linear(1, 1)
-    strip(single)
-    strip(other)
-    assert single.num_batches_tracked is None
-
-
-def test_modules_taken_apart(torch, x):
-    made = part(torch, "make_functional")
-
-    class Tied(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = self.b = torch.nn.Parameter(x.clone())
-            self.register_buffer("c", x + 1)
-
-        def forward(self, q):
-            return self.a * q + self.b + self.c
-
-    call, params, buffers = made.make_functional_with_buffers(Tied())
-    assert call.param_names == ("a",) and call.buffer_names == ("c",)
-    assert call(params, buffers, x).tolist() == [4, 9, 16]
-    assert call([torch.zeros(3)], [torch.ones(3)], x).tolist() == [1, 1, 1]
-    with pytest.raises(RuntimeError, match="`model` has buffers. Please use make_functional_with_buffers"):
-        made.make_functional(Tied())
-    _, params = made.make_functional(torch.nn.Linear(2, 2), disable_autograd_tracking=True)
-    assert not any(p.requires_grad for p in params)
-    for shape, text in (((0,), "num_models 0 should be > 0"), ((1, 2), "NYI: ensemble_shape with more than 1 element")):
-        assert said(lambda: made.functional_init(torch.nn.Linear, shape)(2, 2)) == f"ValueError: {text}"
-    for models, text in (
-        ([], "Expected at least one model, got 0."),
-        ([torch.nn.Linear(2, 2), torch.nn.ReLU()], "Expected all models to be of the same class."),
-    ):
-        assert (said(lambda: made.combine_state_for_ensemble(models)) == "RuntimeError: combine_state_for_ensemble: "
-            f"{text}")
+def test_cotangents_that_do_not_fit(torch):
+    _, pull = torch.func.vjp(lambda x: x * 2, torch.ones(3))
+    with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got float"):
+        pull(1.0)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        pull(None)
+    _, pull = torch.func.vjp(lambda x: (x, {"a": x}), torch.ones(3))
+    text = r"Expected pytree structure of cotangents .* cotangents: \(\*,\), primal output: \(\*, "
+    with pytest.raises(RuntimeError, match=text):
+        pull((torch.ones(3),))

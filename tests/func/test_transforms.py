@@ -272,3 +272,57 @@ def test_aux_is_made_of_tensors(torch):
         assert call(lambda a: {"twice": [a * 2]})[-1]["twice"][0].tolist() == [2.0, 4.0]
         with pytest.raises(RuntimeError, match="Expected tensors, got unsupported type <class 'int'>"):
             call(lambda a: [a, 3])
+
+
+def test_saved_tensors_overwritten_inside_of_a_transform(torch):
+    def damaged(x):
+        y = x.exp()
+        z = y.sin()
+        y.mul_(2)
+        return z.sum() + y.sum()
+
+    def damaged_argument(x):
+        y = x * 1
+        z = y.sin()
+        y.mul_(2)
+        return z.sum() + y.sum()
+
+    for f in (damaged, damaged_argument):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            torch.func.grad(f)(torch.ones(2))
+
+
+def first_row(torch):
+    class FirstRow(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x[0]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t[0].clone()
+
+    return FirstRow.apply
+
+
+def test_a_transform_does_not_ask_for_tangents_that_are_views(torch):
+    x = torch.arange(4.0).reshape(2, 2)
+    y, t = torch.func.jvp(first_row(torch), (x,), (x + 1,))
+    assert (y.tolist(), t.tolist()) == ([0.0, 1.0], [1.0, 2.0])
+    assert torch.func.jacfwd(first_row(torch))(x).sum(0).tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+def test_functionalize_is_a_transform(torch):
+    """Inside of it no leaf may be asked for gradients, and no backward may run."""
+    weight = torch.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"You are attempting to call Tensor.requires_grad_\(\)"):
+        torch.func.functionalize(lambda x: x.requires_grad_())(torch.ones(3))
+    with pytest.raises(RuntimeError, match=r"backward\(\) called inside a functorch transform"):
+        torch.func.functionalize(lambda x: (x * weight).sum().backward())(torch.ones(3))
+    assert torch.func.functionalize(torch.func.grad(lambda x: (x * x).sum()))(torch.ones(3)).tolist() == [2, 2, 2]

@@ -1,6 +1,8 @@
-"""Data and devices that no tensor can be made of."""
+"""Data, devices and ``out=`` that no tensor can be made of."""
 
 from __future__ import annotations
+
+import warnings
 
 import pytest
 
@@ -101,3 +103,48 @@ def test_constructors_of_old_take_no_other_keywords(torch):
                 kind(2, **named)
         assert (kind(size=(2,)).shape == (2,) and kind(data=[1.0]).tolist() == [1.0]
             and kind(2, device="cpu").shape == (2,))
+
+
+OUT = {"zeros": (3,), "ones": (3,), "rand": (3,), "eye": (3,), "arange": (3,), "full": ((3,), 1.0),
+    "linspace": (0, 1, 3), "logspace": (0, 1, 3),
+       "randint": (3, (3,)), "randperm": (3,)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_creation_refuses_an_out_that_requires_grad(torch, name):
+    out = torch.full((3,), 7.0, requires_grad=True)
+    with pytest.raises(RuntimeError,
+            match=rf"{name}\(\): functions with out=... arguments don't support automatic differentiation"):
+        getattr(torch, name)(*OUT[name], out=out)
+    assert out.tolist() == [7.0] * 3
+    with torch.no_grad():
+        assert getattr(torch, name)(*OUT[name], out=out) is out
+
+
+@pytest.mark.parametrize("name", ["randn", "empty"])
+def test_creation_refuses_to_resize_an_out_that_requires_grad(torch, name):
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        getattr(torch, name)(3, out=torch.zeros(3, requires_grad=True))
+
+
+@pytest.mark.parametrize(("use", "kind", "message"), [
+    pytest.param(lambda torch: torch.asarray(torch.ones(2, requires_grad=True)), UserWarning,
+                 "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False.",
+                 id="asarray"),
+    pytest.param(lambda torch: torch.set_autocast_cpu_enabled(False), DeprecationWarning,
+                 "torch.set_autocast_cpu_enabled(enabled) is deprecated. Please use torch.set_autocast_enabled('cpu', "
+                 "enabled) instead.", id="set"),
+    pytest.param(lambda torch: torch.is_autocast_cpu_enabled(), DeprecationWarning,
+                 "torch.is_autocast_cpu_enabled() is deprecated. Please use torch.is_autocast_enabled('cpu') instead.",
+                 id="is"),
+])  # fmt: skip
+def test_deprecated_settings_and_asarray_warn(torch, use, kind, message):
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # else once in a process
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            use(torch)
+    finally:
+        torch.set_warn_always(before)
+    assert any(issubclass(w.category, kind) and message in str(w.message) for w in caught)

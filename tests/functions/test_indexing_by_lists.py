@@ -53,3 +53,12 @@ def test_gradients(torch):
         y[[[0, 4], [2, 2]]] = 0.0
     y.sum().backward()
     assert x.grad.sum() == 23 and x.grad[0, 2] == x.grad[4, 2] == 0
+
+
+def test_a_list_of_lists_indexes_each_dimension(torch):
+    x = torch.arange(9.0).reshape(3, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert x[[[0, 1], [1, 2]]].tolist() == [1.0, 5.0] and x[[slice(0, 1), 1]].tolist() == [1.0]
+        assert x[[torch.tensor(0), torch.tensor(2)]].tolist() == 2.0
+    assert x[[0, 1]].tolist() == x[:2].tolist()

@@ -354,3 +354,19 @@ def test_hooks_of_the_one_root_run_even_if_nothing_is_sought_below_it(torch):
     assert order == ["y", "x"]
     torch.autograd.grad([y, x], other, [torch.ones(2)] * 2, allow_unused=True)
     assert order == ["y", "x"]
+
+
+def test_grad_gives_gradients_from_before_the_hooks(torch):
+    def made():
+        x = torch.ones(3, requires_grad=True)
+        y = x * 2
+        y.register_hook(lambda g: g * 10)
+        return x, y
+
+    x, y = made()
+    assert [g.tolist() for g in torch.autograd.grad((y * 3).sum(), [y, x])] == [[3.0] * 3, [60.0] * 3]
+    x, y = made()
+    assert torch.autograd.grad((y * 3).sum(), y)[0].tolist() == [30.0] * 3
+    x, y = made()
+    (y * 3).sum().backward(inputs=[y, x])
+    assert y.grad.tolist() == [30.0] * 3 and x.grad.tolist() == [60.0] * 3

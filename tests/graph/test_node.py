@@ -8,9 +8,7 @@ import weakref
 
 import pytest
 
-
-def leaf(torch, *values):
-    return torch.tensor(list(values), requires_grad=True)
+from tests.makers import leaf
 
 
 def edge_of(torch, t):

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.makers import cases, refuses
 
 import wengert as torch
 import wengert.nn.functional as F
@@ -205,3 +206,12 @@ def test_training_a_table():
         optimizer.step()
     moved = (table.weight != start).any(1)
     assert moved.tolist() == [False, True, True, False, False]
+
+
+@cases([
+    *((name, lambda torch, name=name: getattr(torch.sparse_coo_tensor([[0, 0]], [1.0, 1.0], (2,)), name)(),
+        RuntimeError,
+       f"{name} requires coalesced input") for name in ("sin_", "relu_", "sqrt_", "erfinv_")),
+])
+def test_writes_that_want_coalesced_tensors(torch, run, error, message):
+    refuses(torch, run, error, message)

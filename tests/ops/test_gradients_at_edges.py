@@ -6,6 +6,7 @@ import math
 import warnings
 
 import pytest
+from tests.makers import cases, refuses, scalar_leaf
 
 
 def gradient(torch, f, *values, dtype=None):
@@ -399,3 +400,33 @@ def test_logit_is_differentiated_twice_inside_and_at_its_ends(torch):
         torch.ones(2, dtype=torch.float64, requires_grad=True))
     (first,) = torch.autograd.grad(torch.logit(x), x, g, create_graph=True)
     assert torch.allclose(torch.autograd.grad(first.sum(), g)[0], 1 / (x * (1 - x)).detach())
+
+
+@pytest.mark.parametrize(("f", "reached"), [
+    ("x.max()", [2]), ("x.min()", [0]), ("x.median()", [1]), ("x.nanmedian()", [1]), ("x.amax()", [0, 1, 2]),
+    ("x.aminmax()[0]", [0, 1, 2]), ("F.threshold(x, 2.0, 0.0)", [2]), ("F.hardshrink(x, 2.0)", [2]),
+    ("F.softshrink(x, 2.0)", [2]), ("F.relu(x - 2)", [2]),
+])  # fmt: skip
+def test_how_far_a_gradient_of_nan_reaches(torch, f, reached):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = eval(f, {"x": x, "F": torch.nn.functional})
+    y.backward(torch.full_like(y, float("nan")))
+    assert [i for i, v in enumerate(x.grad.tolist()) if v != v] == reached
+
+
+@cases([
+    ("zeta", lambda torch: torch.special.zeta(scalar_leaf(torch), torch.ones(())).backward(), NotImplementedError,
+     "the derivative for 'zeta' is not implemented."),
+    ("igammac", lambda torch: torch.special.gammaincc(scalar_leaf(torch), torch.ones(())).backward(),
+     NotImplementedError, "the derivative for 'igammac: input' is not implemented."),
+    ("unique", lambda torch: torch.unique(torch.rand(3, requires_grad=True)).sum().backward(), NotImplementedError,
+     "the derivative for '_unique2' is not implemented."),
+    ("unique rows", lambda torch: torch.unique(torch.rand(3, 2, requires_grad=True), dim=0).sum().backward(),
+        NotImplementedError,
+     "the derivative for 'unique_dim' is not implemented."),
+    ("runs", lambda torch: torch.unique_consecutive(torch.rand(3, 2, requires_grad=True), dim=0).sum().backward(),
+        NotImplementedError,
+     "the derivative for 'unique_consecutive' is not implemented."),
+])
+def test_derivatives_that_are_not_implemented(torch, run, error, message):
+    refuses(torch, run, error, message)

@@ -393,3 +393,34 @@ def test_low_rank_approximations():
 def test_half_precision_norm():
     x = torch.full((4096,), 4.0, dtype=torch.float16)
     assert x.norm().item() == 256 and x.norm().dtype == torch.float16
+
+
+def test_a_triangular_solution_has_the_type_of_the_matrix(torch):
+    b = torch.ones(3, 1, dtype=torch.float64, requires_grad=True)
+    x = torch.linalg.solve_triangular(2 * torch.eye(3), b, upper=True)
+    assert x.dtype == torch.float32
+    x.sum().backward()
+    assert b.grad.dtype == torch.float64
+    assert b.grad.flatten().tolist() == [0.5] * 3
+
+
+def test_least_squares_of_nothing(torch):
+    one = torch.ones(3, 1)
+    assert torch.linalg.lstsq(torch.ones(3, 0), one, driver="gels").residuals.tolist() == [0.0]
+    assert torch.linalg.lstsq(torch.zeros(3, 2), one, driver="gels").solution.tolist() == [[0.0], [0.0]]
+    assert torch.linalg.lstsq(torch.ones(1, 2), torch.ones(1, 0)).rank == 0
+
+
+def test_operands_of_types_and_batches_that_do_not_fit(torch):
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+        torch.linalg.cross(torch.ones(3), torch.ones(3, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="boolean"):
+        torch.mvlgamma(torch.tensor([True]), 1)
+    with pytest.raises(RuntimeError, match="batch dimensions of tau"):
+        torch.linalg.householder_product(torch.ones(2, 3, 3), torch.ones(1, 3))
+
+
+def test_types_that_meet_where_nothing_is_summed(torch):
+    a, b = torch.ones(1, 3), torch.full((1, 3), 2.0, dtype=torch.float64)
+    assert torch.einsum("ij,ij->j", a, b).dtype == torch.float64
+    assert torch.cdist(torch.zeros(2, 0), torch.zeros(3, 0, dtype=torch.float64)).tolist() == [[0.0] * 3] * 2

@@ -6,6 +6,7 @@ The expected numbers and messages are those of PyTorch 2.13.
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
 import numpy as np
@@ -602,3 +603,44 @@ def test_sizes_of_an_affine_grid_may_be_tensors():
     for size in ([1, 1, 2, 3.0], [1, 1, K(2.0), 3], [1, 1, K([2, 2]), 3]):
         with pytest.raises(TypeError):
             F.affine_grid(torch.ones(1, 2, 3), size, align_corners=False)
+
+
+def test_group_statistics_of_no_examples(torch):
+    shapes = [tuple(t.shape) for t in torch.native_group_norm(torch.rand(0, 4, 3), None, None, 0, 4, 3, 2, 1e-5)]
+    assert shapes == [(0, 4, 3), (0, 2), (0, 2)]
+
+
+def functional(torch):
+    return importlib.import_module(f"{torch.__name__}.nn.functional")
+
+
+@pytest.mark.parametrize("volume", [False, True], ids=["image", "volume"])
+def test_padding_with_a_number_keeps_channels_innermost(torch, volume):
+    n = 3 if volume else 2
+    x = torch.randn(2, 3, *[4] * n).to(memory_format=torch.channels_last_3d if volume else torch.channels_last)
+    for amounts in ((1, 1), (-1, 2, 0, 1)):
+        y = functional(torch).pad(x, amounts, value=2.0)
+        assert y.stride(1) == 1
+        assert torch.equal(y, functional(torch).pad(x.contiguous(), amounts, value=2.0))
+    assert functional(torch).pad(x.contiguous(), (1, 1)).is_contiguous()
+
+
+def test_rms_norm_keeps_channels_innermost(torch):
+    x = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    assert functional(torch).rms_norm(x, (4,)).stride() == x.stride()
+    assert functional(torch).rms_norm(x, (3, 4, 4), torch.ones(3, 4, 4)).stride() == x.stride()
+    assert functional(torch).rms_norm(x.transpose(0, 3), (2,)).is_contiguous()
+
+
+@pytest.mark.parametrize("name", ["alpha_dropout", "feature_alpha_dropout"])
+@pytest.mark.parametrize("p, writes", [(0.0, 0), (0.5, 2), (1.0, 1)])
+def test_alpha_dropout_in_place(torch, name, p, writes):
+    x = torch.ones(2, 3, 4, requires_grad=True).clone()
+    y = getattr(functional(torch), name)(x, p, True, inplace=True)
+    assert y is x
+    assert x._version == writes
+
+
+def test_a_margin_loss_of_one_example_has_the_shape_of_its_target(torch):
+    f, x = functional(torch).multi_margin_loss, torch.randn(5)
+    assert [f(x, torch.tensor(t), reduction="none").shape for t in (3, [3])] == [(), (1,)]

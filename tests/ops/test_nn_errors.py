@@ -5,9 +5,11 @@ The exceptions and messages are those of PyTorch 2.13.
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
 import pytest
+from tests.makers import cases, refuses
 
 import wengert as torch
 from wengert.nn import functional as F
@@ -606,3 +608,96 @@ def test_error(call, kind, message):
         call()
     assert type(found.value) is kind
     assert message in str(found.value).replace("\n", " ")
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4), (1,)])
+def test_probabilities_of_classes_are_floating(torch, shape):
+    with pytest.raises(RuntimeError,
+            match="Expected floating point type for target with class probabilities, got Long"):
+        torch.nn.functional.cross_entropy(torch.ones(shape), torch.zeros(shape, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_complex_embeddings_have_no_gradient(torch, sparse):
+    weight = torch.ones(2, 2, dtype=torch.complex64)
+    assert torch.nn.functional.embedding(torch.tensor([0]), weight, sparse=sparse).shape == (1, 2)
+    with pytest.raises(RuntimeError,
+            match="embedding does not support automatic differentiation for outputs with complex dtype."):
+        torch.nn.functional.embedding(torch.tensor([0]), weight.requires_grad_(), sparse=sparse)
+
+
+def _loss(name, shape=(3, 4), target=None, **weights):
+    def run(torch):
+        given = {k: torch.ones(n, requires_grad=True) for k, n in weights.items()}
+        labels = torch.zeros(3, *shape[2:], dtype=torch.long) if target is None else torch.rand(*shape)
+        getattr(torch.nn.functional, name)(torch.rand(*shape), labels, **given)
+
+    return run
+
+
+def _no_gradient(function, argument):
+    return (f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot "
+        "have requires_grad True.")
+
+
+@cases([
+    ("nll", _loss("nll_loss", weight=4), RuntimeError, _no_gradient("nll_loss_forward", "weight")),
+    ("cross entropy", _loss("cross_entropy", weight=4), RuntimeError, _no_gradient("nll_loss_forward", "weight")),
+    ("pictures", _loss("nll_loss", (3, 4, 2, 2), weight=4), RuntimeError, _no_gradient("nll_loss2d_forward", "weight")),
+    ("margin", _loss("multi_margin_loss", weight=4), RuntimeError, _no_gradient("multi_margin_loss", "weight")),
+    ("bce", _loss("binary_cross_entropy", target=1, weight=4), RuntimeError,
+        _no_gradient("binary_cross_entropy", "weight")),
+    ("logits", _loss("binary_cross_entropy_with_logits", target=1, weight=4), RuntimeError,
+     _no_gradient("binary_cross_entropy_with_logits", "weight")),
+    ("pos_weight", _loss("binary_cross_entropy_with_logits", target=1, pos_weight=4), RuntimeError,
+     _no_gradient("binary_cross_entropy_with_logits", "pos_weight")),
+    ("mean",
+        lambda torch: torch.nn.functional.batch_norm(torch.rand(3, 2), torch.ones(2, requires_grad=True),
+            torch.ones(2)), RuntimeError,
+     _no_gradient("native_batch_norm", "running_mean")),
+    ("var",
+        lambda torch: torch.nn.functional.batch_norm(torch.rand(3, 2), torch.ones(2), torch.ones(2, requires_grad=True),
+            training=True),
+     RuntimeError, _no_gradient("native_batch_norm", "running_var")),
+])
+def test_arguments_without_a_derivative(torch, run, error, message):
+    refuses(torch, run, error, message)
+
+
+def test_weights_may_ask_for_a_gradient_where_nothing_is_recorded(torch):
+    weight = torch.ones(4, requires_grad=True)
+    with torch.no_grad():
+        loss = torch.nn.functional.cross_entropy(torch.rand(3, 4), torch.zeros(3, dtype=torch.long), weight=weight)
+        torch.nn.functional.binary_cross_entropy(torch.rand(3, 4), torch.rand(3, 4), weight=weight)
+    assert not loss.requires_grad
+
+
+def test_weights_of_targets_in_probabilities_have_a_gradient(torch):
+    weight = torch.ones(4, requires_grad=True)
+    torch.nn.functional.cross_entropy(torch.rand(3, 4), torch.rand(3, 4), weight=weight).backward()
+    assert weight.grad.shape == (4,)
+
+
+def functional(torch):
+    return importlib.import_module(f"{torch.__name__}.nn.functional")
+
+
+@pytest.mark.parametrize("shape, found, error, message", [
+    ((4, 2), (5,), ValueError, "Expected input batch_size"),
+    ((4, 2), (4, 3), RuntimeError, "0D or 1D target tensor expected"),
+    ((4, 2, 3), (4, 2), RuntimeError, "Expected target size"), ((4, 2), (4,), RuntimeError, "Long"),
+])  # fmt: skip
+def test_shapes_of_targets_are_checked_before_their_type(torch, shape, found, error, message):
+    for name in ("nll_loss", "cross_entropy"):
+        with pytest.raises(error, match=message):
+            getattr(functional(torch), name)(torch.ones(shape), torch.zeros(found))
+
+
+@pytest.mark.parametrize("classes", [0, 3])
+def test_weights_of_classes_have_the_type_of_the_input(torch, classes):
+    x, target = torch.ones(classes, classes), torch.zeros(classes, dtype=torch.int64)
+    for name in ("nll_loss", "cross_entropy"):
+        for one, other in ((torch.float32, torch.float16), (torch.float16, torch.float32),
+                (torch.float16, torch.bfloat16)):
+            with pytest.raises(RuntimeError, match=r"expected scalar type \w+ but found \w+"):
+                getattr(functional(torch), name)(x.to(one), target, torch.ones(classes, dtype=other))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.makers import cases, ramp_leaf, refuses
 
 import wengert as torch
 
@@ -538,3 +539,53 @@ def test_clamp_of_large_arrays(limits):
     x[7] = NAN
     pieces = np.concatenate([torch.clamp(torch.tensor(part), *limits).numpy() for part in np.split(x, 40)])
     np.testing.assert_array_equal(torch.clamp(torch.tensor(x), *limits).numpy(), pieces)
+
+
+def test_polygamma_in_place_saves_its_input(torch):
+    for n in range(3):
+        x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+        y = x.clone()
+        assert y.polygamma_(n) is y
+        y.sum().backward()
+        torch.testing.assert_close(x.grad, torch.polygamma(n + 1, x.detach()))
+
+
+@pytest.mark.parametrize("name", ["logical_and_", "logical_or_", "logical_xor_", "logical_not_"])
+def test_logical_writes_are_not_seen_by_the_tape(torch, name):
+    x = ramp_leaf(torch, 2, 3)
+    args = () if name == "logical_not_" else (torch.ones(2, 3),)
+    y = x.exp()
+    before = y.grad_fn
+    getattr(y, name)(*args)
+    assert y.grad_fn is before and y._version == 1
+    getattr(x, name)(*args)  # even a leaf takes it
+    assert x.is_leaf and x.requires_grad and x._version == 1
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "gt", "ge", "lt", "le"])
+def test_comparisons_in_place_have_a_gradient_of_zero(torch, name):
+    x = ramp_leaf(torch, 3)
+    y = getattr(x.clone(), name + "_")(torch.zeros(3, dtype=torch.float64))
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        getattr(x, name + "_")(0)
+
+
+def test_conj_physical_of_truth_values(torch):
+    b = torch.tensor([True, False])
+    assert b.conj_physical_() is b and b.tolist() == [True, False]
+    with pytest.raises(NotImplementedError, match="\"dot\" not implemented for 'Bool'"):
+        b @ b
+
+
+@cases([
+    ("map", lambda torch: torch.ones(2).map_(torch.ones(2, dtype=torch.float64), max), TypeError,
+     "map_: expected torch.FloatTensor for 'other' (got torch.DoubleTensor)"),
+    ("map2", lambda torch: torch.ones(2).map2_(torch.ones(2), torch.arange(2), max), TypeError,
+     "map2_: expected torch.FloatTensor for argument 'y' (got torch.LongTensor)"),
+    ("apply", lambda torch: torch.ones(2).to_sparse().apply_(abs), RuntimeError,
+        "Cannot access data pointer of Tensor that doesn't have storage"),
+])
+def test_functions_of_elements_refuse_other_types(torch, run, error, message):
+    refuses(torch, run, error, message)

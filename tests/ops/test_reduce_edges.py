@@ -517,3 +517,20 @@ def test_the_kth_of_long_rows(n):
     assert np.isnan(torch.median(x, 1).values[1].item())
     assert torch.median(x, 1).indices[1].item() == 2
     assert torch.nanmedian(x, 1).values[1].item() == np.sort(a[1])[(n - 2) // 2]
+
+
+def test_edges_of_a_histogram_need_not_be_sorted(torch):
+    rows = torch.tensor([[0.5, 0.5], [1.5, 2.5], [3.5, 0.1], [1.0, 1.0], [float("nan"), 1.0]])
+    good, bad = torch.tensor([0.0, 1.0, 3.0]), torch.tensor([3.0, 1.0, 2.0])
+    assert torch.histogramdd(rows, [good, good]).hist.tolist() == [[1.0, 0.0], [0.0, 2.0]]
+    assert torch.histogramdd(rows, [bad, good]).hist.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert torch.histogram(rows, bad).hist.tolist() == [0.0, 0.0]
+    weighted = torch.histogramdd(rows, [good, good], weight=torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), density=True)
+    assert torch.allclose(weighted.hist, torch.tensor([[1 / 7, 0.0], [0.0, 6 / 7 / 4]]))
+
+
+def test_hash_into_a_tensor(torch):
+    x = torch.tensor([[1, 2, 4], [1, 1, 1]])
+    out = torch.empty(0, dtype=torch.uint64)
+    assert torch.hash_tensor(x, 1, out=out) is out
+    assert out.tolist() == [7, 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -400,3 +402,29 @@ def test_repeats_without_elements(f):
     x = torch.zeros(0, 2, 2, requires_grad=True)
     f(x).sum().backward()
     assert x.grad.shape == (0, 2, 2)
+
+
+def test_as_strided_copy_writes_to_out(torch):
+    out = torch.empty(0)
+    assert torch.as_strided_copy(torch.arange(4.0), (2, 2), (1, 2), out=out) is out
+    assert out.tolist() == [[0.0, 2.0], [1.0, 3.0]]
+
+
+def test_spacings_of_gradient_are_on_the_device_of_the_samples(torch):
+    with pytest.raises(RuntimeError,
+            match="expected each tensor to be on the same device, but got devices cpu and meta"):
+        torch.gradient(torch.rand(3, 3), spacing=[torch.tensor([1, 2, 4]), torch.empty(3, device="meta")], dim=(0, 1))
+
+
+def test_views_of_tensors_without_dimensions(torch):
+    x = torch.tensor(2.0, requires_grad=True)
+    assert x.movedim(0, 0).grad_fn.name() == "AliasBackward0" and x.moveaxis(-1, 0)._base is x
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert x.mH is x
+    with pytest.raises(RuntimeError, match="unflatten got an unexpected error"):
+        x.unflatten(0, (1,))
+    with pytest.raises(RuntimeError,
+            match=r"index_select\(\): Index to scalar can have only 1 value, got 2 value\(s\)"):
+        x.index_select(0, torch.tensor([0, 0]))
+    assert x.index_select(0, torch.tensor([0])).item() == 2

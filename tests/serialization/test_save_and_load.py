@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import pickle
 import pickletools
@@ -469,3 +470,12 @@ def test_hooks_are_warned_of_once():
     with pytest.warns(UserWarning, match="will not be serialized") as seen:
         save(x, io.BytesIO())
     assert len(seen) == 1
+
+
+def test_saved_without_data(torch, tmp_path):
+    serialization = importlib.import_module(f"{torch.__name__}.serialization")
+    with serialization.skip_data():
+        torch.save({"a": torch.ones(3), "b": torch.arange(2)}, tmp_path / "empty.pt")
+    found = torch.load(tmp_path / "empty.pt")
+    assert found["a"].tolist() == [0, 0, 0]
+    assert found["b"].tolist() == [0, 0]

@@ -9,10 +9,7 @@ import warnings
 import pytest
 
 import wengert
-
-
-def leaf(torch, *values, **options):
-    return torch.tensor(list(values), requires_grad=True, **options)
+from tests.makers import leaf
 
 
 @pytest.mark.parametrize("create_graph", [False, True])

@@ -5,10 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-
-
-def leaf(torch, *values):
-    return torch.tensor(list(values), requires_grad=True)
+from tests.makers import leaf, ramp_leaf
 
 
 def test_gradient_of_a_sum_of_squares(torch):
@@ -473,3 +470,31 @@ def test_an_edge_to_a_custom_function_has_a_token(torch):
     token = edge(y).ownership_token
     assert token.name() == "ViewBackward0" and token.next_functions == ((y.grad_fn, 0),)
     assert torch.autograd.grad(edge(y), x, torch.ones(2))[0].tolist() == [2.0, 2.0]
+
+
+def test_gradients_of_several_results_of_one_node(torch):
+    x = torch.arange(1.0, 4.0, requires_grad=True)
+    a, b, c = (x * 1).unbind()
+    found = torch.autograd.grad(a * b * c, (c, a, b, c))
+    assert [g.item() for g in found] == [2, 6, 3, 2]
+    spread, middle = torch.var_mean(x * 1)
+    found = torch.autograd.grad(spread * middle, (middle, spread))
+    assert [g.item() for g in found] == [1, 2]
+    loss = (a * c).exp().log()
+    assert [g.item() for g in torch.autograd.grad(loss, (a, c), torch.tensor(2.0))] == [6, 2]
+
+
+def test_a_root_that_is_also_an_input(torch):
+    x = torch.tensor(5.0, requires_grad=True)
+    y = x * 2
+    z = y * 3
+    assert [g.item() for g in torch.autograd.grad((y, z), (y,))] == [4]
+    y = x * 2
+    assert ([g.item() for g in torch.autograd.grad((y, y * 3), (y, x), (torch.tensor(10.0), torch.tensor(1.0)))] == [13,
+        26])
+
+
+def test_materialized_gradients_lie_as_their_inputs(torch):
+    x = ramp_leaf(torch, 2, 3).detach().t().requires_grad_()
+    (g,) = torch.autograd.grad(ramp_leaf(torch, 2).sum(), x, materialize_grads=True)
+    assert g.stride() == x.stride() == (1, 3) and g.tolist() == [[0, 0]] * 3

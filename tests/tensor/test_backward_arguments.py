@@ -1,17 +1,14 @@
-"""What ``backward`` and ``grad`` take for outputs, inputs and gradients, and what they say about anything else."""
+"""What ``backward`` and ``grad`` take for outputs, inputs and gradients, and what they refuse."""
 
 from __future__ import annotations
 
 import collections
-import importlib
 import types
 import warnings
 
 import pytest
 
-
-def leaf(torch, *shape):
-    return torch.ones(*shape, requires_grad=True)
+from tests.makers import cases, ones_leaf, refuses, scalar_leaf
 
 
 def edge(torch, t):
@@ -19,7 +16,7 @@ def edge(torch, t):
 
 
 def test_a_dictionary_of_inputs(torch):
-    x, y = leaf(torch, 1), leaf(torch, 1)
+    x, y = ones_leaf(torch, 1), ones_leaf(torch, 1)
     (x * y * 2).backward(inputs={"only": x})
     assert x.grad.tolist() == [2.0] and y.grad is None
     torch.autograd.backward(x * 3, inputs={"edge": edge(torch, x)})
@@ -37,7 +34,7 @@ def test_a_dictionary_of_inputs(torch):
 
 @pytest.mark.parametrize("kind", [collections.OrderedDict, types.MappingProxyType], ids=["ordered", "proxy"])
 def test_no_other_mapping_is_taken_for_inputs(torch, kind):
-    x = leaf(torch, 1)
+    x = ones_leaf(torch, 1)
     with pytest.raises(TypeError, match=f"`inputs` argument to `grad\\(\\)` must be a dict, not {kind.__name__}"):
         torch.autograd.grad(x * 2, kind({"x": x}))
     with pytest.raises(TypeError, match=f"`inputs` argument to `backward\\(\\)` must be a dict, not {kind.__name__}"):
@@ -46,7 +43,7 @@ def test_no_other_mapping_is_taken_for_inputs(torch, kind):
 
 
 def test_generators_everywhere(torch):
-    x = leaf(torch, 2)
+    x = ones_leaf(torch, 2)
     one = torch.ones(2)
     found = torch.autograd.grad((y for y in [x * 2]), (i for i in [x]), (g for g in [one]))
     assert found[0].tolist() == [2.0, 2.0]
@@ -58,7 +55,7 @@ def test_generators_everywhere(torch):
 
 @pytest.mark.parametrize("given", [[], ()], ids=["list", "tuple"])
 def test_gradients_are_counted(torch, given):
-    x = leaf(torch, 1)
+    x = ones_leaf(torch, 1)
     with pytest.raises(RuntimeError, match="got 1 tensors and 0 gradients"):
         torch.autograd.backward([x * 2], given)
     with pytest.raises(RuntimeError, match="got 2 tensors and 1 gradients"):
@@ -72,7 +69,7 @@ def test_outputs_are_tensors(torch, wrong):
 
 
 def test_what_an_edge_expects_of_its_gradient(torch):
-    x = leaf(torch, 3)
+    x = ones_leaf(torch, 3)
     e = edge(torch, x * 2)
     assert torch.autograd._calculate_shape(e, torch.ones(2), False) == (torch.Size([3]), torch.Size([2]))
     for call in (lambda g: torch.autograd.grad(e, x, g), lambda g: torch.autograd.backward(e, g)):
@@ -99,13 +96,13 @@ def test_edges_are_of_tensors(torch, thing):
 
 
 def test_zeros_in_place_of_nothing_need_a_tensor(torch):
-    x, y = leaf(torch, 1), leaf(torch, 1)
+    x, y = ones_leaf(torch, 1), ones_leaf(torch, 1)
     with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
         torch.autograd.grad(x * 2, [x, edge(torch, y)], materialize_grads=True)
 
 
 def test_a_batch_of_gradients_has_a_batch_for_every_output(torch):
-    x = leaf(torch, 3)
+    x = ones_leaf(torch, 3)
     one = torch.ones(2, 3)
     with pytest.raises(ValueError, match="Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0"):
         torch.autograd.grad([x * 2, x.sum()], x, [one, None], is_grads_batched=True)
@@ -116,7 +113,7 @@ def test_a_batch_of_gradients_has_a_batch_for_every_output(torch):
 
 
 def test_old_arguments_warn_at_the_line_of_the_caller(torch):
-    x = leaf(torch, 2)
+    x = ones_leaf(torch, 2)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         torch.autograd.backward(x * 2, grad_variables=torch.ones(2))
@@ -130,7 +127,7 @@ def test_old_arguments_warn_at_the_line_of_the_caller(torch):
 
 def test_the_gradients_to_begin_with(torch):
     make = torch.autograd._make_grads
-    x = leaf(torch, 1)
+    x = ones_leaf(torch, 1)
     one = torch.ones(1)
     (found,) = make([x * 2], [None], False)
     assert found.tolist() == [1.0] and found.dtype is torch.float32
@@ -144,43 +141,6 @@ def test_the_gradients_to_begin_with(torch):
     with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):
         make([x * 2], [3], False)
     assert torch.autograd._tensor_or_tensors_to_tuple(None, 3) == (None, None, None)
-
-
-def test_whether_a_checkpoint_may_recompute(torch):
-    seen = []
-    x = leaf(torch, 1)
-    y = x * 2
-    y.register_hook(lambda g: seen.append(torch.autograd._is_checkpoint_valid()))
-    y.backward(retain_graph=True)
-    torch.autograd.grad(y, x, retain_graph=True)
-    y.backward(inputs=[x])
-    assert seen == [True, False, False] and torch.autograd._is_checkpoint_valid()
-
-
-def test_variable_is_a_function_that_refuses_and_a_module(torch):
-    module = importlib.import_module(f"{torch.__name__}.autograd.variable")
-    assert (isinstance(torch.autograd.variable, types.FunctionType)
-        and torch.autograd.variable.Variable is torch.autograd.Variable)
-    assert module.Variable is torch.autograd.Variable and type(module.Variable) is module.VariableMeta
-    assert sorted(module.__all__) == ["Variable", "VariableMeta"] and isinstance(torch.ones(1), module.Variable)
-    assert torch.autograd.Variable.__module__.endswith(".autograd.variable")
-    for args in ((), (3,)):
-        with pytest.raises(RuntimeError, match="is deprecated, use torch.tensor"):
-            torch.autograd.variable(*args)
-
-
-def test_the_public_names_of_the_package(torch):
-    assert sorted(torch.autograd.__all__) == [
-        "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
-        "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
-        "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
-    ]  # fmt: skip
-    namespace: dict = {}
-    exec(f"from {torch.__name__}.autograd import *", namespace)
-    assert set(torch.autograd.__all__) <= set(namespace)
-    assert torch.autograd.is_multithreading_enabled.__doc__ and torch.autograd.is_view_replay_enabled.__doc__
-    with pytest.raises(RuntimeError, match="cls isn't a typeinfo object"):
-        torch.autograd._register_py_tensor_class_for_device("cpu", 3)
 
 
 def overriding(torch):
@@ -242,3 +202,35 @@ def test_a_gradient_that_nothing_is_done_with_is_the_one_that_was_given(torch):
         assert made is not g
     a.clone().backward(g)
     assert a.grad is not g and a.grad.data_ptr() != g.data_ptr()
+
+
+def test_gradients_by_name(torch):
+    a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+    found = torch.autograd.grad(a * b, {"a": a, "b": b})
+    assert type(found) is dict
+    assert {k: g.item() for k, g in found.items()} == {"a": 3.0, "b": 2.0}
+    (a * a * b).backward(inputs={"only": a})
+    assert (a.grad.item(), b.grad) == (12.0, None)
+
+
+def test_gradients_by_name_that_nothing_depends_on(torch):
+    a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+    found = torch.autograd.grad(a * 2, {"a": a, "b": b}, allow_unused=True)
+    assert (found["a"].item(), found["b"]) == (2.0, None)
+    assert torch.autograd.grad(a * 2, {"b": b}, materialize_grads=True)["b"].item() == 0.0
+
+
+@cases([
+    ("grad",
+        lambda torch: torch.autograd.grad(scalar_leaf(torch) * 2, types.MappingProxyType({"a": scalar_leaf(torch)})),
+        TypeError,
+     "`inputs` argument to `grad()` must be a dict, not mappingproxy. Other Mapping types are not supported."),
+    ("backward",
+        lambda torch: (scalar_leaf(torch) * 2).backward(inputs=types.MappingProxyType({"a": scalar_leaf(torch)})),
+        TypeError,
+     "`inputs` argument to `backward()` must be a dict, not mappingproxy. Other Mapping types are not supported."),
+    ("empty", lambda torch: torch.autograd.grad(scalar_leaf(torch) * 2, {}), RuntimeError,
+        "`inputs` argument to `grad()` cannot be empty."),
+])
+def test_names_come_in_a_dictionary(torch, run, error, message):
+    refuses(torch, run, error, message)

@@ -337,3 +337,33 @@ def test_third_derivatives_of_a_normalisation(name):
     f, _, _, (x, w, b, v), _ = normalised(wengert, name)
     assert wengert.autograd.gradgradcheck(
         lambda x, w, v: wengert.autograd.grad(f(wengert, x, w, b), (x, w), v, create_graph=True), (x, w, v))
+
+
+@pytest.mark.parametrize("name", ["sampled", "ctc"])
+def test_a_recorded_gradient_outlives_the_first_graph(torch, name):
+    """The second backward goes through the steps of the operator as well as through the operator itself."""
+    torch.manual_seed(0)
+    if name == "sampled":
+        picture = torch.randn(1, 1, 4, 4, dtype=torch.float64)
+        x = torch.zeros(1, 2, 2, 2, dtype=torch.float64).uniform_(-0.7, 0.7).requires_grad_()
+        f = lambda x: torch.nn.functional.grid_sample(picture, x, align_corners=False)  # noqa: E731
+    else:
+        if torch.__name__ == "torch":
+            pytest.skip("PyTorch has no second derivative of it")
+        x = torch.randn(5, 1, 3, dtype=torch.float64, requires_grad=True)
+        targets = torch.ones(1, 2, dtype=torch.long)
+        f = lambda x: torch.nn.functional.ctc_loss(  # noqa: E731
+            x.log_softmax(2), targets, torch.tensor([5]), torch.tensor([2]))
+    (g,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
+    g.sum().backward()
+    first = x.grad.clone()
+    assert torch.autograd.gradgradcheck(lambda x: (f(x) ** 2).sum(), x)
+    x.grad = None
+    (g,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
+    total = g.sum()
+    total.backward(retain_graph=True)
+    assert torch.allclose(x.grad, first)
+    total.backward()
+    assert torch.allclose(x.grad, 2 * first)
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        total.backward()

@@ -91,3 +91,23 @@ def test_a_loss_of_several_numbers():
     with pytest.raises(RuntimeError,
             match=r"only for scalar outputs: this one has shape \[4, 1\]; take its mean\(\) or sum\(\)"):
         loss.backward()
+
+
+def test_an_overwritten_saved_tensor_of_a_custom_function_names_the_function():
+    import wengert as torch
+
+    class Keeping(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    x = torch.ones(2, requires_grad=True) * 1
+    y = Keeping.apply(x)
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="kept for the backward of KeepingBackward"):
+        y.sum().backward()

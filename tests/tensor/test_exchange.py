@@ -53,3 +53,11 @@ def test_weak_keys(torch):
     table[kept], table[gone] = 1, 2
     del gone
     assert len(table) == 1 and kept in table and torch.ones(1) not in table
+
+
+def test_dlpack_shares_memory_both_ways(torch):
+    dlpack = importlib.import_module(f"{torch.__name__}.utils.dlpack")
+    t = torch.arange(4)
+    torch.from_dlpack(t)[:2] = -1
+    torch.from_dlpack(dlpack.to_dlpack(t))[2] = -9
+    assert t.tolist() == [-1, -1, -9, 3]

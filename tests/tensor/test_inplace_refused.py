@@ -261,3 +261,80 @@ def test_the_history_of_what_is_written_first(torch):
     with pytest.raises(RuntimeError,
             match="Output 1 of Unbind is a view and its base or another view of its base has been"):
         torch.ones(2, 3).mul_(row)
+
+
+OVERLAP = "more than one element of the written-to tensor refers to a single memory location"
+
+
+def _expanded(torch):
+    return torch.arange(2.0).expand(3, 2)
+
+
+@pytest.mark.parametrize("key", [slice(None), ..., slice(1, None), (slice(None), 0)])
+@pytest.mark.parametrize("value", [1.0, "tensor"])
+def test_assigning_to_expanded_memory_is_refused(torch, key, value):
+    y = _expanded(torch)
+    with pytest.raises(RuntimeError, match=OVERLAP):
+        y[key] = torch.tensor(1.0) if value == "tensor" else value
+    assert y.tolist() == [[0.0, 1.0]] * 3 and y._version == 0
+
+
+def test_assigning_where_no_two_elements_share_memory(torch):
+    y = _expanded(torch)
+    y[0] = 5.0
+    y[1, 0] = 6.0
+    assert y.tolist() == [[6.0, 5.0]] * 3
+
+
+def test_filling_expanded_memory_takes_numbers_alone(torch):
+    y = _expanded(torch)
+    assert y.fill_(3.0).tolist() == [[3.0, 3.0]] * 3
+    with pytest.raises(RuntimeError, match=OVERLAP):
+        y.fill_(torch.tensor(2.0))
+    assert y.tolist() == [[3.0, 3.0]] * 3
+
+
+@pytest.mark.parametrize("source", [lambda y: y, lambda y: y[:], lambda y: y.view(3, 2), lambda y: y.detach()])
+def test_copying_expanded_memory_to_itself(torch, source):
+    y = _expanded(torch)
+    assert y.copy_(source(y)) is y
+    assert y.tolist() == [[0.0, 1.0]] * 3 and y._version == 1
+    with pytest.raises(RuntimeError, match=OVERLAP):
+        y.copy_(_expanded(torch))
+
+
+def test_shapes_that_do_not_fit_are_refused_in_pytorchs_words(torch):
+    x = torch.ones(2, 3)
+    for target, source, text in (
+        (x, torch.ones(2, 2),
+            r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton dimension 1"),
+        (x, torch.ones(5),
+            r"The size of tensor a \(3\) must match the size of tensor b \(5\) at non-singleton dimension 1"),
+        (x[:1], torch.ones(2, 3), r"output with shape \[1, 3\] doesn't match the broadcast shape \[2, 3\]"),
+        (x[0], torch.ones(2, 3), r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            target.copy_(source)
+    with pytest.raises(RuntimeError,
+            match=r"expand\(torch.FloatTensor\{\[2, 3\]\}, size=\[3\]\): the number of sizes provided \(1\) must be"):
+        x[0] = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match=r"expand\(torch.DoubleTensor\{\[2, 3\]\}, size=\[3\]\)"):
+        x.double().expand(3)
+    with pytest.raises(RuntimeError,
+            match=r"^The expanded size of the tensor \(-1\) isn't allowed in a leading, non-existing dimension 0"):
+        x.expand(-1, -1, -1)
+    with pytest.raises(RuntimeError, match=r"The expanded size of the tensor \(3\) must match the existing size \(2\) "
+            r"at non-singleton dimension 1"):
+        x.expand(-1, 3, -1)
+
+
+def test_writes_to_expanded_tensors_are_advised_against(torch):
+    x = torch.zeros(3).expand(2, 3)
+    for name, args, text in (
+        ("masked_fill_", (torch.ones(2, 3) > 0, 1.0), r"tensor\[mask\] = scalar"),
+        ("index_fill_", (0, torch.tensor([0]), 2.0), r"tensor\[mask\] = scalar"),
+        ("index_put_", ((torch.tensor([0]),), torch.full((3,), 3.0)), r"tensor\[indices\] = tensor"),
+    ):
+        with pytest.warns(UserWarning, match=f"Use of {name} on expanded tensors is deprecated.*{text}"):
+            getattr(x, name)(*args)
+    assert x.tolist() == [[3.0] * 3] * 2

@@ -741,3 +741,69 @@ def test_copies_of_views_lie_row_by_row(torch, copied):
     name, *args = copied
     x = torch.randn(4, 3, 2, 2).to(memory_format=torch.channels_last)
     assert getattr(torch, name)(x, *args).is_contiguous()
+
+
+@pytest.mark.parametrize("name", ["unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"])
+def test_unsafe_pieces_share_memory_but_are_no_views(torch, name):
+    x = torch.zeros(4)
+    piece = getattr(torch, name)(x, [2, 2] if "sizes" in name else 2)[0]
+    piece.add_(1)
+    assert x.tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert not piece._is_view() and piece._version == 1 and x._version == 0
+    x = torch.zeros(4, requires_grad=True)
+    piece = getattr(torch, name)(x * 2, [2, 2] if "sizes" in name else 2)[0]
+    piece.mul_(3)
+    piece.sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0, 0.0, 0.0]
+
+
+def _unrecorded(torch, kind):
+    """``(x, view)``: a view of ``x``, of something computed from it, or made before it required a gradient."""
+    if kind == "late":
+        x = torch.ones(4)
+        view = x.view(2, 2)
+        x.requires_grad_()
+        return x, view
+    x = torch.ones(4, requires_grad=True)
+    base = x if kind == "leaf" else x * 2
+    with torch.no_grad():
+        return x, base.view(2, 2)
+
+
+@pytest.mark.parametrize("kind", ["leaf", "computed", "late"])
+def test_the_gradient_of_an_unrecorded_view_goes_nowhere(torch, kind):
+    x, view = _unrecorded(torch, kind)
+    assert view.requires_grad and view.is_leaf and view.grad_fn is None
+    seen = []
+    view.register_hook(seen.append)
+    y = (view * 3).sum()
+    assert y.requires_grad
+    y.backward()
+    assert view.grad is None and x.grad is None and seen == []
+    assert torch.autograd.grad((view * 3).sum(), view, allow_unused=True) == (None,)
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        torch.autograd.grad((view * 3).sum(), view)
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad and does not have a grad_fn"):
+        view.backward(torch.ones(2, 2))
+    (view.exp() + x.view(2, 2)).sum().backward()
+    assert view.grad is None and x.grad.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("kind", ["leaf", "computed", "late"])
+def test_an_unrecorded_view_becomes_a_leaf_when_asked(torch, kind):
+    x, view = _unrecorded(torch, kind)
+    (view.requires_grad_() * 3).sum().backward()
+    assert view.grad.tolist() == [[3.0, 3.0]] * 2 and x.grad is None
+
+
+def test_views_are_recorded_anew_by_their_steps_under_force_original_view_tracking(torch):
+    C = torch._C
+    assert not C._is_view_replay_enabled()
+    for wanted in (True, False):
+        with torch.autograd._force_original_view_tracking(wanted):
+            assert C._is_view_replay_enabled() is wanted
+            base = torch.ones(2, 2, requires_grad=True).clone()
+            view = base.diagonal()
+            base.mul_(2)
+            assert view.grad_fn.name() == ("DiagonalBackward0" if wanted else "AsStridedBackward0")
+        assert not C._is_view_replay_enabled()

@@ -973,3 +973,18 @@ def test_a_second_backward_through_what_was_saved_is_refused(torch, hooks, expre
     found.sum().backward()
     with pytest.raises(RuntimeError, match="second time"):
         found.sum().backward()
+
+
+def test_a_result_that_a_hook_keeps_does_not_keep_its_node():
+    import wengert as torch
+
+    gc.collect()
+    gc.disable()
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = torch.ones(2, requires_grad=True).exp()
+        node = weakref.ref(y.grad_fn)
+        del y
+        assert node() is None
+    finally:
+        gc.enable()

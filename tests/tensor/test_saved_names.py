@@ -5,6 +5,8 @@ does not need them.
 from __future__ import annotations
 
 import importlib
+import io
+import pickle
 
 import pytest
 
@@ -137,3 +139,13 @@ def test_what_was_never_kept_is_none_also_after_the_backward(torch):
     assert nodes[0]._saved_self is None and nodes[1]._saved_other is None
     with pytest.raises(RuntimeError, match="after they have already been freed"):
         _ = nodes[1]._saved_self
+
+
+def test_options_of_a_loss_are_saved_with_it(torch):
+    options = importlib.import_module(f"{torch.__name__}.nn.modules.loss").LinearCrossEntropyOptions(batch_chunk_size=3)
+    loss = torch.nn.LinearCrossEntropyLoss(3, 2, options=options)
+    assert pickle.loads(pickle.dumps(options)) == options
+    file = io.BytesIO()
+    torch.save(loss, file)
+    file.seek(0)
+    assert torch.load(file, weights_only=False).options == options

@@ -274,3 +274,95 @@ def test_transposing_in_place_names_itself_where_it_is_refused(torch):
         torch.ones(2, 2, 2).t_()
     with pytest.raises(RuntimeError, match=r"^t\(\) expects a tensor with <= 2 dimensions, but self is 3D"):
         torch.ones(2, 2, 2).t()
+
+
+def _five(torch, n=3):
+    return torch.full((n,), 5.0)
+
+
+def test_data_set_between_forward_and_backward_is_what_the_gradient_sees(torch):
+    x = torch.ones(3, requires_grad=True)
+    y = x * x
+    x.data = _five(torch)
+    y.sum().backward()
+    assert x.grad.tolist() == [10.0] * 3
+
+    x, w = torch.ones(3, requires_grad=True), torch.ones(3)
+    y = x * w
+    w.data = _five(torch) * 2
+    w.data = _five(torch)
+    y.sum().backward()
+    assert x.grad.tolist() == [5.0] * 3
+
+    x = torch.ones(3, requires_grad=True)
+    h = x * 1
+    y = h * h
+    h.data = _five(torch)
+    y.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [10.0] * 3
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [10.0] * 3
+
+
+def test_data_set_leaves_saved_results_and_views_as_they_were(torch):
+    x = torch.zeros(3, requires_grad=True)
+    y = x.exp()
+    y.data = _five(torch)
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0] * 3
+
+    x, w = torch.ones(2, requires_grad=True), torch.ones(3)
+    y = x * w[:2]
+    w.data = _five(torch)
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0] * 2
+
+
+def test_uses_after_data_was_set_and_writes_after_them(torch):
+    x, w = torch.ones(3, requires_grad=True), torch.ones(3)
+    first = x * w
+    w.data = _five(torch)
+    second = x * w
+    (first.sum() + second.sum()).backward()
+    assert x.grad.tolist() == [10.0] * 3
+    third = x * w
+    w.data = _five(torch) * 2
+    third.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [20.0] * 3
+    w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        third.sum().backward()
+
+
+def test_data_set_and_a_custom_function(torch):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+    x = torch.ones(3, requires_grad=True)
+    y = Square.apply(x)
+    x.data = _five(torch)
+    y.sum().backward()
+    assert x.grad.tolist() == [10.0] * 3
+
+
+NAMES = {"x**2": "Pow", "2**x": "Pow2", "x.sum(0)": "Sum1", "torch.log2(x)": "Log2",
+         "torch.zeros(2, 3).copy_(x)": "torch::autograd::CopyBackwards", "x * 2": "Mul"}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", NAMES)
+def test_the_error_names_the_operation_whose_result_was_overwritten(torch, code):
+    x = torch.ones(2, 3, requires_grad=True)
+    y = eval(code, {"torch": torch, "x": x})
+    z = (y * y).sum()
+    with torch.no_grad():
+        y.add_(1)
+    with pytest.raises(RuntimeError) as caught:
+        z.backward()
+    assert f", which is output 0 of {NAMES[code]}, is at version" in str(caught.value)

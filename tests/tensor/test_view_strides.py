@@ -128,3 +128,14 @@ def test_results_of_another_size_stay_in_the_memory_that_is_there(torch):
     rows = x[::2]
     torch.mul(torch.ones(2, 2), 5, out=rows)
     assert x.tolist() == [5, 5, 5, 5, 3, 0] and rows.stride() == (2, 1)
+
+
+def test_the_order_of_dimensions_may_be_ambiguous(torch):
+    one, plain = torch.empty(1, 2, 3, 4), torch.empty(2, 3, 4, 5)
+    assert one.dim_order() == plain.dim_order(ambiguity_check=True) == (0, 1, 2, 3)
+    assert one.dim_order(ambiguity_check=[torch.contiguous_format, torch.channels_last]) == (0, 1, 2, 3)
+    for check in (True, [torch.channels_last]):
+        with pytest.raises(RuntimeError, match="does not have unique dim order"):
+            one.dim_order(ambiguity_check=check)
+    with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
+        one.dim_order(ambiguity_check="yes")

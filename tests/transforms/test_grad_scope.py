@@ -4,6 +4,8 @@ captured.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 REFUSED = r"attempted to call in-place operation \({}\) that would mutate a captured Tensor"
@@ -447,3 +449,36 @@ def test_the_last_of_several_writes_has_the_tangent(torch, name):
     x, t = torch.tensor([0.3, 0.7, 0.5]), torch.tensor([1.0, 2.0, 4.0])
     torch.testing.assert_close(torch.func.jvp(f, (x,), (t,))[1], f(t))
     torch.testing.assert_close(torch.func.jvp(lambda s: f(s).mul_(2), (x,), (t,))[1], 2 * f(t))
+
+
+def test_setting_the_memory_of_one_tensor_to_a_batch_is_refused(torch: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"vmap: aten::set_\(self, \*extra_args\) is not possible"):
+        torch.vmap(lambda x: torch.zeros(3).set_(x))(torch.ones(2, 3))
+
+    def set_data(x: Any) -> Any:
+        fresh = torch.zeros(3)
+        fresh.data = x
+        return fresh
+
+    with pytest.raises(RuntimeError, match="mutating directly with `.data` under vmap transform is not allowed"):
+        torch.vmap(set_data)(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("around", ["argument", "part", "fresh"])
+@pytest.mark.parametrize("transform", ["grad", "jvp", "jacfwd"])
+def test_parameters_made_inside_do_not_show_outside(torch: Any, transform: str, around: str) -> None:
+    def f(x: Any) -> Any:
+        data = {"argument": lambda: x, "part": lambda: x.detach(), "fresh": lambda: torch.ones(3)}[around]()
+        parameter = torch.nn.Parameter(data)
+        assert parameter.requires_grad and parameter.is_leaf
+        return parameter * x
+
+    x = torch.tensor([1.0, 2.0, 3.0])
+    if transform == "grad":
+        results = [torch.func.grad(lambda x: f(x).sum())(x)]
+    elif transform == "jvp":
+        results = list(torch.func.jvp(f, (x,), (torch.ones(3),)))
+    else:
+        results = [torch.func.jacfwd(f)(x).diagonal()]
+    assert not any(t.requires_grad for t in results)
+    assert results[-1].tolist() == ([1.0, 1.0, 1.0] if around == "fresh" else [1.0, 2.0, 3.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 import pytest
+from tests.makers import cases, refuses
 
 
 @pytest.fixture
@@ -675,3 +676,60 @@ def test_chunks_of_a_batch(torch):
         assert chunk_vmap(torch.sum, chunks=chunks)(x).tolist() == x.sum(1).tolist()
     with pytest.raises(RuntimeError, match="chunk expects `chunks` to be greater than 0, got: 0"):
         chunk_vmap(torch.sum, chunks=0)(x)
+
+
+def _escaped(use):
+    def run(torch):
+        seen = []
+        torch.vmap(lambda x: seen.append(x) or x * 2)(torch.ones(3, 2))
+        use(seen[0])
+
+    return run
+
+
+def _mapped(f, shape=(3, 2), **options):
+    return lambda torch: torch.vmap(lambda x: f(torch, x), **options)(torch.ones(shape))
+
+
+@cases([
+    ("escaped", _escaped(lambda x: x + 1), RuntimeError,
+        "your tensor may have escaped from inside a function being vmapped"),
+    ("method", _escaped(lambda x: x.sin()), RuntimeError,
+        "your tensor may have escaped from inside a function being vmapped"),
+    ("in place", _escaped(lambda x: x.mul_(2)), RuntimeError,
+        "your tensor may have escaped from inside a function being vmapped"),
+    ("classes", lambda torch: torch.vmap(torch.nn.functional.one_hot)(torch.tensor([0, 1])), RuntimeError,
+     "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."),
+    ("clone", _mapped(lambda torch, x: x.clone(memory_format=torch.channels_last), (2, 2, 3, 4, 5)), RuntimeError,
+     "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+     "torch.contiguous_format (got ChannelsLast)"),
+    ("contiguous", _mapped(lambda torch, x: x.contiguous(memory_format=torch.channels_last), (2, 2, 3, 4, 5)),
+        RuntimeError,
+     "NYI: querying is_contiguous inside of vmap for memory_format"),
+    ("is_contiguous", _mapped(lambda torch, x: x.is_contiguous(memory_format=torch.channels_last), (2, 2, 3, 4, 5)),
+        RuntimeError,
+     "NYI: querying is_contiguous inside of vmap for memory_format"),
+    ("rand", _mapped(lambda torch, x: torch.rand(2, out=torch.zeros(2)), randomness="different"), RuntimeError,
+     "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as "
+     "a workaround"),
+    ("bernoulli", _mapped(lambda torch, x: torch.bernoulli(x, out=torch.zeros(2)), randomness="different"),
+        RuntimeError,
+     "vmap: We do not support calling out variants of random operations inside of vmap."),
+])
+def test_refused_inside_of_a_map(torch, run, error, message):
+    refuses(torch, run, error, message)
+
+
+def test_elementwise_operands_of_a_map_that_need_aligning(torch):
+    """Examples of other ranks than the rest, numbers among them, and types that a number does not widen."""
+    a, b = torch.arange(6.0).reshape(2, 3), torch.tensor([10.0, 20.0])
+    wide, one = torch.ones(3, dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64)
+    vmap = torch.vmap
+    assert vmap(torch.add)(a, b).tolist() == [[10, 11, 12], [23, 24, 25]]
+    assert vmap(torch.add, (0, None))(b, a).shape == (2, 2, 3)
+    assert vmap(torch.mul, (0, None))(a, one).dtype == torch.float32
+    assert vmap(torch.mul, (None, 0))(one, a).dtype == torch.float32
+    assert vmap(torch.mul, (None, 0))(wide, a).dtype == torch.float64
+    assert vmap(torch.mul, (0, None))(b, wide).tolist() == [[10.0] * 3, [20.0] * 3]
+    assert vmap(lambda x, y: x * y + x / 2)(a, a).tolist() == (a * a + a / 2).tolist()
+    assert vmap(vmap(torch.mul, (0, None)), (0, None))(a, b).shape == (2, 3, 2)

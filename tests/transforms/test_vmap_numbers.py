@@ -258,3 +258,8 @@ def test_results_given_are_refused_for_what_comes_first(torch):
         with pytest.raises(RuntimeError,
                 match="Batching rule not implemented for aten::sin.out; the fallback path doesn't work on out="):
             torch.vmap(g)(x)
+
+
+def test_item_of_a_mapped_tensor_by_the_function_of_the_class(torch):
+    with pytest.raises(RuntimeError, match=r"vmap: It looks like you're calling .item\(\) on a Tensor"):
+        torch.vmap(torch.Tensor.item)(torch.ones(3))

@@ -1,6 +1,4 @@
-"""Dropouts and other draws in mapped functions, for each example or alike; parameters that a transformed function
-makes.
-"""
+"""Dropouts and other draws in mapped functions, for each example or alike."""
 
 from __future__ import annotations
 
@@ -97,42 +95,6 @@ def test_fractional_pooling_draws(torch: Any) -> None:
     assert torch.equal(alike[0], alike[1]) and torch.equal(alike[0], alike[2])
 
 
-# -- set_ and parameters -----------------------------------------------------------------------------------------------
-
-
-def test_setting_the_memory_of_one_tensor_to_a_batch_is_refused(torch: Any) -> None:
-    with pytest.raises(RuntimeError, match=r"vmap: aten::set_\(self, \*extra_args\) is not possible"):
-        torch.vmap(lambda x: torch.zeros(3).set_(x))(torch.ones(2, 3))
-
-    def set_data(x: Any) -> Any:
-        fresh = torch.zeros(3)
-        fresh.data = x
-        return fresh
-
-    with pytest.raises(RuntimeError, match="mutating directly with `.data` under vmap transform is not allowed"):
-        torch.vmap(set_data)(torch.ones(2, 3))
-
-
-@pytest.mark.parametrize("around", ["argument", "part", "fresh"])
-@pytest.mark.parametrize("transform", ["grad", "jvp", "jacfwd"])
-def test_parameters_made_inside_do_not_show_outside(torch: Any, transform: str, around: str) -> None:
-    def f(x: Any) -> Any:
-        data = {"argument": lambda: x, "part": lambda: x.detach(), "fresh": lambda: torch.ones(3)}[around]()
-        parameter = torch.nn.Parameter(data)
-        assert parameter.requires_grad and parameter.is_leaf
-        return parameter * x
-
-    x = torch.tensor([1.0, 2.0, 3.0])
-    if transform == "grad":
-        results = [torch.func.grad(lambda x: f(x).sum())(x)]
-    elif transform == "jvp":
-        results = list(torch.func.jvp(f, (x,), (torch.ones(3),)))
-    else:
-        results = [torch.func.jacfwd(f)(x).diagonal()]
-    assert not any(t.requires_grad for t in results)
-    assert results[-1].tolist() == ([1.0, 1.0, 1.0] if around == "fresh" else [1.0, 2.0, 3.0])
-
-
 def test_a_layer_in_forward_mode(torch: Any) -> None:
     out, moved = torch.func.jvp(lambda x: torch.nn.Linear(3, 1)(x), (torch.ones(3),), (torch.ones(3),))
     assert not out.requires_grad and not moved.requires_grad
@@ -215,3 +177,8 @@ def test_examples_that_have_come_to_differ_are_not_alike(torch: Any) -> None:
     for f in (lambda x, t: (x * torch.multinomial(x * t, 1).sum()).sum(), written):
         with pytest.raises(RuntimeError, match="same randomness with a batched tensor|vmap: inplace arithmetic"):
             torch.vmap(lambda t, f=f: torch.func.grad(f)(x * t, t), randomness="same")(many)
+
+
+def test_random_fills_alike_for_all_examples(torch):
+    found = torch.vmap(lambda x: x.normal_(), randomness="same")(torch.ones(3, 2))
+    assert found[0].tolist() == found[1].tolist() == found[2].tolist() != [1.0, 1.0]

@@ -11,6 +11,7 @@ import threading
 import weakref
 
 import pytest
+from tests.makers import ones_leaf
 
 
 @pytest.fixture
@@ -805,3 +806,29 @@ def test_group_of_backwards_of_this_thread(torch):
         with pytest.raises(RuntimeError, match="cannot be nested"), Group():
             pass
     assert Group._get_current_group() is None
+
+
+@pytest.mark.parametrize("combine", [lambda a, b: a + b, lambda a, b: a * 2])
+def test_a_checkpoint_does_not_keep_inference_tensors(torch, combine):
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+    with torch.inference_mode():
+        frozen = torch.ones(3)
+    x = torch.ones(3, requires_grad=True)
+    for reentrant in (False, True):
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+            checkpoint(combine, x, frozen, use_reentrant=reentrant)
+        with torch.no_grad():
+            assert checkpoint(combine, x, frozen, use_reentrant=reentrant).tolist() == [2.0] * 3
+        with torch.inference_mode():
+            assert checkpoint(combine, x, frozen, use_reentrant=reentrant).tolist() == [2.0] * 3
+
+
+def test_whether_a_checkpoint_may_recompute(torch):
+    seen = []
+    x = ones_leaf(torch, 1)
+    y = x * 2
+    y.register_hook(lambda g: seen.append(torch.autograd._is_checkpoint_valid()))
+    y.backward(retain_graph=True)
+    torch.autograd.grad(y, x, retain_graph=True)
+    y.backward(inputs=[x])
+    assert seen == [True, False, False] and torch.autograd._is_checkpoint_valid()

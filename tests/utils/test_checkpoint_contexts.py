@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import warnings
 
@@ -327,3 +328,15 @@ def test_states_of_cards(torch, module):
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="PyTorch was compiled without CUDA support"):
             module.set_device_states([0], [torch.get_rng_state()], device_type="cuda")
+
+
+def test_a_context_of_a_checkpoint_swallows_nothing(torch):
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+
+    def fails(x):
+        raise ValueError("of the function")
+
+    with pytest.raises(RuntimeError,
+            match="the forward context provided by context_fn suppressed an exception raised during the checkpointed"):
+        checkpoint(fails, torch.ones(2, requires_grad=True), use_reentrant=False,
+                   context_fn=lambda: (contextlib.suppress(ValueError), contextlib.nullcontext()))  # fmt: skip

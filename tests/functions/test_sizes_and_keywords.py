@@ -1,8 +1,6 @@
-"""Sizes by keyword and as tensors, old masks of bytes, bounds of slices, and where empty tensors lie in memory."""
+"""Sizes by keyword and as tensors, arguments by keyword, and where empty tensors lie in memory."""
 
 from __future__ import annotations
-
-import warnings
 
 import pytest
 
@@ -32,54 +30,6 @@ def test_sizes_of_new_tensors_by_keyword(torch, name):
     assert getattr(x, name)(size=(2,)).shape == (2,)
     assert getattr(x, name)(size=(2,)).dtype == torch.float64
     assert getattr(x, name)(torch.tensor(2)).shape == (2,)
-
-
-def test_bytes_without_dimensions_are_masks(torch):
-    one, zero = (torch.tensor(n, dtype=torch.uint8) for n in (1, 0))
-    for x in (torch.rand(2, 3), torch.tensor(3.0)):
-        assert torch.equal(x[one], x[None])
-        assert x[zero].shape == (0, *x.shape)
-        assert x[None, one].shape == (1, 1, *x.shape)
-        y = x.clone()
-        y[zero] = torch.full_like(x, 5.0)
-        assert torch.equal(y, x)
-        y[one] = torch.full_like(x, 5.0)
-        assert torch.equal(y, torch.full_like(x, 5.0))
-    assert torch.equal(torch.arange(3)[torch.tensor(1, dtype=torch.int8)], torch.tensor(1))
-
-
-def test_bytes_are_masks_where_values_are_put(torch):
-    mask = torch.tensor([1, 0, 1], dtype=torch.uint8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        x = torch.zeros(3, 2)
-        assert x.index_put((mask,), torch.ones(2, 2), accumulate=True).tolist() == [[1, 1], [0, 0], [1, 1]]
-        assert x.index_put((mask, torch.tensor([0, 1])), torch.ones(2)).tolist() == [[1, 0], [0, 0], [0, 1]]
-        values = torch.ones(2, 2, requires_grad=True)
-        (x.index_put((mask,), values) * torch.arange(6.0).view(3, 2)).sum().backward()
-        assert values.grad.tolist() == [[0, 1], [4, 5]]
-        assert torch.ops.aten.index.Tensor(x, [None, mask[:2]]).shape == (3, 1)
-
-
-@pytest.mark.parametrize("bound", ["0", 1.0, (), object()])
-def test_bounds_of_slices(torch, bound):
-    x = torch.rand(3, 3)
-    for key in (slice(bound, None), (0, slice(None, bound))):
-        with pytest.raises(TypeError, match="slice indices must be integers or None or have an __index__ method"):
-            x[key]
-        with pytest.raises(TypeError, match="slice indices must be integers"):
-            x[key] = 1.0
-    assert x[torch.tensor(0) : torch.tensor(2)].shape == (2, 3)
-
-
-def test_indices_along_a_dimension_are_long(torch):
-    x = torch.rand(2, 3)
-    i = torch.argsort(x, 0)
-    assert torch.equal(torch.take_along_dim(x, i, 0), torch.sort(x, 0).values)
-    for d, name in ((torch.bool, "Bool"), (torch.float32, "Float"), (torch.int32, "Int"), (torch.uint8, "Byte")):
-        with pytest.raises(RuntimeError, match=f"dtype of indices should be Long but got {name}"):
-            torch.take_along_dim(x, i.to(d), 0)
-    assert torch.take_along_dim(x, i.int()).shape == (6,)
 
 
 def test_nothing_lies_where_it_was_cut_out(torch):

@@ -1,0 +1,101 @@
+"""Subscripts: what is recorded of them, what they write, masks of bytes, and what is refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from tests.makers import ramp_leaf
+
+
+def test_slices_of_a_whole_dimension_are_no_step(torch):
+    x = ramp_leaf(torch, 2, 3)
+    for y, name in (
+        (x[None, 0:2], "Unsqueeze"), (x[0, 0:3], "Select"), (x[..., 0:9], "Alias"), (x[:, 0:3], "Alias"),
+        (x[0:2, 0:3], "Alias"), (x[0:2], "Slice"), (x[0:9], "Slice"), (x[None, -2:], "Slice"), (x[None, 0:1], "Slice"),
+        (x[0:2, 0], "Select"),
+    ):  # fmt: skip
+        assert y.grad_fn.name() == name + "Backward0"
+        (g,) = torch.autograd.grad(y.sum(), x)
+        assert g.sum() == y.numel()
+    y = x.clone()
+    y[:, 0:3] = 5.0
+    y[0:2, None] = y[:, None] * 2
+    assert y.tolist() == [[10.0] * 3] * 2
+
+
+def test_a_subscript_that_is_false_writes_nothing(torch):
+    x = ramp_leaf(torch, 2)
+    x[False] = 3.0
+    x.view(2)[False] = torch.ones(9)
+    assert x._version == 0 and x.tolist() == [-1, -0.75]
+
+
+@pytest.mark.parametrize("key", [[0, 1], [[0, 0]], ([0, 1], slice(None)), "tensor", "pair"])
+@pytest.mark.parametrize("value", [2.0, [2.0], 2])
+def test_what_is_put_at_places_must_be_of_the_type(torch, key, value):
+    x = torch.zeros(2, 3, dtype=torch.float64)
+    key = torch.tensor([0, 1]) if key == "tensor" else (torch.tensor([0]), torch.tensor([1])) if key == "pair" else key
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(RuntimeError,
+                match="Index put requires the source and destination dtypes match, got Double for the destination"):
+            x[key] = torch.tensor(value)
+        assert x.sum() == 0 and x._version == 0
+        x[key] = 2  # a number takes the type
+    assert x.max() == 2
+
+
+def test_a_mask_is_filled_by_a_value_of_any_type(torch):
+    x = torch.zeros(2, 3, dtype=torch.float64)
+    x[torch.tensor([True, False])] = torch.tensor([2])
+    x[0] = torch.tensor([3, 4, 5])
+    assert x.tolist() == [[3, 4, 5], [0, 0, 0]]
+
+
+def test_bytes_without_dimensions_are_masks(torch):
+    one, zero = (torch.tensor(n, dtype=torch.uint8) for n in (1, 0))
+    for x in (torch.rand(2, 3), torch.tensor(3.0)):
+        assert torch.equal(x[one], x[None])
+        assert x[zero].shape == (0, *x.shape)
+        assert x[None, one].shape == (1, 1, *x.shape)
+        y = x.clone()
+        y[zero] = torch.full_like(x, 5.0)
+        assert torch.equal(y, x)
+        y[one] = torch.full_like(x, 5.0)
+        assert torch.equal(y, torch.full_like(x, 5.0))
+    assert torch.equal(torch.arange(3)[torch.tensor(1, dtype=torch.int8)], torch.tensor(1))
+
+
+def test_bytes_are_masks_where_values_are_put(torch):
+    mask = torch.tensor([1, 0, 1], dtype=torch.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = torch.zeros(3, 2)
+        assert x.index_put((mask,), torch.ones(2, 2), accumulate=True).tolist() == [[1, 1], [0, 0], [1, 1]]
+        assert x.index_put((mask, torch.tensor([0, 1])), torch.ones(2)).tolist() == [[1, 0], [0, 0], [0, 1]]
+        values = torch.ones(2, 2, requires_grad=True)
+        (x.index_put((mask,), values) * torch.arange(6.0).view(3, 2)).sum().backward()
+        assert values.grad.tolist() == [[0, 1], [4, 5]]
+        assert torch.ops.aten.index.Tensor(x, [None, mask[:2]]).shape == (3, 1)
+
+
+@pytest.mark.parametrize("bound", ["0", 1.0, (), object()])
+def test_bounds_of_slices(torch, bound):
+    x = torch.rand(3, 3)
+    for key in (slice(bound, None), (0, slice(None, bound))):
+        with pytest.raises(TypeError, match="slice indices must be integers or None or have an __index__ method"):
+            x[key]
+        with pytest.raises(TypeError, match="slice indices must be integers"):
+            x[key] = 1.0
+    assert x[torch.tensor(0) : torch.tensor(2)].shape == (2, 3)
+
+
+def test_indices_along_a_dimension_are_long(torch):
+    x = torch.rand(2, 3)
+    i = torch.argsort(x, 0)
+    assert torch.equal(torch.take_along_dim(x, i, 0), torch.sort(x, 0).values)
+    for d, name in ((torch.bool, "Bool"), (torch.float32, "Float"), (torch.int32, "Int"), (torch.uint8, "Byte")):
+        with pytest.raises(RuntimeError, match=f"dtype of indices should be Long but got {name}"):
+            torch.take_along_dim(x, i.to(d), 0)
+    assert torch.take_along_dim(x, i.int()).shape == (6,)

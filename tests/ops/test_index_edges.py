@@ -1,0 +1,61 @@
+"""Operators that read and write at indices: nothing to write, out of range, and which mistake is named first."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_slices_of_no_elements_have_gradients(torch):
+    x = torch.zeros(0, 3, requires_grad=True)
+    torch.index_select(x, 1, torch.tensor([0, 2])).sum().backward()
+    assert x.grad.shape == (0, 3)
+
+
+def test_places_are_not_looked_at_where_nothing_is_written(torch):
+    x = torch.zeros(2, 0, requires_grad=True)
+    values = torch.zeros(2, 0, requires_grad=True)
+    torch.index_put(x, (torch.tensor([0, 9]),), values).sum().backward()
+    assert x.grad.shape == values.grad.shape == (2, 0)
+    assert x[torch.tensor([0, 9])].shape == (2, 0)
+    with pytest.raises(IndexError, match="out of bounds for dimension with size 0"):
+        torch.index_put(torch.zeros(0), (torch.tensor([0]),), torch.zeros(1))
+
+
+def test_values_that_do_not_fit_are_named_before_places(torch):
+    with pytest.raises(RuntimeError,
+            match=r"value tensor of shape \[2\] cannot be broadcast to indexing result of shape \[3\]"):
+        torch.index_put(torch.zeros(2), (torch.tensor([0, 9, 0]),), torch.zeros(2))
+    with pytest.raises(RuntimeError, match="same slice shapes"):
+        torch.zeros(2, 3).index_copy(0, torch.tensor([9]), torch.zeros(1, 2))
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.zeros(2).put(torch.tensor([9]), torch.zeros(1, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(("shape", "dim", "alpha", "kind"), [
+    ((2,), 0, 1, IndexError), ((2, 3), 0, 1, RuntimeError), ((2, 3), 1, 2, IndexError),
+    ((2, 3, 2), 1, 1, IndexError), ((2, 3, 2), 2, 1, RuntimeError),
+])  # fmt: skip
+def test_index_add_out_of_range(torch, shape, dim, alpha, kind):
+    source = torch.ones([1 if d == dim else n for d, n in enumerate(shape)])
+    with pytest.raises(kind, match="out of (bounds|range)"):
+        torch.zeros(shape).index_add(dim, torch.tensor([5]), source, alpha=alpha)
+
+
+def test_index_select_out_of_range(torch):
+    x = torch.zeros(2, 2)
+    with pytest.raises(IndexError, match="index out of range in self"):
+        x.index_select(0, torch.tensor([2]))
+    with pytest.raises(RuntimeError, match="id=2 axis_dim=2"):
+        x.index_select(1, torch.tensor([2]))
+
+
+@pytest.mark.parametrize("name", ["scatter_", "scatter_add_", "index_add_", "index_copy_"])
+def test_a_tensor_is_not_scattered_into_itself(torch, name):
+    x = torch.arange(4.0)
+    with pytest.raises(RuntimeError,
+            match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+        getattr(x, name)(0, torch.arange(4), x)
+    with pytest.raises(RuntimeError,
+            match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+        x.put_(torch.tensor([0]), x[:1])
+    assert x.tolist() == [0, 1, 2, 3] and x._version == 0
