@@ -1,6 +1,5 @@
 """``torch.__config__``: what this build is made of.
 
->>> import wengert as torch
 >>> print(torch.__config__.show().splitlines()[0])
 PyTorch built with:
 """
@@ -19,10 +18,8 @@ def show() -> str:
 
     from . import __version__
 
-    facts = (
-        f"wengert {__version__}, which stands in for it",
-        f"Python {platform.python_version()} ({platform.system()}, {platform.machine()})", f"NumPy {np.__version__}",
-    )
+    facts = (f"wengert {__version__}, which stands in for it",
+        f"Python {platform.python_version()} ({platform.system()}, {platform.machine()})", f"NumPy {np.__version__}")
     return "PyTorch built with:\n" + "".join(f"  - {fact}\n" for fact in facts)
 
 
@@ -30,8 +27,6 @@ def parallel_info() -> str:
     """The threads of products and kernels, as lines of text."""
     from .functions.settings import get_num_interop_threads, get_num_threads
 
-    return (
-        f"ATen/Parallel:\n\tat::get_num_threads() : {get_num_threads()}\n"
+    return (f"ATen/Parallel:\n\tat::get_num_threads() : {get_num_threads()}\n"
         f"\tat::get_num_interop_threads() : {get_num_interop_threads()}\nstd::thread::hardware_concurrency() : "
-        f"{os.cpu_count()}\n"
-    )
+        f"{os.cpu_count()}\n")

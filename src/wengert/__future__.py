@@ -1,6 +1,5 @@
 """``torch.__future__``: how modules are converted and loaded, where that may become another way.
 
->>> import wengert as torch
 >>> module = torch.nn.Linear(1, 1)
 >>> weight = module.weight
 >>> torch.__future__.set_overwrite_module_params_on_conversion(True)

@@ -91,8 +91,7 @@ _SUBMODULES = frozenset((
     "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
     "torch_version", "types", "utils", "version", "xpu",
 ))  # fmt: skip
-_LOWLEVEL = (
-    "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "crow_indices_copy",
+_LOWLEVEL = ("ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "crow_indices_copy",
     "get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp", "has_spectral", "indices_copy",
     "row_indices_copy", "set_anomaly_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
     "thread_safe_generator", "values_copy", "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2",
@@ -105,8 +104,7 @@ _LOWLEVEL = (
     "native_dropout", "native_group_norm", "native_layer_norm", "nonzero_static", "norm_except_dim", "nuclear_norm",
     "poisson_nll_loss", "put", "range", "resize_as_", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "solve",
     "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig",
-    "triplet_margin_loss", "unique_dim", "view_as_complex_copy", "view_as_real_copy",
-)  # fmt: skip
+    "triplet_margin_loss", "unique_dim", "view_as_complex_copy", "view_as_real_copy")  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     **{n: ("sparse", n) for n in ("dsmm", "hsmm", "hspmm", "smm", "spmm", "sspaddmm")},
     **{n: ("types", n) for n in ("SymBool", "SymFloat", "SymInt")},

@@ -37,7 +37,6 @@ get_memory_info = get_device_capability = _refuse
 def get_device_module(device: Any = None) -> Any:
     """The module of a kind of devices, ``torch.cpu`` without one.
 
-    >>> import wengert as torch
     >>> torch.get_device_module("cpu") is torch.cpu
     True
     """

@@ -1,7 +1,6 @@
 """``torch.compile`` for programs that use it: a compiled function runs eagerly, with the results that compiling
 promises.
 
->>> import wengert as torch
 >>> @torch.compile
 ... def double(x):
 ...     return x * 2
@@ -61,12 +60,10 @@ class OptimizedModule(Module):
         delattr(self._orig_mod, name)
 
 
-def compile(
-    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,
-    backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: dict[str, Any] | None = None,
-    name: str | None = None, disable: bool = False, recompile_limit: int | None = None,
-    isolate_recompiles: bool = False, shapes_spec: Any = None,
-) -> Any:
+def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+        backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: dict[str, Any] | None = None,
+        name: str | None = None, disable: bool = False, recompile_limit: int | None = None,
+        isolate_recompiles: bool = False, shapes_spec: Any = None) -> Any:
     """A module or function that computes what ``model`` does. Nothing is compiled: settings have no effect.
 
     A warning, once in a process, names the settings that were given. There is none for ``compile(model)`` alone, nor

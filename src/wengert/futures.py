@@ -16,7 +16,6 @@ T = TypeVar("T")
 class Future(Generic[T]):
     """The result of work that may not be done yet.
 
-    >>> import wengert as torch
     >>> future = torch.futures.Future()
     >>> later = future.then(lambda done: done.value() + 1)
     >>> future.set_result(1)

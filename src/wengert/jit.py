@@ -4,7 +4,6 @@ it is.
 A scripted or traced module is the module itself, with its parameters and its state. What only a compiled program has (a
 graph, TorchScript code, ``save``) is refused, with what there is instead.
 
->>> import wengert as torch
 >>> @torch.jit.script
 ... def double(x):
 ...     return x * 2
@@ -62,7 +61,6 @@ TopLevelTracedModule = TracedModule
 class ScriptFunction:
     """A function that has been through :func:`script` or :func:`trace`: it runs as the Python that it is.
 
-    >>> import wengert as torch
     >>> f = torch.jit.script(lambda x: x + 1)
     >>> f(1), isinstance(f, torch.jit.ScriptFunction)
     (2, True)

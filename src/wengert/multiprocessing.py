@@ -130,10 +130,8 @@ def _call(function: Callable[..., Any], index: int, args: tuple[Any, ...], error
         sys.exit(1)
 
 
-def start_processes(
-    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
+def start_processes(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True,
+        daemon: bool = False, start_method: str = "spawn") -> ProcessContext | None:
     """Call ``fn(i, *args)`` in ``nprocs`` processes, with ``i`` from 0 to ``nprocs - 1``.
 
     Args:
@@ -164,10 +162,8 @@ def start_processes(
     return None
 
 
-def spawn(
-    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
+def spawn(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+        start_method: str = "spawn") -> ProcessContext | None:
     """Call ``fn(i, *args)`` in ``nprocs`` fresh processes; see ``start_processes``."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)
 

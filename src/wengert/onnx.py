@@ -1,6 +1,5 @@
 """``torch.onnx``: programs are not exported, and code that asks whether one is being exported learns so.
 
->>> import wengert as torch
 >>> torch.onnx.is_in_onnx_export()
 False
 """

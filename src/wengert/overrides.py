@@ -78,7 +78,6 @@ def has_torch_function_variadic(*args: Any) -> bool:
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a function of your own so that it can be overridden; ``dispatcher(*args)`` gives the arguments to ask.
 
-    >>> import wengert as torch
     >>> @torch.overrides.wrap_torch_function(lambda a: (a,))
     ... def twice(a):
     ...     return a + a
@@ -200,7 +199,6 @@ def signature_of(f: Any) -> inspect.Signature:
 def resolve_name(f: Any) -> str | None:
     """The address of a function that can be overridden, such as ``"torch.Tensor.add"``; None if it is not known.
 
-    >>> import wengert as torch
     >>> torch.overrides.resolve_name(torch.sum)
     'torch.sum'
     """

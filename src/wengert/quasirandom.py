@@ -26,7 +26,6 @@ class SobolEngine:
     The numbers are PyTorch's. Source: S. Joe and F. Y. Kuo, SIAM J. Sci. Comput. 30 (2008); A. B. Owen,
     "Scrambling Sobol' and Niederreiter-Xing points", J. Complexity 14 (1998).
 
-    >>> import wengert as torch
     >>> torch.quasirandom.SobolEngine(2).draw(4)
     tensor([[0.0000, 0.0000],
             [0.5000, 0.5000],

@@ -1,6 +1,5 @@
 """``torch.return_types``: the classes of the named tuples that functions with several results give.
 
->>> import wengert as torch
 >>> type(torch.ones(2, 2).max(0)) is torch.return_types.max
 True
 """

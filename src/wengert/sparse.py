@@ -33,7 +33,6 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Any:
     result that reduction of the products of the stored values in its row; of several largest or smallest the first has
     the gradient.
 
-    >>> import wengert as torch
     >>> torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 1))
     tensor([[1.],
             [1.]])
@@ -81,7 +80,6 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: 
 def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, dtype: Any = None) -> Any:
     """The sum of a sparse tensor: over all dimensions, or over all that have coordinates, dense; otherwise sparse.
 
-    >>> import wengert as torch
     >>> torch.sparse.sum(torch.eye(3).to_sparse())
     tensor(3.)
     """
@@ -92,7 +90,6 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, dtype: Any = No
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """``softmax`` over the elements that are stored; the others count as minus infinity, and stay unstored.
 
-    >>> import wengert as torch
     >>> torch.sparse.softmax(torch.eye(2).to_sparse(), 0).values()
     tensor([1., 1.])
     """
@@ -124,7 +121,6 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
     """A sparse matrix with the rows of ``diagonals`` at the diagonals ``offsets``: column ``j`` has element ``j`` of
     the row.
 
-    >>> import wengert as torch
     >>> torch.sparse.spdiags(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([1]), (3, 3)).to_dense()
     tensor([[0., 2., 0.],
             [0., 0., 3.],
@@ -214,7 +210,6 @@ class check_sparse_tensor_invariants:
     """Whether the parts of new sparse tensors are checked: in a ``with`` block, for a decorated function, or from now
     on.
 
-    >>> import wengert as torch
     >>> with torch.sparse.check_sparse_tensor_invariants():
     ...     torch.sparse.check_sparse_tensor_invariants.is_enabled()
     True

@@ -39,7 +39,6 @@ class autocast(Scope):
     (default) or ``float16``. ``cache_enabled``: a weight is cast once in a region rather than at each use. Run the
     forward and the loss inside; call ``backward`` outside.
 
-    >>> import wengert as torch
     >>> a = torch.ones(2, 2)
     >>> with torch.autocast("cpu"):
     ...     (a @ a).dtype, (a + a).dtype
@@ -60,11 +59,8 @@ class autocast(Scope):
                 stacklevel=2)
             enabled = False
         elif enabled and str(self.fast_dtype) not in ("torch.bfloat16", "torch.float16"):
-            warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
-                stacklevel=2,
-            )
+            warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+                "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.", stacklevel=2)
             enabled = False
         self._enabled = enabled
 

@@ -56,7 +56,6 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
     """Switch autocast on or off for a device, from here on; with one argument, for ``"cuda"``.
 
-    >>> import wengert as torch
     >>> torch.set_autocast_enabled("cpu", True)
     >>> (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
     torch.bfloat16

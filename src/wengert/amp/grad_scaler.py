@@ -34,7 +34,6 @@ class GradScaler:
     After ``growth_interval`` good steps in a row the scale grows by ``growth_factor``; after a skipped one it shrinks
     by ``backoff_factor``. On a device that is not there (``"cuda"``) it warns and steps aside.
 
-    >>> import wengert as torch
     >>> w = torch.tensor([1.0], requires_grad=True)
     >>> optimizer, scaler = torch.optim.SGD([w], lr=0.5), torch.amp.GradScaler("cpu", init_scale=4.0)
     >>> scaler.scale((w * 2).sum()).backward()
@@ -45,10 +44,8 @@ class GradScaler:
     tensor([0.], requires_grad=True)
     """
 
-    def __init__(
-        self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
-        backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True,
-    ) -> None:
+    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
+            backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True) -> None:
         self._device, self._enabled = device, enabled
         if enabled and device != "cpu":
             import warnings

@@ -31,12 +31,10 @@ _SINGLE = np.dtype(np.float32)
 instruction_set: str = _kernels.instruction_set
 set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_threads
 
-_UFUNCS = (
-    "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad",
-    "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc", "erfcx", "erfinv",
-    "ndtr", "lgamma", "digamma", "trigamma", "signum", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad",
-    "rsqrt", "cube", "square_difference",
-)  # fmt: skip
+_UFUNCS = ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
+    "gelu_tanh_grad", "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc",
+    "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma", "signum", "hardsigmoid", "hardsigmoid_grad",
+    "hardswish", "hardswish_grad", "rsqrt", "cube", "square_difference")  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
 node_fields, unbroken, scopes_in = _kernels.node_fields, _kernels.unbroken, _kernels.scopes_in
@@ -76,10 +74,8 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None = None,
     return _plain_attention.attention(query, key, value, mask, causal, scale) if found is NotImplemented else found
 
 
-def attention_grad(
-    g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
-    needs: Sequence[bool]
-) -> tuple[Array | None, Array | None, Array | None, Array | None]:
+def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
+        needs: Sequence[bool]) -> tuple[Array | None, Array | None, Array | None, Array | None]:
     found = (NotImplemented if needs[3]
         else _kernels.attention_grad(g, query, key, value, mask, causal, scale, *needs[:3]))
     if found is NotImplemented:
@@ -168,9 +164,8 @@ def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, ep
     return rows.layer_norm(x, dims, weight, bias, eps) if value is NotImplemented else value
 
 
-def layer_norm_grad(
-    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dims: int, needed: Needed = (True, True, True)
-) -> tuple[Array | None, Array | None, Array | None]:
+def layer_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dims: int,
+        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     if is_half(x):
         found = layer_norm_grad(widened(g), widened(x), mean, rstd, widened(weight), dims, needed)
         return tuple([None if v is None else cast(v, x.dtype) for v in found])  # type: ignore[return-value]
@@ -183,9 +178,8 @@ def rms_norm(x: Array, dims: int, weight: Array | None, eps: float) -> tuple[Arr
     return rows.rms_norm(x, dims, weight, eps) if value is NotImplemented else value
 
 
-def rms_norm_grad(
-    g: Array, x: Array, rstd: Array, weight: Array | None, dims: int, needed: tuple[bool, bool] = (True, True)
-) -> tuple[Array | None, Array | None]:
+def rms_norm_grad(g: Array, x: Array, rstd: Array, weight: Array | None, dims: int,
+        needed: tuple[bool, bool] = (True, True)) -> tuple[Array | None, Array | None]:
     value = _kernels.normalize_grad(g, x, None, rstd, weight, dims, *needed, False)
     return rows.rms_norm_grad(g, x, rstd, weight, dims, needed) if value is NotImplemented else value[:2]
 
@@ -205,10 +199,8 @@ def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
     return rows.channel_blend(g, x, a, b, c) if value is NotImplemented else value
 
 
-def batch_norm_grad(
-    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
-    needed: Needed = (True, True, True),
-) -> tuple[Array | None, Array | None, Array | None]:  # fmt: skip
+def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
+        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:  # fmt: skip
     value = _kernels.batch_norm_grad(g, x, mean, rstd, weight, training, needed[0])
     if value is NotImplemented:
         return rows.batch_norm_grad(g, x, mean, rstd, weight, training, needed)

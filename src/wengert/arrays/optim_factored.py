@@ -30,11 +30,9 @@ def _norm(a: np.ndarray) -> Any:
 
 
 @np.errstate(all="ignore")
-def adafactor_update(
-    param: np.ndarray, grad: np.ndarray, row_var: np.ndarray | None, col_var: np.ndarray | None,
-    variance: np.ndarray | None, *, step: float, lr: float, beta2_decay: float, eps1: float, eps2: float, d: float,
-    weight_decay: float = 0.0, maximize: bool = False,
-) -> None:
+def adafactor_update(param: np.ndarray, grad: np.ndarray, row_var: np.ndarray | None, col_var: np.ndarray | None,
+        variance: np.ndarray | None, *, step: float, lr: float, beta2_decay: float, eps1: float, eps2: float, d: float,
+        weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Adafactor (Shazeer and Stern 2018): second moments as row and column means; ``variance`` for vectors.
 
     ``row_var`` has the shape of ``grad`` with last extent 1, ``col_var`` with last but one extent 1.  ``step`` counts
@@ -111,10 +109,9 @@ def orthogonalize(matrix: np.ndarray, coefficients: Sequence[float], steps: int,
 
 
 @np.errstate(all="ignore")
-def muon_update(
-    param: np.ndarray, grad: np.ndarray, momentum_buffer: np.ndarray, *, lr: float, rate: float, weight_decay: float,
-    momentum: float, nesterov: bool, ns_coefficients: Sequence[float], ns_steps: int, eps: float,
-) -> None:
+def muon_update(param: np.ndarray, grad: np.ndarray, momentum_buffer: np.ndarray, *, lr: float, rate: float,
+        weight_decay: float, momentum: float, nesterov: bool, ns_coefficients: Sequence[float], ns_steps: int,
+        eps: float) -> None:
     """Muon (Jordan et al. 2024): momentum, made orthogonal, applied with the shape-adjusted ``rate``."""
     kind = _wide(param).dtype.type
     g = _wide(grad)
@@ -138,10 +135,8 @@ def sgd_rows_update(param: np.ndarray, at: tuple[np.ndarray, ...], values: np.nd
 
 
 @np.errstate(all="ignore")
-def adagrad_rows_update(
-    param: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray, total: np.ndarray, *, step: float, lr: float,
-    lr_decay: float, eps: float,
-) -> None:
+def adagrad_rows_update(param: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray, total: np.ndarray, *,
+        step: float, lr: float, lr_decay: float, eps: float) -> None:
     """Adagrad on the distinct places ``at`` of a parameter and its sums of squares."""
     kind = param.dtype.type
     sums = total[at] + values * values
@@ -150,10 +145,8 @@ def adagrad_rows_update(
 
 
 @np.errstate(all="ignore")
-def sparse_adam_update(
-    param: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray, exp_avg: np.ndarray, exp_avg_sq: np.ndarray, *,
-    step: float, lr: float, beta1: float, beta2: float, eps: float,
-) -> None:
+def sparse_adam_update(param: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray, exp_avg: np.ndarray,
+        exp_avg_sq: np.ndarray, *, step: float, lr: float, beta1: float, beta2: float, eps: float) -> None:
     """Adam on the distinct places ``at`` of a parameter and its moments; the others stay as they were."""
     kind = param.dtype.type
     mean, square = exp_avg[at], exp_avg_sq[at]

@@ -147,11 +147,9 @@ def _add_scaled(p: Array, d: Array, scale: Array, s: Scratch) -> None:
 # ------------------------------------------------------------------------------------------------------- the families
 
 
-def sgd_update(
-    params: Arrays, grads: Arrays, momentum_buffers: Arrays | None = None, *, lr: float, momentum: float = 0.0,
-    dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False, maximize: bool = False,
-    first: bool = False,
-) -> None:
+def sgd_update(params: Arrays, grads: Arrays, momentum_buffers: Arrays | None = None, *, lr: float,
+        momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
+        maximize: bool = False, first: bool = False) -> None:
     """Gradient descent with momentum (Sutskever et al. 2013).  ``first``: the buffers are empty and take the gradient.
 
     >>> p, g, b = np.array([1.0]), np.array([0.5]), np.array([2.0])
@@ -183,11 +181,9 @@ def sgd_update(
     _run(body, columns, (-lr, weight_decay, momentum, 1 - dampening), native)
 
 
-def adam_update(
-    params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, max_exp_avg_sqs: Arrays | None = None, *,
-    step: float, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float = 0.0, decoupled: bool = False,
-    maximize: bool = False,
-) -> None:
+def adam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays,
+        max_exp_avg_sqs: Arrays | None = None, *, step: float, lr: float, beta1: float, beta2: float, eps: float,
+        weight_decay: float = 0.0, decoupled: bool = False, maximize: bool = False) -> None:
     """Adam (Kingma and Ba 2015), AdamW with ``decoupled`` decay (Loshchilov and Hutter 2019), AMSGrad with maxima.
 
     ``step`` counts from 1.  The bias correction of the second moment is folded into the step size and into ``eps``:
@@ -198,9 +194,8 @@ def adam_update(
     coupled = weight_decay != 0 and not decoupled
     shrinks = weight_decay != 0 and decoupled
 
-    def body(
-        c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, v: Array, top: Array | None = None
-    ) -> None:
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, v: Array,
+            top: Array | None = None) -> None:
         decay, shrink, w1, b2, w2, floor, move = c
         if shrinks:
             np.multiply(p, shrink, p)
@@ -227,10 +222,8 @@ def adam_update(
     )
 
 
-def adagrad_update(
-    params: Arrays, grads: Arrays, sums: Arrays, *, step: float, lr: float, lr_decay: float, eps: float,
-    weight_decay: float = 0.0, maximize: bool = False,
-) -> None:
+def adagrad_update(params: Arrays, grads: Arrays, sums: Arrays, *, step: float, lr: float, lr_decay: float, eps: float,
+        weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Adagrad (Duchi, Hazan and Singer 2011).  ``step`` counts from 1."""
     decays = weight_decay != 0
 
@@ -249,11 +242,9 @@ def adagrad_update(
     _run(body, (params, grads, sums), constants, ("adagrad", (_sign(maximize), *constants)))
 
 
-def rmsprop_update(
-    params: Arrays, grads: Arrays, square_avgs: Arrays, momentum_buffers: Arrays | None = None,
-    grad_avgs: Arrays | None = None, *, lr: float, alpha: float, eps: float, weight_decay: float = 0.0,
-    momentum: float = 0.0, maximize: bool = False,
-) -> None:
+def rmsprop_update(params: Arrays, grads: Arrays, square_avgs: Arrays, momentum_buffers: Arrays | None = None,
+        grad_avgs: Arrays | None = None, *, lr: float, alpha: float, eps: float, weight_decay: float = 0.0,
+        momentum: float = 0.0, maximize: bool = False) -> None:
     """RMSprop (Hinton's lecture 6; Graves 2013 with ``grad_avgs``: the centered variant)."""
     decays, has_momentum, centered = weight_decay != 0, momentum_buffers is not None, grad_avgs is not None
 
@@ -286,10 +277,8 @@ def rmsprop_update(
     _run(body, columns, (weight_decay, alpha, 1 - alpha, eps, momentum, -lr), None if centered else native)
 
 
-def adadelta_update(
-    params: Arrays, grads: Arrays, square_avgs: Arrays, acc_deltas: Arrays, *, lr: float, rho: float, eps: float,
-    weight_decay: float = 0.0, maximize: bool = False,
-) -> None:
+def adadelta_update(params: Arrays, grads: Arrays, square_avgs: Arrays, acc_deltas: Arrays, *, lr: float, rho: float,
+        eps: float, weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Adadelta (Zeiler 2012)."""
     decays = weight_decay != 0
 
@@ -309,10 +298,8 @@ def adadelta_update(
     _run(body, (params, grads, square_avgs, acc_deltas), constants, ("adadelta", (_sign(maximize), *constants)))
 
 
-def adamax_update(
-    params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_infs: Arrays, *, step: float, lr: float, beta1: float,
-    beta2: float, eps: float, weight_decay: float = 0.0, maximize: bool = False,
-) -> None:
+def adamax_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_infs: Arrays, *, step: float, lr: float,
+        beta1: float, beta2: float, eps: float, weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Adamax, Adam under the infinity norm (Kingma and Ba 2015, section 7.1).  ``step`` counts from 1."""
     decays = weight_decay != 0
 
@@ -334,11 +321,9 @@ def adamax_update(
     )
 
 
-def nadam_update(
-    params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, *, step: float, lr: float, beta1: float,
-    beta2: float, eps: float, mu: float, mu_next: float, mu_product: float, weight_decay: float = 0.0,
-    decoupled: bool = False, maximize: bool = False,
-) -> None:
+def nadam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, *, step: float, lr: float,
+        beta1: float, beta2: float, eps: float, mu: float, mu_next: float, mu_product: float, weight_decay: float = 0.0,
+        decoupled: bool = False, maximize: bool = False) -> None:
     """Adam with Nesterov momentum (Dozat 2016).  ``mu_product`` includes this step's ``mu``; ``step`` counts from 1."""
     coupled = weight_decay != 0 and not decoupled
     shrinks = weight_decay != 0 and decoupled
@@ -377,10 +362,9 @@ def radam_rectification(step: float, beta2: float) -> float | None:
     return ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
 
 
-def radam_update(
-    params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, *, step: float, lr: float, beta1: float,
-    beta2: float, eps: float, weight_decay: float = 0.0, decoupled: bool = False, maximize: bool = False,
-) -> None:
+def radam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, *, step: float, lr: float,
+        beta1: float, beta2: float, eps: float, weight_decay: float = 0.0, decoupled: bool = False,
+        maximize: bool = False) -> None:
     """Rectified Adam (Liu et al. 2020): plain momentum until the variance estimate can be trusted.  ``step`` from 1."""
     coupled = weight_decay != 0 and not decoupled
     shrinks = weight_decay != 0 and decoupled
@@ -409,10 +393,8 @@ def radam_update(
     )
 
 
-def asgd_update(
-    params: Arrays, grads: Arrays, averages: Arrays, *, eta: float, mu: float, lambd: float, weight_decay: float = 0.0,
-    maximize: bool = False,
-) -> None:
+def asgd_update(params: Arrays, grads: Arrays, averages: Arrays, *, eta: float, mu: float, lambd: float,
+        weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Averaged gradient descent (Polyak and Juditsky 1992) with step ``eta`` and averaging weight ``mu``."""
     decays, copies = weight_decay != 0, mu == 1
 
@@ -429,10 +411,8 @@ def asgd_update(
     _run(body, (params, grads, averages), (weight_decay, 1 - lambd * eta, -eta, mu))
 
 
-def rprop_update(
-    params: Arrays, grads: Arrays, prevs: Arrays, step_sizes: Arrays, *, eta_minus: float, eta_plus: float,
-    step_min: float, step_max: float, maximize: bool = False,
-) -> None:
+def rprop_update(params: Arrays, grads: Arrays, prevs: Arrays, step_sizes: Arrays, *, eta_minus: float, eta_plus: float,
+        step_min: float, step_max: float, maximize: bool = False) -> None:
     """Resilient backpropagation (Riedmiller and Braun 1993); a NaN gradient moves nothing."""
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, prev: Array, size: Array) -> None:

@@ -45,11 +45,9 @@ def before(initial: Array, states: Array, walk: list[tuple[slice, int]]) -> Arra
     return found
 
 
-def _walked(
-    layer: str, gates: Array, w_hh: Array, h: Array, sizes: Any, reverse: bool, relu: bool = False, *, bias: Any = None,
-    h0: Any = None, c0: Any = None, c: Any = None, act: Any = None, cells: Any = None, output: Any = None,
-    own: Any = None, grad: Any = None,
-) -> bool:  # fmt: skip
+def _walked(layer: str, gates: Array, w_hh: Array, h: Array, sizes: Any, reverse: bool, relu: bool = False, *,
+        bias: Any = None, h0: Any = None, c0: Any = None, c: Any = None, act: Any = None, cells: Any = None,
+        output: Any = None, own: Any = None, grad: Any = None) -> bool:  # fmt: skip
     arrays = (bias, h0, c0, h, c, act, cells, output, own, grad)
     return K.recurrent_walk(LAYERS.index(layer), gates, w_hh, *arrays, sizes, reverse, relu)
 
@@ -77,10 +75,8 @@ def lstm(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes: Any, reverse: b
     return output, h, c, cells, act
 
 
-def lstm_grad(
-    g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: Array, act: Array, sizes: Any, reverse: bool,
-    needs: Any
-) -> tuple[Any, ...]:
+def lstm_grad(g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: Array, act: Array, sizes: Any,
+        reverse: bool, needs: Any) -> tuple[Any, ...]:
     """``g``: the gradients of ``lstm``'s first three results."""
     walk, hidden = steps(sizes, reverse), h0.shape[1]
     h_before = before(h0, output, walk)
@@ -133,9 +129,8 @@ def gru(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes: Any, re
     return output, h, act
 
 
-def gru_grad(
-    g: Any, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, act: Array, sizes: Any, reverse: bool, needs: Any
-) -> tuple[Any, ...]:
+def gru_grad(g: Any, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, act: Array, sizes: Any, reverse: bool,
+        needs: Any) -> tuple[Any, ...]:
     """``g``: the gradients of ``gru``'s first two results."""
     walk, hidden = steps(sizes, reverse), h0.shape[1]
     h_before = before(h0, output, walk)
@@ -179,9 +174,8 @@ def elman(gates: Array, w_hh: Array, h0: Array, relu: bool, sizes: Any, reverse:
     return output, h
 
 
-def elman_grad(
-    g: Any, w_hh: Array, h0: Array, output: Array, relu: bool, sizes: Any, reverse: bool, needs: Any
-) -> tuple[Any, ...]:
+def elman_grad(g: Any, w_hh: Array, h0: Array, output: Array, relu: bool, sizes: Any, reverse: bool,
+        needs: Any) -> tuple[Any, ...]:
     """``g``: the gradients of ``elman``'s two results."""
     walk = steps(sizes, reverse)
     d, dh, g_output = np.empty_like(output), g[1].copy(), np.ascontiguousarray(g[0])

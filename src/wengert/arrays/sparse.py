@@ -95,10 +95,8 @@ class Coo(Scattered):
             raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != "
                 f"{list(other.shape)}")
         if len(self.indices) != len(other.indices):
-            raise RuntimeError(
-                "add: expected 'self' and 'other' to have same number of sparse dims, but self has "
-                f"{len(self.indices)} sparse dim(s) while other has {len(other.indices)}"
-            )
+            raise RuntimeError("add: expected 'self' and 'other' to have same number of sparse dims, but self has "
+                f"{len(self.indices)} sparse dim(s) while other has {len(other.indices)}")
 
     def join(self, other: Coo) -> Coo:
         """The sum of two sparse arrays."""

@@ -27,7 +27,6 @@ class ImperativeEngine:
 
         Raises ``RuntimeError`` outside of a backward.
 
-        >>> import wengert as torch
         >>> x = torch.ones(2, requires_grad=True)
         >>> def hook(grad):
         ...     torch.autograd.Variable._execution_engine.queue_callback(lambda: print("over:", x.grad))
@@ -38,10 +37,8 @@ class ImperativeEngine:
         engine.queue_callback(callback)
 
     @staticmethod
-    def run_backward(
-        tensors: Any, grad_tensors: Any, keep_graph: bool, create_graph: bool, inputs: Any = (),
-        allow_unreachable: bool = False, accumulate_grad: bool = False,
-    ) -> Any:
+    def run_backward(tensors: Any, grad_tensors: Any, keep_graph: bool, create_graph: bool, inputs: Any = (),
+            allow_unreachable: bool = False, accumulate_grad: bool = False) -> Any:
         """``backward`` (with ``accumulate_grad``), or ``grad``: the form with every argument spelled out."""
         _check_arguments(tensors, grad_tensors, inputs)
         if accumulate_grad or not inputs:

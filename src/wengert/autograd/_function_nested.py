@@ -40,10 +40,8 @@ def _nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any],
     return mapped
 
 
-def _iter_filter(
-    condition: Callable[[Any], bool], allow_unknown: bool = False, condition_msg: str | None = None,
-    conversion: Callable[[Any], Any] | None = None
-) -> Callable[[Any], Iterator[Any]]:
+def _iter_filter(condition: Callable[[Any], bool], allow_unknown: bool = False, condition_msg: str | None = None,
+        conversion: Callable[[Any], Any] | None = None) -> Callable[[Any], Iterator[Any]]:
     """A function that gives what meets ``condition`` within tuples, lists and dictionaries, in order."""
 
     def each(obj: Any) -> Iterator[Any]:

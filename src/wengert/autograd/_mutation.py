@@ -94,7 +94,6 @@ class allow_mutation_on_saved_tensors(_Mode):
 
     Raises ``RuntimeError`` when nested, and ``AssertionError`` for a backward outside.
 
-    >>> import wengert as torch
     >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
     ...     a = torch.ones(2, requires_grad=True)
     ...     b = a.clone()

@@ -114,10 +114,8 @@ def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[
         column(f"Total {name}", lambda e: f"{e.flops * scale:8.3f}" if e.flops else "--")
 
     def line(cells: Any) -> str:
-        return "".join(
-            f"{cell:{'<' if title == 'Source Location' else '>'}{width}}{_SPACE}"
-            for cell, (title, width, _) in zip(cells, columns)
-        )
+        return "".join(f"{cell:{'<' if title == 'Source Location' else '>'}{width}}{_SPACE}" for cell,
+            (title, width, _) in zip(cells, columns))
 
     length = sum(width + len(_SPACE) for _, width, _ in columns) - len(_SPACE)
     ruler = line("-" * width for _, width, _ in columns)

@@ -88,7 +88,6 @@ class SavedTensor:
     def unpack(self) -> Any:
         """The tensor, through the unpack hook if there is one. Raises ``RuntimeError`` after it was freed.
 
-        >>> import wengert as torch
         >>> x = torch.tensor(2.0, requires_grad=True)
         >>> (x * x).grad_fn._raw_saved_self.unpack() is x
         True

@@ -1,6 +1,5 @@
 """``torch.autograd.forward_ad``: Jacobian-vector products with dual numbers, alongside the computation itself.
 
->>> import wengert as torch
 >>> import wengert.autograd.forward_ad as fwAD
 >>> with fwAD.dual_level():
 ...     x = fwAD.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0]))

@@ -84,7 +84,6 @@ class Function(_SingleLevelFunction):
     ``backward(ctx, *grad_outputs)``, which gives one gradient (or None) for each argument of ``forward``. Call it by
     ``MyFunction.apply(*args)``.
 
-    >>> import wengert as torch
     >>> class Cube(torch.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):

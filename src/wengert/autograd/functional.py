@@ -30,7 +30,6 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         strict: bool = False) -> tuple[Any, Any]:
     """``(func(*inputs), v @ J)``: the product of a vector, shaped like the outputs, with the Jacobian.
 
-    >>> import wengert as torch
     >>> from wengert.autograd.functional import vjp
     >>> vjp(lambda x: x ** 2, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
@@ -53,17 +52,15 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         strict: bool = False) -> tuple[Any, Any]:
     """``(func(*inputs), J @ v)``: the product of the Jacobian with a vector, shaped like the inputs.
 
-    >>> import wengert as torch
     >>> from wengert.autograd.functional import jvp
     >>> jvp(lambda x: x.prod(), torch.tensor([2.0, 3.0]), torch.tensor([1.0, 0.0]))
     (tensor(6.), tensor(3.))
     """
     with enable_grad():
         call = _Call(func, inputs, "jvp", create_graph, strict)
-        v = call.input_vector(
-            v, "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
-            "single element."
-        )
+        v = call.input_vector(v,
+            "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
+            "single element.")
         call.run()
         seeds = _zeros(call.outputs)  # any value will do: the first backward is linear in it
         first = _grad(call.outputs, call.inputs, seeds, True)
@@ -77,7 +74,6 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         strict: bool = False) -> tuple[Any, Any]:
     """``(func(*inputs), v @ H)`` for a function with one number as its output; ``H`` is its Hessian.
 
-    >>> import wengert as torch
     >>> from wengert.autograd.functional import vhp
     >>> vhp(lambda x: x.pow(3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
     (tensor(9.), tensor([ 6., 12.]))
@@ -98,7 +94,6 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         strict: bool = False) -> tuple[Any, Any]:
     """``(func(*inputs), H @ v)``; the Hessian is symmetric, so that ``vhp`` gives the same for less work.
 
-    >>> import wengert as torch
     >>> from wengert.autograd.functional import hvp
     >>> hvp(lambda x: x.pow(3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
     (tensor(9.), tensor([ 6., 12.]))
@@ -118,17 +113,14 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return call.answer(product, call.several_in)
 
 
-def jacobian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-    strategy: str = "reverse-mode",
-) -> Any:  # fmt: skip
+def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
+        vectorize: bool = False, strategy: str = "reverse-mode") -> Any:  # fmt: skip
     """The Jacobian of ``func``: for an output of shape ``o`` and an input of shape ``i`` a tensor of shape ``o + i``.
 
     Tuples of outputs and of inputs give tuples (outputs outside). ``vectorize``: all rows at once, as a batch, rather
     than one after the other. ``strategy="forward-mode"`` (with ``vectorize``): columns rather than rows, which is
     quicker where outputs outnumber inputs.
 
-    >>> import wengert as torch
     >>> torch.autograd.functional.jacobian(lambda x: x.cumprod(0), torch.tensor([2.0, 3.0]))
     tensor([[1., 0.],
             [3., 2.]])
@@ -260,13 +252,10 @@ def _jacobian_rows(call: _Call, i: int, output: Tensor) -> Tensors:
     )
 
 
-def hessian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-    outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:  # fmt: skip
+def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
+        vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:  # fmt: skip
     """The Hessian of a function with one number as its output: for inputs of shapes ``a`` and ``b`` a tensor ``a + b``.
 
-    >>> import wengert as torch
     >>> torch.autograd.functional.hessian(lambda x: x.prod(), torch.tensor([2.0, 3.0]))
     tensor([[0., 1.],
             [1., 0.]])
@@ -341,11 +330,8 @@ class _Call:
         _, row = _row(v, "v", self.name)
         row = tuple(x.view_as(x) if self.create_graph and x.requires_grad else x.detach() for x in row)
         if len(row) != len(like):
-            raise RuntimeError(
-                f"v is a tuple of invalid length: should be {len(like)} but got {len(row)}."
-                if several
-                else "The given v should contain a single Tensor."
-            )
+            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(row)}." if several
+                else "The given v should contain a single Tensor.")
         for i, (x, other) in enumerate(zip(row, like)):
             if x.shape != other.shape:
                 raise RuntimeError(f"{f'Entry {i} in ' if several else ''}v has invalid size: should be {other.shape} "

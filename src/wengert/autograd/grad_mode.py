@@ -72,7 +72,6 @@ _multithreading: ContextVar[bool] = ContextVar("wengert_multithreading", default
 class set_multithreading_enabled(_Switch):
     """Accepted as in PyTorch; the backward of one call always runs in the thread that called it.
 
-    >>> import wengert as torch
     >>> with torch.autograd.set_multithreading_enabled(False):
     ...     torch.autograd.is_multithreading_enabled()
     False
@@ -101,7 +100,6 @@ class enforce_grad_layout_policy(_Switch):
 
     On from the beginning. Off, a gradient nobody else holds is taken as it comes. Per thread or task.
 
-    >>> import wengert as torch
     >>> p = torch.ones(2, 3).t().requires_grad_()
     >>> with torch.autograd.enforce_grad_layout_policy(False):
     ...     (p * torch.ones(3, 2)).sum().backward()
@@ -134,7 +132,6 @@ def _exit_inference_mode(mode: inference_mode) -> None:
 class _unsafe_preserve_version_counter(_Mode):
     """Writes to the tensors inside are not counted: gradients that need their old values will be wrong, unnoticed.
 
-    >>> import wengert as torch
     >>> x = torch.ones(2)
     >>> with torch.autograd._unsafe_preserve_version_counter(x):
     ...     x.mul_(3)

@@ -23,12 +23,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def gradcheck(
-    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
-    check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None,
-) -> bool:  # fmt: skip
+def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+        raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
+        check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
+        check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
+        masked: bool | None = None) -> bool:  # fmt: skip
     """Whether the gradients of ``func(*inputs)`` agree with central differences of step ``eps``; True, or an error.
 
     Checked are the inputs that require gradients, which should be float64 or complex128. Agreement means
@@ -41,7 +40,6 @@ def gradcheck(
     Raises ``GradcheckError`` (False is returned instead under ``raise_exception=False``), ``ValueError`` if no input
     requires a gradient or an output is sparse, ``RuntimeError`` for inputs with overlapping memory.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(lambda t: t.exp() * t, x)
     True
@@ -93,20 +91,17 @@ def gradcheck(
     return True
 
 
-def gradgradcheck(
-    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
-    rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
-    nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
-    fast_mode: bool = False, masked: bool = False,
-) -> bool:  # fmt: skip
+def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
+        atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
+        nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+        check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
+        fast_mode: bool = False, masked: bool = False) -> bool:  # fmt: skip
     """``gradcheck`` of the gradients of ``func``: with respect to ``inputs`` and to ``grad_outputs`` (random if None).
 
     ``check_fwd_over_rev``: forward mode over ``backward`` is checked too (``check_rev_over_rev=False``: only it).
     ``gen_non_contig_grad_outputs``: the random ``grad_outputs`` are not contiguous in memory. The rest is as in
     ``gradcheck``.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradgradcheck(lambda t: t.exp() * t, x)
     True
@@ -143,12 +138,10 @@ def gradgradcheck(
             allow_unused=True)
         return tuple(g for g in answer if g is not None)
 
-    return gradcheck(
-        gradients, (*first, *vectors), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+    return gradcheck(gradients, (*first, *vectors), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
         nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev, masked=masked,
-    )  # fmt: skip
+        check_backward_ad=check_rev_over_rev, masked=masked)  # fmt: skip
 
 
 def _random_like(o: Any, noncontiguous: bool) -> Any:
@@ -202,10 +195,8 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
     return tuple(_numerical(lambda *_: fn(inputs), (x,), 0, eps)[0] for x in targets if checked(x))
 
 
-def get_numerical_jacobian_wrt_specific_input(
-    fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any, eps: float, input: Any = None,
-    is_forward_ad: bool = False
-) -> Any:
+def get_numerical_jacobian_wrt_specific_input(fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any,
+        eps: float, input: Any = None, is_forward_ad: bool = False) -> Any:
     """The Jacobians of every output of ``fn(*inputs)`` for one input, by differences."""
     from ._gradcheck.problem import row
 

@@ -64,7 +64,6 @@ class Node(abc.ABC):
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after the node; what it returns replaces ``grad_inputs``.
 
-        >>> import wengert as torch
         >>> a = torch.tensor([0.0, 0.0, 0.0], requires_grad=True)
         >>> b = a.clone()
         >>> handle = b.grad_fn.register_hook(lambda gI, gO: (gO[0] * 2,))
@@ -154,7 +153,6 @@ class saved_tensors_hooks(Scope):
     Arguments of operations reach ``pack_hook`` as they are, results without their history. It may not write to what it
     is given. The innermost hooks apply.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), lambda v: torch.tensor(v)):
     ...     y = (x * x).sum()
@@ -185,7 +183,6 @@ class save_on_cpu(saved_tensors_hooks):
     """Inside, saved tensors wait on the CPU for their backward: as they are if they are there already, and as copies
     with ``pin_memory``.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> with torch.autograd.graph.save_on_cpu():
     ...     y = (x * x).sum()
@@ -253,7 +250,6 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
     Under ``autograd.grad`` it raises ``RuntimeError`` for a leaf (with ``"all"``) whose gradient is asked for.
     Returns a handle whose ``remove()`` takes the hook away.
 
-    >>> import wengert as torch
     >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
     >>> handle = torch.autograd.graph.register_multi_grad_hook([a, b], lambda grads: print([g.item() for g in grads]))
     >>> (2 * a + 3 * b).backward()

@@ -1,6 +1,5 @@
 """Profiles: where the time and the memory of a program go, by operator and by step of the backward.
 
->>> import wengert as torch
 >>> x = torch.ones(2, 2, requires_grad=True)
 >>> with torch.autograd.profiler.profile() as prof:
 ...     with torch.autograd.profiler.record_function("loss"):
@@ -107,20 +106,18 @@ class profile:
 
     Profiles may lie within each other; each gets its own events. Entering one twice raises ``RuntimeError``.
 
-    >>> import wengert as torch
     >>> with torch.autograd.profiler.profile(record_shapes=True) as prof:
     ...     y = torch.ones(3, 4) @ torch.ones(4, 2)
     >>> [a.input_shapes for a in prof.key_averages(group_by_input_shape=True) if a.key == "aten::matmul"]
     [[[3, 4], [4, 2]]]
     """
 
-    def __init__(
-        self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None,
-        record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False,
-        with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True, experimental_config: Any = None,
-        acc_events: bool = False, custom_trace_id_callback: Callable[[], str] | None = None,
-        post_processing_timeout_s: float | None = None, activity_filters: Any = None,
-    ) -> None:
+    def __init__(self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None,
+            record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False,
+            with_stack: bool = False, with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True,
+            experimental_config: Any = None, acc_events: bool = False,
+            custom_trace_id_callback: Callable[[], str] | None = None, post_processing_timeout_s: float | None = None,
+            activity_filters: Any = None) -> None:
         self.enabled = bool(enabled)
         if not self.enabled:
             return
@@ -134,10 +131,8 @@ class profile:
         if self.use_device is not None:
             kind = self.use_device.upper()
             known = self.use_device in ("cuda", "xpu", "hpu")
-            warnings.warn(
-                f"{kind} is not available, disabling {kind} profiling" if known
-                else f"The {self.use_device} is not a valid device option.", stacklevel=2,
-            )
+            warnings.warn(f"{kind} is not available, disabling {kind} profiling" if known
+                else f"The {self.use_device} is not a valid device option.", stacklevel=2)
             self.use_cuda, self.use_device = False, None
         if not use_cpu:
             if not use_kineto:
@@ -168,10 +163,9 @@ class profile:
         """What is recorded, as one object."""
         if create_trace_id:
             self.trace_id = self.create_trace_id()
-        return ProfilerConfig(
-            ProfilerState.KINETO if self.use_kineto else ProfilerState.CPU, self.record_shapes, self.profile_memory,
-            self.with_stack, self.with_flops, self.with_modules, self.experimental_config, self.trace_id,
-        )  # fmt: skip
+        return ProfilerConfig(ProfilerState.KINETO if self.use_kineto else ProfilerState.CPU, self.record_shapes,
+            self.profile_memory, self.with_stack, self.with_flops, self.with_modules, self.experimental_config,
+            self.trace_id)  # fmt: skip
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
@@ -235,11 +229,8 @@ class profile:
     def _made(self) -> EventList:
         if self._events is None:
             recorder = self._recorder if self._finished() else None
-            events = EventList(
-                [] if recorder is None else _events(recorder, self.post_processing_timeout_s),
-                profile_memory=self.enabled and self.profile_memory,
-                with_flops=self.enabled and self.with_flops,
-            )
+            events = EventList([] if recorder is None else _events(recorder, self.post_processing_timeout_s),
+                profile_memory=self.enabled and self.profile_memory, with_flops=self.enabled and self.with_flops)
             events._build_tree()
             if recorder is None:
                 return events
@@ -262,10 +253,8 @@ class profile:
               max_shapes_column_width: int | None = 80, header: str | None = None,
               top_level_events_only: bool = False) -> str:  # fmt: skip
         """See ``EventList.table``."""
-        return self.function_events.table(
-            sort_by, row_limit, max_src_column_width, max_name_column_width, max_shapes_column_width, header,
-            top_level_events_only
-        )
+        return self.function_events.table(sort_by, row_limit, max_src_column_width, max_name_column_width,
+            max_shapes_column_width, header, top_level_events_only)
 
     def export_chrome_trace(self, path: str, metadata: dict[str, str] | None = None,
             use_python_export: bool = False) -> None:
@@ -371,7 +360,6 @@ def _lines(event: Event, known: dict[Any, str]) -> list[str]:
 class record_function(ContextDecorator):
     """A label for a block, or for the calls of a function, in profiles. Without a profiler it does next to nothing.
 
-    >>> import wengert as torch
     >>> with torch.autograd.profiler.profile() as prof:
     ...     with torch.autograd.profiler.record_function("my block"):
     ...         y = torch.ones(2) + 1
@@ -519,12 +507,10 @@ def parse_nvprof_trace(path: str) -> list[FunctionEvent]:
             unique.see(marker)
             events[marker] = FunctionEvent(id=marker, node_id=0, name=names[name], start_us=start, end_us=end, thread=0)
         unique = EnforceUnique()
-        kernels = (
-            f"SELECT start.id, runtime._id_, runtime.cbid, kernel.start, kernel.end, kernel.name FROM {pairs} "
+        kernels = (f"SELECT start.id, runtime._id_, runtime.cbid, kernel.start, kernel.end, kernel.name FROM {pairs} "
             "INNER JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS runtime ON (start.timestamp < runtime.start AND runtime.end < "
             "end.timestamp) INNER JOIN CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL AS kernel ON kernel.correlationId = "
-            "runtime.correlationId"
-        )
+            "runtime.correlationId")
         for marker, runtime, call, start, end, name in connection.execute(kernels):
             unique.see(marker, runtime)
             if call != 211:  # the number of cudaKernelLaunch

@@ -137,20 +137,19 @@ class FunctionEvent(FormattedTimesMixin):
     ``cpu_children`` and ``cpu_parent`` are filled by the ``EventList``.
     """
 
-    def __init__(
-        self, id: int, name: str, thread: int, start_us: float, end_us: float, overload_name: str | None = None,
-        fwd_thread: int | None = None, input_shapes: Any = None, stack: Any = None, scope: int = 0,
-        use_device: str | None = None, cpu_memory_usage: int = 0, device_memory_usage: int = 0, is_async: bool = False,
-        is_remote: bool = False, sequence_nr: int = -1, node_id: int = -1, device_type: Any = DeviceType.CPU,
-        device_index: int = 0, device_resource_id: int | None = None, is_legacy: bool = False, flops: int | None = None,
-        trace_name: str | None = None, concrete_inputs: Any = None, kwinputs: Any = None,
-        is_user_annotation: bool = False, is_python_function: bool = False, activity_type: str | None = None,
-        metadata_json: str | None = None, flow_id: int | None = None, flow_type: int | None = None,
-        flow_start: bool | None = None, external_id: int = 0, linked_correlation_id: int = 0,
-        extra_meta: dict[str, str] | None = None, structured_input_shapes: Any = None,
-        structured_input_strides: Any = None, input_dtypes: Any = None, python_id: int = -1, python_parent_id: int = -1,
-        python_module_id: int = -1,
-    ) -> None:
+    def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float,
+            overload_name: str | None = None, fwd_thread: int | None = None, input_shapes: Any = None,
+            stack: Any = None, scope: int = 0, use_device: str | None = None, cpu_memory_usage: int = 0,
+            device_memory_usage: int = 0, is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1,
+            node_id: int = -1, device_type: Any = DeviceType.CPU, device_index: int = 0,
+            device_resource_id: int | None = None, is_legacy: bool = False, flops: int | None = None,
+            trace_name: str | None = None, concrete_inputs: Any = None, kwinputs: Any = None,
+            is_user_annotation: bool = False, is_python_function: bool = False, activity_type: str | None = None,
+            metadata_json: str | None = None, flow_id: int | None = None, flow_type: int | None = None,
+            flow_start: bool | None = None, external_id: int = 0, linked_correlation_id: int = 0,
+            extra_meta: dict[str, str] | None = None, structured_input_shapes: Any = None,
+            structured_input_strides: Any = None, input_dtypes: Any = None, python_id: int = -1,
+            python_parent_id: int = -1, python_module_id: int = -1) -> None:
         self.id, self.node_id, self.name, self.overload_name, self.trace_name = (id, node_id, name, overload_name,
             trace_name)
         self.time_range = Interval(start_us, end_us)
@@ -304,14 +303,10 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.device_type = DeviceType.CPU
         self.flops: int | None = 0
 
-    _FIRST = (
-        "key", "node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes",
-        "stack", "scope", "device_type", "is_legacy", "use_device", "is_user_annotation",
-    )  # fmt: skip
-    _SUMS = (
-        "cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "cpu_memory_usage",
-        "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage", "count",
-    )  # fmt: skip
+    _FIRST = ("key", "node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes",
+        "stack", "scope", "device_type", "is_legacy", "use_device", "is_user_annotation")  # fmt: skip
+    _SUMS = ("cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "cpu_memory_usage",
+        "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage", "count")  # fmt: skip
 
     def add(self, other: Any) -> FunctionEventAvg:
         """Take in an event, or another average of the same key."""
@@ -332,12 +327,10 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     def __repr__(self) -> str:
         device = self.use_device or "cuda"
-        return (
-            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+        return (f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
             f"cpu_time={self.cpu_time_str}  self_{device}_time={self.self_device_time_total_str} "
             f"{device}_time={self.device_time_str} input_shapes={self.input_shapes} "
-            f"cpu_memory_usage={self.cpu_memory_usage} {device}_memory_usage={self.device_memory_usage}>"
-        )
+            f"cpu_memory_usage={self.cpu_memory_usage} {device}_memory_usage={self.device_memory_usage}>")
 
 
 # -- lists of events --------------------------------------------------------------------------------------------------
@@ -456,11 +449,9 @@ class EventList(list[Any]):
         total.key = "Total"
         return total
 
-    def table(
-        self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55, max_shapes_column_width: int | None = 80, header: str | None = None,
-        top_level_events_only: bool = False, time_unit: str | None = None,
-    ) -> str:
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int | None = 75,
+            max_name_column_width: int | None = 55, max_shapes_column_width: int | None = 80, header: str | None = None,
+            top_level_events_only: bool = False, time_unit: str | None = None) -> str:
         """The events as text, the largest first if ``sort_by`` names one of their numbers (``"self_cpu_time_total"``
         …).
 

@@ -11,10 +11,8 @@ class _Matmul:
     """Switches of matrix products on a card."""
 
     def __init__(self) -> None:
-        vars(self).update(
-            allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
-            allow_fp16_accumulation=False, fp32_precision="ieee",
-        )
+        vars(self).update(allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
+            allow_fp16_accumulation=False, fp32_precision="ieee")
 
     @property
     def allow_tf32(self) -> bool:

@@ -53,9 +53,7 @@ has_mkl = has_openmp = False
 _ImperativeEngine = ImperativeEngine
 
 
-_functions = SimpleNamespace(
-    AccumulateGrad=AccumulateGrad, CopySlices=CopySlices
-)
+_functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, CopySlices=CopySlices)
 
 
 def _get_tracing_state() -> None:

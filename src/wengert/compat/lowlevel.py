@@ -58,10 +58,8 @@ def _loss(name: str, order: str) -> Callable[..., Any]:
 # -- normalisation ----------------------------------------------------------------------------------------------------
 
 
-def batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float, cudnn_enabled: bool = False,
-) -> Any:  # fmt: skip
+def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+        eps: float, cudnn_enabled: bool = False) -> Any:  # fmt: skip
     """``nn.functional.batch_norm`` in another order of arguments."""
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
@@ -115,20 +113,17 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
     return input
 
 
-def embedding_bag(
-    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
-    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int | None = None,
-) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
+        sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
+        padding_idx: int | None = None) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """``(output, offset2bag, bag_size, max_indices)``: the bags, the bag of each index, sizes of bags, places of
     maxima.
 
     ``mode``: 0 sum, 1 mean, 2 max. What a mode does not need for its gradient is empty or zero.
     """
     word = ("sum", "mean", "max")[mode]
-    output = F.embedding_bag(
-        indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse, per_sample_weights, include_last_offset,
-        padding_idx
-    )
+    output = F.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse, per_sample_weights,
+        include_last_offset, padding_idx)
     bags = output.shape[0]
     sizes = indices.new_zeros(bags)
     of_index = indices.new_empty(0)
@@ -172,10 +167,8 @@ def _network(name: str, mode: str) -> Callable[..., Any]:
             steps, batch = input.shape[:2]
             rows, sizes = input.reshape(steps * batch, -1), (batch,) * steps
         state = tuple(hx) if mode == "LSTM" else (hx,)
-        output, last = _recurrent.network(
-            mode, rows, sizes, state, params, given["has_biases"], given["num_layers"], given["dropout"],
-            given["train"], given["bidirectional"]
-        )
+        output, last = _recurrent.network(mode, rows, sizes, state, params, given["has_biases"], given["num_layers"],
+            given["dropout"], given["train"], given["bidirectional"])
         if not packed:
             output = output.view(steps, batch, -1)
             if given["batch_first"]:
@@ -225,9 +218,8 @@ def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:
     return F.adaptive_max_pool1d(input, output_size, True)
 
 
-def max_pool1d_with_indices(
-    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False) -> Any:
     """``(values, indices)`` of ``nn.functional.max_pool1d``."""
     return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode=ceil_mode, return_indices=True)
 
@@ -258,10 +250,8 @@ def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Any:
     """Unset numbers of shape ``size``, dense in memory with the dimensions in the order ``physical_layout``."""
     order = tuple(physical_layout)
     if len(order) != len(size):
-        raise RuntimeError(
-            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
-            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
-        )
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}")
     for i, d in enumerate(order):
         if not 0 <= d < len(order):
             raise RuntimeError(
@@ -481,9 +471,8 @@ globals().update(NAMES)
 # -- distinct elements ------------------------------------------------------------------------------------------------
 
 
-def unique_dim(
-    input: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Any, Any, Any]:  # fmt: skip
+def unique_dim(input: Any, dim: int, sorted: bool = True, return_inverse: bool = False,
+        return_counts: bool = False) -> tuple[Any, Any, Any]:  # fmt: skip
     """``unique`` along ``dim``: always ``(values, inverse, counts)``, empty where not asked for."""
     return _three(T["unique"](input, sorted, True, True, dim), return_inverse, return_counts)
 

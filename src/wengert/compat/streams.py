@@ -12,10 +12,8 @@ from ..tensor.types import device as device_class
 class Stream:
     """A queue of work. On the CPU everything that was asked for is done."""
 
-    def __init__(
-        self, device: Any = None, *, priority: int = 0, stream_id: int | None = None, device_index: int = -1,
-        device_type: int = 0
-    ) -> None:
+    def __init__(self, device: Any = None, *, priority: int = 0, stream_id: int | None = None, device_index: int = -1,
+            device_type: int = 0) -> None:
         self.device = device_class("cpu" if device is None else device)
         if self.device.type != "cpu":
             raise RuntimeError("Please register a generator for the device: there are no streams of device type "

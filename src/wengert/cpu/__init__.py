@@ -2,7 +2,6 @@
 
 Its memory is counted as ``torch.cuda`` counts that of a GPU: every byte that arrays hold, in all threads.
 
->>> import wengert as torch
 >>> before = torch.cpu.memory_allocated()
 >>> x = torch.zeros(1000)
 >>> torch.cpu.memory_allocated() - before

@@ -24,9 +24,7 @@ class autocast(amp.autocast):
 class GradScaler(amp.GradScaler):
     """``torch.amp.GradScaler("cpu", …)``."""
 
-    def __init__(
-        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-        growth_interval: int = 2000, enabled: bool = True,
-    ) -> None:  # fmt: skip
+    def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+            growth_interval: int = 2000, enabled: bool = True) -> None:  # fmt: skip
         warnings.warn(_MOVED.format("GradScaler"), FutureWarning, stacklevel=2)
         super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

@@ -42,11 +42,9 @@ empty_cache = _answer(None, "Does nothing: there is no cache.")
 seed = _answer(None, "Does nothing: there is no generator to seed.")
 seed_all = _answer(None, "Does nothing: there is no generator to seed.")
 
-(
-    current_device, get_device_name, get_device_properties, get_device_capability, set_device, synchronize, init,
+(current_device, get_device_name, get_device_properties, get_device_capability, set_device, synchronize, init,
     initial_seed, get_rng_state, set_rng_state, current_stream, default_stream, mem_get_info, memory_stats,
-    memory_summary, reset_peak_memory_stats, set_per_process_memory_fraction, ipc_collect,
-) = [_refuse] * 18
+    memory_summary, reset_peak_memory_stats, set_per_process_memory_fraction, ipc_collect) = [_refuse] * 18
 
 
 def _absent(name: str, doc: str, text: str | None = None) -> type:

@@ -47,10 +47,8 @@ class GradScaler:
     (3.0, 1.0, False)
     """
 
-    def __init__(
-        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-        growth_interval: int = 2000, enabled: bool = True,
-    ):
+    def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+            growth_interval: int = 2000, enabled: bool = True):
         warnings.warn(_MOVED.format("GradScaler"), FutureWarning, stacklevel=2)
         if enabled:
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)

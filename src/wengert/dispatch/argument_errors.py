@@ -31,17 +31,13 @@ _TEXTS = frozenset(("reduce", "rounding_mode", "approximate", "interpolation", "
 # raised also where a kind was wrong before that
 _OF_VALUES = (ValueError, RuntimeError, IndexError, NotImplementedError)
 _SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)  # to users, as they are
-_OURS = (
-    os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ",
-    "numpy/",
-)
+_OURS = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ",
+    "numpy/")
 _STANDARD = os.path.dirname(os.__file__)
 
 
-def told(
-    name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: Exception,
-    skip: int = 0,
-) -> Exception | None:
+def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+        error: Exception, skip: int = 0) -> Exception | None:
     """The error to raise in place of ``error``, which a call of ``name`` ended with; None if that is fit to be seen.
 
     ``names``: those of the parameters, or the function whose they are. ``skip``: how many are not counted (``self``).
@@ -78,10 +74,8 @@ def told(
     if huge is not None:
         if isinstance(huge[1], int):
             return ValueError("Overflow when unpacking long long")
-        return TypeError(
-            f"{name}(): argument '{huge[0]}' failed to unpack the object with error "
-            '"Overflow when unpacking long long"'
-        )
+        return TypeError(f"{name}(): argument '{huge[0]}' failed to unpack the object with error "
+            '"Overflow when unpacking long long"')
     if re.search(_OF_SIZES, text) and not isinstance(error, OverflowError):
         return RuntimeError(
             f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})"
@@ -105,19 +99,14 @@ def told(
     if isinstance(error, RecursionError):
         return ValueError(f"{name}(): the arguments are nested too deeply")
     for p, at, v in given:
-        if (
-            p in _tensor_names()
-            and not isinstance(v, classes.Tensor_)
-            and (dt.of_python(v) is None or at == 1 - skip)
-            and v is not None
-        ):
+        if (p in _tensor_names() and not isinstance(v, classes.Tensor_) and (dt.of_python(v) is None or at == 1 - skip)
+                and v is not None):
             return _must_be(name, (p, at, None), v, "Tensor")
     for p, at, v in given:
         one = WHOLE.get(p) == "int"
         fits = p not in WHOLE or (one and v is None)
-        if not fits and not isinstance(
-            v, (int, np.integer, classes.Tensor_) if one else (int, np.integer, classes.Tensor_, tuple, list)
-        ):
+        if not fits and not isinstance(v,
+                (int, np.integer, classes.Tensor_) if one else (int, np.integer, classes.Tensor_, tuple, list)):
             return _must_be(name, (p, at, None), v, WHOLE[p])
     for p, _, v in given:
         row = v if isinstance(v, (tuple, list)) and WHOLE.get(p) == "tuple of ints" else ()
@@ -194,9 +183,8 @@ def _found(value: Any, given: list[tuple[str, int, Any]]) -> tuple[str, int, int
     same = [(p, at, None) for p, at, v in given if v is value]
     if same:
         return next((s for s in same if s[0] in _tensor_names()), same[0])
-    return next(
-        ((p, at, i) for p, at, v in given if type(v) in (list, tuple) for i, x in enumerate(v) if x is value), None
-    )
+    return next(((p, at, i) for p, at, v in given if type(v) in (list, tuple) for i, x in enumerate(v) if x is value),
+        None)
 
 
 def _kind_with(attribute: str) -> str | None:
@@ -235,9 +223,8 @@ def _is_internal(error: Exception) -> bool:
         return about_arguments(error)
     if kind is AssertionError:
         return not error.args
-    return not isinstance(error, (Warning, MemoryError)) and kind.__module__.partition(".")[0] in (
-        "builtins", "numpy", "struct", "zlib", "ml_dtypes",
-    )
+    return not isinstance(error, (Warning, MemoryError)) and kind.__module__.partition(".")[0] in ("builtins", "numpy",
+        "struct", "zlib", "ml_dtypes")
 
 
 def _from_inside(error: Exception) -> bool:

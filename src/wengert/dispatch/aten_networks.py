@@ -43,17 +43,15 @@ def _fused_rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: float |
     return output, (input.square().mean(dims, True) + eps).rsqrt()
 
 
-def native_group_norm(
-    input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
-) -> tuple[Any, Any, Any]:
+def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int,
+        eps: float) -> tuple[Any, Any, Any]:
     """``group_norm``, and the mean and one over the standard deviation of each group: ``(output, mean, rstd)``."""
     output = PLACES["functional"]["group_norm"](input, group, weight, bias, eps)
     return (output, *_statistics(input.reshape(N, group, C // group * HxW), eps))
 
 
-def native_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
-) -> tuple[Any, Any, Any]:
+def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+        momentum: float, eps: float) -> tuple[Any, Any, Any]:
     """``batch_norm``: ``(output, mean, invstd)``, the mean of each channel and one over its deviation, in training."""
     output = PLACES["functional"]["batch_norm"](input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
@@ -71,9 +69,8 @@ def _known(eps: Any, *args: Any) -> float:
     return float(eps()) if any(getattr(a, "requires_grad", False) for a in args) else 0.0
 
 
-def native_layer_norm_backward(
-    grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any, bias: Any, output_mask: Any
-) -> tuple[Any, Any, Any]:
+def native_layer_norm_backward(grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any,
+        bias: Any, output_mask: Any) -> tuple[Any, Any, Any]:
     """The gradients of ``native_layer_norm`` in input, weight and bias, as far as ``output_mask`` asks for them."""
     dims = len(normalized_shape)
     axes = tuple(range(-dims, 0))
@@ -82,9 +79,8 @@ def native_layer_norm_backward(
     return _asked_for(found, output_mask)
 
 
-def native_group_norm_backward(
-    grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int, output_mask: Any
-) -> tuple[Any, Any, Any]:
+def native_group_norm_backward(grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int,
+        group: int, output_mask: Any) -> tuple[Any, Any, Any]:
     """The gradients of ``native_group_norm`` in input, weight and bias, as far as ``output_mask`` asks for them."""
     rows = input.reshape(N, group, C // group * HxW)
     eps = _known(lambda: (rstd**-2 - rows.var(-1, correction=0)).mean(), grad_out, input, weight)
@@ -92,10 +88,9 @@ def native_group_norm_backward(
     return _asked_for(found, output_mask)
 
 
-def native_batch_norm_backward(
-    grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any,
-    train: bool, eps: float, output_mask: Any,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+def native_batch_norm_backward(grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any,
+        save_mean: Any, save_invstd: Any, train: bool, eps: float,
+        output_mask: Any) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of ``native_batch_norm`` in input, weight and bias, as far as ``output_mask`` asks for them."""
     statistics = (save_mean, save_invstd) if train else (running_mean, (running_var + eps).rsqrt())
     found = function("batch_norm_grad")(grad_out, input, weight, *statistics, train, eps, tuple(output_mask))
@@ -147,9 +142,8 @@ def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore
     return nll_loss(self, target, weight, reduction, ignore_index), total
 
 
-def nll_loss_backward(
-    grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
-) -> Any:
+def nll_loss_backward(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int,
+        total_weight: Any) -> Any:
     """The gradient of ``nll_loss``."""
     place, each = _weights(target, weight, ignore_index, self)
     slope = -grad_output * each
@@ -167,9 +161,8 @@ def log_sigmoid_forward(self: Any) -> tuple[Any, Any]:
     return function("logsigmoid")(self), self.detach().abs().neg().exp()
 
 
-def elu_backward(
-    grad_output: Any, alpha: float, scale: float, input_scale: float, is_result: bool, self_or_result: Any
-) -> Any:
+def elu_backward(grad_output: Any, alpha: float, scale: float, input_scale: float, is_result: bool,
+        self_or_result: Any) -> Any:
     """The gradient of ``elu``, from its argument or its result."""
     if not is_result:
         return function("elu_grad")(grad_output, self_or_result, alpha, scale, input_scale)
@@ -180,10 +173,9 @@ def elu_backward(
 # -- convolution, attention, distances --------------------------------------------------------------------------------
 
 
-def convolution_backward(
-    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
-    transposed: bool, output_padding: Any, groups: int, output_mask: Any,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+def convolution_backward(grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,
+        dilation: Any, transposed: bool, output_padding: Any, groups: int,
+        output_mask: Any) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of a convolution in its input, weight and bias; None for those that ``output_mask`` leaves out."""
     n = weight.dim() - 2
     how = (*(tuple(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation)), groups)
@@ -200,14 +192,11 @@ def convolution_backward(
     return for_input, for_weight, for_bias
 
 
-def _scaled_dot_product_flash_attention_for_cpu(
-    query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None,
-    scale: float | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+def _scaled_dot_product_flash_attention_for_cpu(query: Any, key: Any, value: Any, dropout_p: float = 0.0,
+        is_causal: bool = False, *, attn_mask: Any = None, scale: float | None = None) -> tuple[Any, Any]:  # fmt: skip
     """Attention, and the logarithm of the sum that each row of weights was divided by."""
-    output = PLACES["functional"]["scaled_dot_product_attention"](
-        query, key, value, attn_mask, dropout_p, is_causal, scale=scale
-    )
+    output = PLACES["functional"]["scaled_dot_product_attention"](query, key, value, attn_mask, dropout_p, is_causal,
+        scale=scale)
     scores = query.detach() @ key.detach().mT * (query.shape[-1] ** -0.5 if scale is None else scale)
     if attn_mask is not None:
         scores = scores.masked_fill(~attn_mask, -float("inf")) if attn_mask.dtype.itemsize == 1 else scores + attn_mask
@@ -221,10 +210,8 @@ def _euclidean_dist(x1: Any, x2: Any) -> Any:
     return function("euclidean_cdist")(x1, x2, True)
 
 
-def max_pool2d_with_indices_backward(
-    grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-    indices: Any,
-) -> Any:
+def max_pool2d_with_indices_backward(grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any,
+        dilation: Any, ceil_mode: bool, indices: Any) -> Any:
     """The gradient of ``max_pool2d``: each element goes to where its maximum was."""
     zeros = self.new_zeros((*self.shape[:-2], self.shape[-2] * self.shape[-1]))
     return zeros.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).view(self.shape)
@@ -245,9 +232,8 @@ def _linalg_solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = 
     return (result, *function("linalg_lu_factor")(A.detach()), info)
 
 
-def _linalg_svd(
-    A: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None
-) -> tuple[Any, Any, Any]:
+def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, *,
+        driver: str | None = None) -> tuple[Any, Any, Any]:
     """The singular value decomposition; of ``compute_uv=False`` only the values."""
     if compute_uv:
         u, s, vh = function("linalg_svd")(A, full_matrices, driver=driver)
@@ -255,9 +241,8 @@ def _linalg_svd(
     return A.new_empty(0), function("linalg_svdvals")(A, driver=driver), A.new_empty(0)
 
 
-def _unique2(
-    self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Any, Any, Any]:
+def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False,
+        return_counts: bool = False) -> tuple[Any, Any, Any]:
     """``unique``: always ``(values, inverse, counts)``, empty where not asked for."""
     values, inverse, counts = PLACES["torch"]["unique"](self, sorted, True, True)
     return values, inverse if return_inverse else inverse.new_empty(0), counts if return_counts else counts.new_empty(0)

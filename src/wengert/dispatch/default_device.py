@@ -20,12 +20,10 @@ from .watched import watch_forever
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MAKERS = (
-    "arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_strided eye full "
+_MAKERS = ("arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_strided eye full "
     "hamming_window hann_window kaiser_window linspace logspace ones rand randint randn randperm range scalar_tensor "
     "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
-    "sparse_compressed_tensor tensor tril_indices triu_indices zeros"
-)
+    "sparse_compressed_tensor tensor tril_indices triu_indices zeros")
 # contexts of the CPU that are no modes
 _aside: ContextVar[tuple[Any, ...]] = ContextVar("wengert_cpu_contexts", default=())
 _entered: ContextVar[tuple[Any, ...]] = ContextVar("wengert_devices", default=())  # by ``with torch.device(...)``
@@ -44,7 +42,6 @@ def _device_constructors() -> set[Any]:
 class DeviceContext(TorchFunctionMode):
     """As a context: tensors made inside without a ``device`` get this one. It lies below every other function mode.
 
-    >>> import wengert as torch
     >>> from wengert.utils._device import DeviceContext
     >>> with DeviceContext("meta"):
     ...     print(torch.ones(2).device)
@@ -119,7 +116,6 @@ def on_the_cpu() -> tuple[Any, ...]:
 def set_default_device(device: Any) -> None:
     """Make ``device`` the place where new tensors go in this thread: ``"cpu"``, or ``"meta"``; None for the usual one.
 
-    >>> import wengert as torch
     >>> torch.set_default_device("meta")
     >>> torch.ones(2, 3) @ torch.ones(3, 1)
     tensor(..., device='meta', size=(2, 1))

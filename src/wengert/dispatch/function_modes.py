@@ -160,7 +160,6 @@ class TorchFunctionMode(Scope):
     ``func(*args, **kwargs)`` does what would have been done, seen by the modes further out. Unlike a dispatch mode it
     stands above the tape: what it calls is recorded.
 
-    >>> import wengert as torch
     >>> from wengert.overrides import TorchFunctionMode
     >>> class Show(TorchFunctionMode):
     ...     def __torch_function__(self, func, types, args=(), kwargs=None):

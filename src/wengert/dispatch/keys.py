@@ -11,14 +11,12 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-_NAMES = (
-    "Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU NestedTensor "
+_NAMES = ("Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU NestedTensor "
     "BackendSelect AutogradCPU AutogradCUDA AutogradMeta AutogradOther Autograd AutogradNestedTensor "
     "AutogradFunctionality ADInplaceOrView AutocastCPU AutocastCUDA Functionalize Conjugate Negative "
     "ZeroTensor FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper FuncTorchDynamicLayerFrontMode "
     "FuncTorchDynamicLayerBackMode PythonTLSSnapshot Python PreDispatch PythonDispatcher CompositeImplicitAutograd "
-    "CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional"
-)
+    "CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional")
 
 _made: Any = enum.Enum
 # in the order of priority

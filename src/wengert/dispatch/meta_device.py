@@ -176,11 +176,9 @@ def _elementwise(op: Operator, raw: dict[str, Any]) -> Any:
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     with np.errstate(all="ignore"):
         sample = arguments.forward(op, {p: _single(v) if p in op.tensors else _opened(v) for p, v in raw.items()})
-    made = tuple(
-        v if not isinstance(v, (np.ndarray, np.generic))
+    made = tuple(v if not isinstance(v, (np.ndarray, np.generic))
         else Ghost.of(shape, result_strides(shape, arrays), 0, v.dtype, "meta")
-        for v in (sample if type(sample) is tuple else (sample,))
-    )
+        for v in (sample if type(sample) is tuple else (sample,)))
     return made if type(sample) is tuple else made[0]
 
 

@@ -257,10 +257,8 @@ def result(t: Any, args: tuple[Any, ...]) -> Any:
 _NOTHING: dict[str, Any] = {}
 
 
-def record_tensors(
-    op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...], results: list[Any], m: Modes,
-    aux: Mapping[str, Any] = _NOTHING,
-) -> Any:  # fmt: skip
+def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...],
+        results: list[Any], m: Modes, aux: Mapping[str, Any] = _NOTHING) -> Any:  # fmt: skip
     """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the
     results.
     """

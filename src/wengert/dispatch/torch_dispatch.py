@@ -448,10 +448,8 @@ _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[A
 }  # fmt: skip
 
 
-def ask(
-    func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes,
-    called: str | None = None
-) -> Any:
+def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes,
+        called: str | None = None) -> Any:
     """Call the innermost mode with ``func``, which stands for ``op``; after the modes, the classes of the arguments.
 
     ``called``: its name in messages.

@@ -468,7 +468,6 @@ def skipped() -> bool:
 def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """Call ``func`` itself from its ``__torch_function__``: what it calls is overridden, it is not.
 
-    >>> import wengert as torch
     >>> class Named(torch.Tensor):
     ...     @classmethod
     ...     def __torch_function__(cls, func, types, args=(), kwargs=None):

@@ -3,7 +3,6 @@
 Libraries name its classes nevertheless: in annotations, or to ask whether a tensor is spread over processes. So its
 names are here. Nothing is of their kind, and they refuse to be called.
 
->>> import wengert as torch
 >>> torch.distributed.is_available()
 False
 >>> isinstance(torch.ones(1), torch.distributed.tensor.DTensor)

@@ -3,7 +3,6 @@
 The same seed gives the same samples as PyTorch. Invalid parameters and values raise ``ValueError``, see
 ``validate_args``.
 
->>> import wengert as torch
 >>> loc = torch.tensor(1.0, requires_grad=True)
 >>> torch.distributions.Normal(loc, 2.0).rsample((3,)).sum().backward()
 >>> loc.grad

@@ -23,7 +23,6 @@ class Categorical(Distribution):
     """Indices of classes. ``probs`` are divided by their sum, ``logits`` are normalised likewise, along the last
     dimension.
 
-    >>> import wengert as torch
     >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).probs
     tensor([0.2500, 0.7500])
     """

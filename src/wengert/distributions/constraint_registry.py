@@ -4,7 +4,6 @@
 ``biject_to(constraint)`` is one to one and knows its Jacobian. Both can be taught:
 ``transform_to.register(MyConstraint, factory)``.
 
->>> import wengert as torch
 >>> torch.distributions.transform_to(torch.distributions.constraints.positive)(torch.tensor(0.0))
 tensor(1.)
 """

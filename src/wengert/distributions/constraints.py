@@ -3,7 +3,6 @@
 ``constraint.check(value)`` says for each event (the last ``event_dim`` dimensions are one) whether it is allowed. A
 *dependent* constraint depends on other parameters, and is known only of an object.
 
->>> import wengert as torch
 >>> torch.distributions.constraints.unit_interval.check(torch.tensor([0.5, 1.5]))
 tensor([ True, False])
 """
@@ -66,10 +65,8 @@ class _Dependent(Constraint):
         return self._event_dim
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> Any:
-        return _Dependent(
-            is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
-            event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
-        )
+        return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+            event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
     def check(self, value: Tensor) -> Tensor:
         raise ValueError("Cannot determine validity of dependent constraint")

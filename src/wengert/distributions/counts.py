@@ -27,7 +27,6 @@ _FIELDS = {"probs": 0, "logits": 0, "_param": 0}
 class Bernoulli(Odds, ExponentialFamily):
     """One with probability ``probs``, else zero.
 
-    >>> import wengert as torch
     >>> torch.distributions.Bernoulli(0.25).log_prob(torch.tensor(1.0)).exp()
     tensor(0.2500)
     """

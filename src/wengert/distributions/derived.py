@@ -25,7 +25,6 @@ _TWO: Any = {"concentration1": constraints.positive, "concentration0": constrain
 class LogNormal(TransformedDistribution):
     """``exp`` of normal numbers.
 
-    >>> import wengert as torch
     >>> torch.distributions.LogNormal(0.0, 1.0).mean
     tensor(1.6487)
     """

@@ -27,7 +27,6 @@ class Distribution:
     """Base class. ``validate_args``: whether parameters and values are checked (the default: yes, unless
     ``python -O``).
 
-    >>> import wengert as torch
     >>> torch.distributions.Normal(torch.zeros(3, 1), torch.ones(2)).batch_shape
     torch.Size([3, 2])
     """
@@ -205,11 +204,8 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
-                f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
-                "distribution with `validate_args=False` to turn off validation.",
-                stacklevel=3,
-            )
+            warnings.warn(f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
+                "distribution with `validate_args=False` to turn off validation.", stacklevel=3)
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")

@@ -95,7 +95,6 @@ class MultivariateNormal(OfCovariance):
 
     ``ValueError`` unless exactly one of the three is given; the factor is the fastest.
 
-    >>> import wengert as torch
     >>> torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2)).log_prob(torch.zeros(2))
     tensor(-1.8379)
     """

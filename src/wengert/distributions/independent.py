@@ -15,7 +15,6 @@ __all__ = ["Independent"]
 class Independent(Distribution):
     """``base_distribution`` with the last ``reinterpreted_batch_ndims`` dimensions of its batch in the event.
 
-    >>> import wengert as torch
     >>> normal = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
     >>> torch.distributions.Independent(normal, 1).log_prob(torch.zeros(3))
     tensor(-2.7568)

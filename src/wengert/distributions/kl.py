@@ -70,7 +70,6 @@ def _dispatch_kl(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None
 def kl_divergence(p: Distribution, q: Distribution) -> Any:
     """``E_p[log p - log q]``, of the batch's shape; ``NotImplementedError`` for pairs without a formula.
 
-    >>> import wengert as torch
     >>> D = torch.distributions
     >>> D.kl_divergence(D.Normal(0.0, 1.0), D.Normal(1.0, 1.0))
     tensor(0.5000)

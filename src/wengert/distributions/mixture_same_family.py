@@ -20,7 +20,6 @@ class MixtureSameFamily(Distribution):
 
     ``mixture_distribution``, a ``Categorical``, has their probabilities. ``ValueError`` if the two do not fit together.
 
-    >>> import wengert as torch
     >>> D = torch.distributions
     >>> two = D.MixtureSameFamily(D.Categorical(torch.ones(2)), D.Normal(torch.tensor([-1.0, 1.0]), torch.ones(2)))
     >>> two.mean, two.variance
@@ -40,10 +39,8 @@ class MixtureSameFamily(Distribution):
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         mine, theirs = mixture_distribution.batch_shape, component_distribution.batch_shape[:-1]
         if any(a != b and 1 not in (a, b) for a, b in zip(reversed(mine), reversed(theirs))):
-            raise ValueError(
-                f"`mixture_distribution.batch_shape` ({mine}) is not compatible with "
-                f"`component_distribution.batch_shape`({theirs})"
-            )
+            raise ValueError(f"`mixture_distribution.batch_shape` ({mine}) is not compatible with "
+                f"`component_distribution.batch_shape`({theirs})")
         km, kc = mixture_distribution.logits.shape[-1], component_distribution.batch_shape[-1]
         if km != kc:
             raise ValueError(f"`mixture_distribution component` ({km}) does not equal "

@@ -60,7 +60,6 @@ class Exponential(ExponentialFamily):
 class Gamma(ExponentialFamily):
     """The gamma distribution of shape ``concentration`` and ``rate``. Samples carry the derivative at a fixed quantile.
 
-    >>> import wengert as torch
     >>> torch.distributions.Gamma(2.0, 4.0).mean
     tensor(0.5000)
     """

@@ -41,7 +41,6 @@ class _Located(Distribution):
 class Normal(_Located, ExponentialFamily):
     """The normal distribution of mean ``loc`` and standard deviation ``scale``.
 
-    >>> import wengert as torch
     >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.9189)
     """
@@ -178,7 +177,6 @@ class StudentT(_Located):
 class Uniform(Distribution):
     """Uniform on ``[low, high)``.
 
-    >>> import wengert as torch
     >>> torch.distributions.Uniform(0.0, 2.0).cdf(torch.tensor(0.5))
     tensor(0.2500)
     """

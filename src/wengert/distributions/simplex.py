@@ -42,7 +42,6 @@ class _Dirichlet(Function):
 class Dirichlet(ExponentialFamily):
     """Shares with the given ``concentration``, along the last dimension.
 
-    >>> import wengert as torch
     >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
     tensor([0.2500, 0.7500])
     """

@@ -21,7 +21,6 @@ class TransformedDistribution(Distribution):
 
     ``ValueError`` if the base has fewer dimensions than an event of the transforms.
 
-    >>> import wengert as torch
     >>> D = torch.distributions
     >>> D.TransformedDistribution(D.Normal(0.0, 1.0), D.ExpTransform()).log_prob(torch.tensor(1.0))
     tensor(-0.9189)

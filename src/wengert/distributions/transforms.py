@@ -4,7 +4,6 @@ Jacobian.
 ``y = t(x)``, ``x = t.inv(y)``, ``t.log_abs_det_jacobian(x, y)``. With ``cache_size=1`` a transform remembers its last
 pair, so that the inverse of what it has just made costs nothing.
 
->>> import wengert as torch
 >>> t = torch.distributions.transforms.ExpTransform()
 >>> t(torch.tensor([0.0, 1.0]))
 tensor([1.0000, 2.7183])

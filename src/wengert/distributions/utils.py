@@ -27,7 +27,6 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """The values, tensors and numbers, as tensors of one shape. Numbers get the type of the first tensor, or the
     default type.
 
-    >>> import wengert as torch
     >>> from wengert.distributions.utils import broadcast_all
     >>> broadcast_all(torch.zeros(2), 1)
     (tensor([0., 0.]), tensor([1., 1.]))

@@ -2,7 +2,6 @@
 
 Arguments and results may be nested dicts, lists and tuples of tensors.
 
->>> import wengert as torch
 >>> from wengert.func import grad, vmap
 >>> grad(grad(torch.sin))(torch.tensor(0.5))
 tensor(-0.4794)

@@ -51,7 +51,6 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
         ValueError: a pattern that cannot be, or is not one for so many dimensions.
         DimensionBindError: one that does not go with the sizes.
 
-    >>> import wengert as torch
     >>> images = torch.zeros(32, 30, 40, 3)
     >>> torch.func.rearrange(images, "b h w c -> b (c h w)").shape
     torch.Size([32, 3600])

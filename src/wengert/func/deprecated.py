@@ -29,12 +29,10 @@ __all__ = [
 
 
 def _text(name: str) -> str:
-    return (
-        f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is "
+    return (f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is "
         "deprecated as of PyTorch 2.0 and will be deleted in a future version of PyTorch >= 2.3. Please use "
         f"`{_MOVED[name]}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration guide for more "
-        "details https://pytorch.org/docs/main/func.migrating.html"
-    )
+        "details https://pytorch.org/docs/main/func.migrating.html")
 
 
 def _moved(name: str) -> Any:

@@ -94,7 +94,6 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
     """``(function, parameters)``, with ``function(parameters, *args)`` what ``model(*args)`` gives.
     ``torch.func.functional_call`` does this.
 
-    >>> import wengert as torch
     >>> from wengert.func.functorch import make_functional
     >>> call, parameters = make_functional(torch.nn.Linear(2, 3))
     >>> call(parameters, torch.ones(5, 2)).shape
@@ -184,7 +183,6 @@ def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, ra
         chunks: int = 2) -> Callable[..., Any]:
     """``vmap`` of ``chunks`` parts of the batch, one after the other, to save memory.
 
-    >>> import wengert as torch
     >>> from wengert.func.functorch import chunk_vmap
     >>> chunk_vmap(torch.sum, chunks=3)(torch.ones(4, 2))
     tensor([2., 2., 2., 2.])

@@ -75,10 +75,8 @@ class Level:
 
         return trees.mapped(left, tree)
 
-    def pull(
-        self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None,
-        recording: bool | None = None
-    ) -> list[Tensor]:  # fmt: skip
+    def pull(self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None,
+            recording: bool | None = None) -> list[Tensor]:  # fmt: skip
         """The gradients of this level's inputs."""
         maps = self.maps
         pairs = [(o, v) for o, v in zip(outputs, vectors) if recorded(o)]
@@ -208,7 +206,6 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     """A function that gives ``(gradient, value)`` of ``func``, which gives one number; with aux,
     ``(gradient, (value, aux))``.
 
-    >>> import wengert as torch
     >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
     (tensor(6.), tensor(9.))
     """
@@ -245,7 +242,6 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     ``argnums``: a number, or a tuple of them for a tuple of gradients. ``has_aux``: ``func`` gives ``(output, aux)``
     and the new function ``(gradient, aux)``.
 
-    >>> import wengert as torch
     >>> torch.func.grad(lambda p: (p["w"] * p["b"]).sum())({"w": torch.tensor([2.0]), "b": torch.tensor([3.0])})
     {'w': tensor([3.]), 'b': tensor([2.])}
     """
@@ -261,7 +257,6 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """``(output, vjp_fn)``: ``vjp_fn(v)``, with ``v`` shaped like the output, is the tuple of ``v @ J`` for each
     primal.
 
-    >>> import wengert as torch
     >>> output, pull = torch.func.vjp(torch.sin, torch.tensor([0.0, 1.0]))
     >>> pull(torch.tensor([1.0, 1.0]))
     (tensor([1.0000, 0.5403]),)

@@ -34,7 +34,6 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
     ``strict``: an output that does not depend on the primals is an error rather than a tangent of zeros.
 
-    >>> import wengert as torch
     >>> torch.func.jvp(torch.sin, (torch.tensor(0.0),), (torch.tensor(2.0),))
     (tensor(0.), tensor(2.))
     """
@@ -54,10 +53,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     return (*answer, aux) if has_aux else answer
 
 
-def _pushed(
-    func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directions: list[Any], strict: bool, has_aux: bool,
-    api: str
-) -> tuple[Any, list[Tensor], Any]:
+def _pushed(func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directions: list[Any], strict: bool,
+        has_aux: bool, api: str) -> tuple[Any, list[Tensor], Any]:
     """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
     supply = iter(directions)
     with transforming(), tangents.Level(True) as level, Inside(level) as run:
@@ -109,7 +106,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     ``func`` is called once: ``jvp_fn`` is the derivative of its gradient, which is linear in the vector that goes in.
 
-    >>> import wengert as torch
     >>> output, push = torch.func.linearize(torch.sin, torch.tensor(0.0))
     >>> push(torch.tensor(3.0))
     tensor(3.)
@@ -185,17 +181,14 @@ def _refuse_complex(api: str, what: str, row: list[Any]) -> None:
                 f"idx: {i}")
 
 
-def jacrev(
-    func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
-    _preallocate_and_copy: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+        _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
     """A function that gives the Jacobian of ``func``: the backward of each element of the outputs, all in one.
 
     For an output of shape ``o`` and an argument of shape ``i`` the Jacobian has the shape ``o + i``; nested outputs and
     arguments give the structure of the arguments inside that of the outputs. ``chunk_size``: so many rows at a time, to
     save memory.
 
-    >>> import wengert as torch
     >>> torch.func.jacrev(lambda x: x.cumprod(0))(torch.tensor([2.0, 3.0]))
     tensor([[1., 0.],
             [3., 2.]])
@@ -241,7 +234,6 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
     Shapes and structure are those of ``jacrev``, which is the quicker one unless the outputs are more than the
     arguments. ``argnums=None``: for all of them, as a tuple.
 
-    >>> import wengert as torch
     >>> torch.func.jacfwd(lambda x: x.cumprod(0))(torch.tensor([2.0, 3.0]))
     tensor([[1., 0.],
             [3., 2.]])
@@ -285,7 +277,6 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """A function that gives the Hessian of ``func``: the Jacobian of its Jacobian, forward mode over reverse.
 
-    >>> import wengert as torch
     >>> torch.func.hessian(lambda x: x.prod())(torch.tensor([2.0, 3.0]))
     tensor([[0., 1.],
             [1., 0.]])

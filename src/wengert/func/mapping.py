@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
-    chunk_size: int | None = None
-) -> Callable[..., Any]:
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
+        chunk_size: int | None = None) -> Callable[..., Any]:
     """``func`` mapped over a dimension of its arguments: it is written for one example and done for all at once.
 
     ``in_dims``: the dimension to map over, for all arguments or nested like them; None for what every example gets
@@ -37,7 +35,6 @@ def vmap(
     Inside, Python must not branch on a tensor's numbers (``if x > 0``, ``x.item()``): ``RuntimeError``. Raises
     ``ValueError`` where dimensions, sizes or structures do not fit.
 
-    >>> import wengert as torch
     >>> a, b = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0])
     >>> torch.vmap(torch.dot, in_dims=(0, None))(a, b)
     tensor([21., 43.])
@@ -45,10 +42,9 @@ def vmap(
     return _mapped(func, in_dims, out_dims, randomness, chunk_size, transforming)
 
 
-def _mapped(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
-    chunk_size: int | None = None, around: Any = nullcontext, directions: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+def _mapped(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
+        chunk_size: int | None = None, around: Any = nullcontext,
+        directions: bool = False) -> Callable[..., Any]:  # fmt: skip
     """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become
     tangents.
     """
@@ -133,10 +129,8 @@ def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | No
         )
     dims = trees.spread(in_dims, args)
     if dims is None:
-        raise ValueError(
-            f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-            f"{trees.shape(in_dims)} but inputs has structure {trees.shape(args)}."
-        )
+        raise ValueError(f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{trees.shape(in_dims)} but inputs has structure {trees.shape(args)}.")
     sizes: list[int] = []
     for i, (x, d) in enumerate(zip(trees.leaves(args), dims)):
         if d is None:

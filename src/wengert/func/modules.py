@@ -11,17 +11,14 @@ if TYPE_CHECKING:
     from ..nn import Module
 
 
-def functional_call(
-    module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict[str, Any] | None = None, *,
-    tie_weights: bool = True, strict: bool = False,
-) -> Any:  # fmt: skip
+def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None,
+        kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:  # fmt: skip
     """``module(*args, **kwargs)`` with the given tensors in the place of its parameters and buffers.
 
     ``parameter_and_buffer_dicts``: a dict from names to tensors, or a tuple of such dicts without common names.
     ``args``: one argument, or a tuple. ``tie_weights``: what is given for one name of a shared parameter counts for
     all. ``strict``: the names must be exactly the module's.
 
-    >>> import wengert as torch
     >>> layer = torch.nn.Linear(2, 1, bias=False)
     >>> torch.func.functional_call(layer, {"weight": torch.tensor([[1.0, 10.0]])}, torch.tensor([3.0, 4.0]))
     tensor([43.])
@@ -42,10 +39,8 @@ def functional_call(
         if repeated := [name for name, n in counts.items() if n > 1]:
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
     else:
-        raise ValueError(
-            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-            f"{type(parameter_and_buffer_dicts)}"
-        )
+        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}")
     return _functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
@@ -54,7 +49,6 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
 
     The stacked parameters are leaves that require gradients where those of the models do.
 
-    >>> import wengert as torch
     >>> parameters, buffers = torch.func.stack_module_state([torch.nn.Linear(2, 3) for _ in range(4)])
     >>> parameters["weight"].shape
     torch.Size([4, 3, 2])
@@ -67,10 +61,8 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     parameters = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
-    return (
-        {name: _stacked_leaf([p[name] for p in parameters], name) for name in parameters[0]},
-        {name: _stacked_leaf([b[name] for b in buffers], name) for name in buffers[0]},
-    )
+    return ({name: _stacked_leaf([p[name] for p in parameters], name) for name in parameters[0]},
+        {name: _stacked_leaf([b[name] for b in buffers], name) for name in buffers[0]})
 
 
 def _stacked_leaf(tensors: list[Any], name: str) -> Any:
@@ -84,7 +76,6 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Let no batch norm below ``root`` keep running statistics, which a mapped function could not update; gives
     ``root``.
 
-    >>> import wengert as torch
     >>> torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2)).track_running_stats
     False
     """

@@ -219,7 +219,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     """Make this tensor look at the memory of ``source``: a tensor or a storage, whole or from an offset with sizes and
     strides.
 
-    >>> import wengert as torch
     >>> torch.zeros(1).set_(torch.arange(4.0).untyped_storage(), 1, (2,), (2,))
     tensor([1., 3.])
     """
@@ -288,7 +287,6 @@ def storage(self: Tensor) -> Any:
 def untyped_storage(self: Tensor) -> Any:
     """The memory that the tensor looks at, as bytes.
 
-    >>> import wengert as torch
     >>> torch.arange(6.0)[2:].untyped_storage().nbytes()
     24
     """
@@ -360,7 +358,6 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 def share_memory_(self: Tensor) -> Tensor:
     """Move to memory that other processes see as well: what one of them writes in place, all read.
 
-    >>> import wengert as torch
     >>> torch.ones(2).share_memory_().is_shared()
     True
     """

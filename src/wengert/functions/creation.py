@@ -75,7 +75,6 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         pin_memory: bool = False) -> Tensor:
     """A new leaf with a copy of ``data``: a number, nested sequences, an array or a tensor.
 
-    >>> import wengert as torch
     >>> torch.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
             [3, 4]])
@@ -86,12 +85,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if isinstance(data, Tensor):
         import warnings
 
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
-        )
+        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning,
+            stacklevel=2)
     if type(data) is list and data and type(data[0]) is np.ndarray:
         warn_once(
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to "
@@ -135,20 +131,16 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         if isinstance(obj, np.ndarray):
             obj = from_numpy(obj)
         if obj._wg_data.dtype != t._wg_data.dtype:
-            raise ValueError(
-                f"can't alias tensor with dtype '{dt.scalar_name(obj._wg_data.dtype)}' into dtype "
-                f"'{dt.scalar_name(t._wg_data.dtype)}'."
-            )
+            raise ValueError(f"can't alias tensor with dtype '{dt.scalar_name(obj._wg_data.dtype)}' into dtype "
+                f"'{dt.scalar_name(t._wg_data.dtype)}'.")
         raise ValueError(f"can't alias tensor from device '{obj.device}' to '{t.device}'.")
     if copy and shares:
         t = t.clone()
     if requires_grad is False:
         return t.detach() if is_recorded(t) else t
     if requires_grad is None and isinstance(obj, Tensor) and is_recorded(obj):
-        warn_once(
-            "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
-            "requires_grad=False explicitly to get the old behavior and silence this warning."
-        )
+        warn_once("torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+            "requires_grad=False explicitly to get the old behavior and silence this warning.")
     if requires_grad and t._wg_data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t._wg_require(True) if requires_grad and not is_recorded(t) else t
@@ -220,10 +212,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({total} "
             "bytes) minus 1")
     if count > 0 and offset + count * item > total:
-        raise ValueError(
-            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) "
-            f"must not be greater than actual buffer length ({total} bytes)"
-        )
+        raise ValueError(f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) "
+            f"must not be greater than actual buffer length ({total} bytes)")
     if count < 0 and (total - offset) % item:
         raise ValueError(f"buffer length ({total - offset} bytes) after offset ({offset} bytes) must be a multiple of "
             f"element size ({item})")
@@ -290,7 +280,6 @@ class _Capsule:
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array (an object with ``__dlpack__``, or a capsule).
 
-    >>> import wengert as torch
     >>> t = torch.arange(3)
     >>> torch.from_dlpack(t)[0] = 7
     >>> t
@@ -459,11 +448,9 @@ def refuse_recorded(out: Tensor, name: str) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if modes().grad and is_recorded(out):
-        raise RuntimeError(
-            "cannot resize variables that require grad" if name in ("empty", "randn") else
+        raise RuntimeError("cannot resize variables that require grad" if name in ("empty", "randn") else
             f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
-        )  # fmt: skip
+            "arguments requires grad.")  # fmt: skip
 
 
 def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = False) -> Tensor:
@@ -546,10 +533,8 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, layout: Any = None
                pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A copy of ``data`` in the type of this tensor."""
     if isinstance(data, Tensor):
-        warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor)."
-        )
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).")
     return finish(array_of(data, np_dtype(dtype, self._wg_data.dtype)), requires_grad, placed(device, self))
 
 
@@ -566,7 +551,6 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
                    requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Uninitialised memory whose dimensions lie from the outermost to the innermost as ``physical_layout`` names them.
 
-    >>> import wengert as torch
     >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
     (12, 1, 3)
     """
@@ -614,7 +598,5 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 
 METHODS = {f.__name__: f for f in (new, new_zeros, new_ones, new_empty, new_full, new_tensor)}
-FUNCTIONS = (
-    tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros, zeros_like, ones,
-    ones_like, empty, empty_like, full, full_like, empty_permuted, empty_strided,
-)  # fmt: skip
+FUNCTIONS = (tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros,
+    zeros_like, ones, ones_like, empty, empty_like, full, full_like, empty_permuted, empty_strided)  # fmt: skip

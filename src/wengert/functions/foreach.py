@@ -20,11 +20,9 @@ _BINARY = {
     "add": "NST alpha", "sub": "NST alpha", "mul": "NST", "div": "NST", "pow": "NS", "maximum": "NS", "minimum": "NS",
     "clamp_max": "NS", "clamp_min": "NS",
 }  # fmt: skip
-_UNARY = (
-    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma",
-    "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
-    "tan", "tanh", "trunc",
-)  # fmt: skip
+_UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac",
+    "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh",
+    "sqrt", "tan", "tanh", "trunc")  # fmt: skip
 _METHOD = {"maximum": "clamp_min", "minimum": "clamp_max"}  # with a number, and in place
 
 
@@ -66,11 +64,9 @@ def _operands(name: str, tensors: Any, other: Any, takes: str, alpha: Any) -> li
     if lists and not (alpha is not None and "alpha" not in takes):
         return _paired(name, tensors, other, 1, "other")
     more = "" if alpha is None else f", alpha={type(alpha).__name__}"
-    raise TypeError(
-        f"_foreach_{name}() received an invalid combination of arguments - got ({type(tensors).__name__}, "
+    raise TypeError(f"_foreach_{name}() received an invalid combination of arguments - got ({type(tensors).__name__}, "
         f"{type(other).__name__}{more}), but expected a tuple of Tensors and a number, a tuple of numbers or a tuple "
-        "of Tensors"
-    )
+        "of Tensors")
 
 
 def _numbers(tensors: list[Tensor], values: Any) -> list[Any]:

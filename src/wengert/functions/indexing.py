@@ -168,12 +168,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if advanced is not None:
         if not isinstance(value, Tensor):
             value = Tensor._wg_wrap(np.asarray(number(value, self._wg_data.dtype), self._wg_data.dtype))
-        elif (
-            value._wg_data.dtype != self._wg_data.dtype
-            and value.numel() == 1
-            and len(advanced[1]) == 1
-            and advanced[1][0]._wg_data.dtype.kind == "b"
-        ):
+        elif (value._wg_data.dtype != self._wg_data.dtype and value.numel() == 1 and len(advanced[1]) == 1
+                and advanced[1][0]._wg_data.dtype.kind == "b"):
             # PyTorch fills by the mask; what is put at places it does not convert
             value = function("cast")(value, self.dtype)
         if modes().grad and (requires_grad(target) or requires_grad(value)):
@@ -311,11 +307,9 @@ def _as_tuple(key: Any) -> tuple[Any, ...]:
     """
     if (type(key) is list and len(key) < 32
             and any(k is None or k is Ellipsis or isinstance(k, _NO_NUMBERS) for k in key)):
-        warn(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
+        warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
             "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
-            "x[torch.tensor(seq)], which will result either in an error or a different result"
-        )
+            "x[torch.tensor(seq)], which will result either in an error or a different result")
         return tuple(key)
     return (key,)
 

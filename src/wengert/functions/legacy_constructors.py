@@ -67,10 +67,8 @@ def _full_name(value: Any) -> str:
 
 def _options(d: np.dtype) -> str:
     """What PyTorch calls a tensor of this type in such complaints."""
-    return (
-        f"TensorOptions(dtype={dt.c_name(d)}, device=cpu, layout=Strided, requires_grad=false (default), "
-        "pinned_memory=false (default), memory_format=(nullopt))"
-    )
+    return (f"TensorOptions(dtype={dt.c_name(d)}, device=cpu, layout=Strided, requires_grad=false (default), "
+        "pinned_memory=false (default), memory_format=(nullopt))")
 
 
 def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:

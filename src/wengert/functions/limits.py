@@ -38,10 +38,8 @@ class finfo:
             self.resolution, self.eps = 1.0, 0.125 if d is dt.float8_e5m2fnuz else self.eps
 
     def __repr__(self) -> str:
-        return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
-        )
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
 
 
 class iinfo:

@@ -22,11 +22,9 @@ def overload(*places: str) -> Any:
     return register
 
 
-_MODULES: tuple[str, ...] = (
-    "overloads_pointwise", "overloads_random", "overloads_functional", "overloads_reduce", "overloads_sorting",
-    "overloads_shape", "overloads_complex", "overloads_linalg", "overloads_sparse", "overloads_views", "windows",
-    "overloads_deprecated", "overloads_rare",
-)  # family files that register overloads
+_MODULES: tuple[str, ...] = ("overloads_pointwise", "overloads_random", "overloads_functional", "overloads_reduce",
+    "overloads_sorting", "overloads_shape", "overloads_complex", "overloads_linalg", "overloads_sparse",
+    "overloads_views", "windows", "overloads_deprecated", "overloads_rare")  # family files that register overloads
 
 
 def load() -> None:

@@ -20,7 +20,6 @@ def conj(input: Tensor) -> Tensor:
 
     A real tensor is its own conjugate.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([1 + 2j])
     >>> x.conj().mul_(1j)
     tensor([2.+1.j])
@@ -67,7 +66,6 @@ def real(input: Tensor) -> Tensor:
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts as a view; of a lazy conjugate a lazy negative.
 
-    >>> import wengert as torch
     >>> torch.tensor([1 + 2j]).conj().imag.is_neg()
     True
     """
@@ -81,7 +79,6 @@ def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of two as a complex one, in the same memory; pairs begin at even places of
     it.
 
-    >>> import wengert as torch
     >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
     tensor([1.+2.j, 3.-4.j])
     """

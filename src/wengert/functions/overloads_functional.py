@@ -245,7 +245,6 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     """Cross-entropy between ``softmax(input)`` (classes in dimension 1) and ``target``: class numbers, or
     probabilities.
 
-    >>> import wengert as torch
     >>> logits = torch.tensor([[0.0, 0.0]], requires_grad=True)
     >>> torch.nn.functional.cross_entropy(logits, torch.tensor([1])).item()
     0.6931471824645996

@@ -32,7 +32,6 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
     """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular
     values).
 
-    >>> import wengert as torch
     >>> torch.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
@@ -146,7 +145,6 @@ def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | 
     from a whole decomposition and are exact: what steers PyTorch's iteration (``X``, ``iK``, ``niter``, ``tol``, ...)
     is accepted and changes nothing. Of ``A``, the symmetric part counts. Raises ``ValueError`` for more than ``m / 3``.
 
-    >>> import wengert as torch
     >>> torch.lobpcg(torch.diag(torch.tensor([1.0, 3.0, 2.0])))[0]
     tensor([3.])
     """

@@ -30,7 +30,6 @@ def _form(name: str, *values: Any) -> str:
 def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
     """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
 
-    >>> import wengert as torch
     >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
@@ -75,7 +74,6 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any
 
     ``rounding_mode``: None, ``"trunc"`` (towards zero) or ``"floor"``; with the latter two integers stay integers.
 
-    >>> import wengert as torch
     >>> torch.div(torch.tensor([-3, 4]), 2, rounding_mode="floor")
     tensor([-2,  2])
     """
@@ -108,7 +106,6 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
 
     With ``condition`` alone: its true places, a tuple with one index tensor for each dimension.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([-1.0, 2.0])
     >>> torch.where(x > 0, x, 0.0)
     tensor([0., 2.])
@@ -151,10 +148,8 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see ``isclose``), as a Python truth value."""
     if classes.Batched_ in (type(input), type(other)):
-        raise RuntimeError(
-            "vmap over torch.allclose isn't supported yet. Please file an issue at "
-            "https://github.com/pytorch/pytorch/issues if you need this feature."
-        )
+        raise RuntimeError("vmap over torch.allclose isn't supported yet. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature.")
     close = _isclose(input, other, rtol, atol, equal_nan)
     if close.is_meta:
         return bool(close.all())
@@ -242,7 +237,5 @@ def _float_power_in_place(self: Any, exponent: Any) -> Any:
 for _name, _f in {"clip": clamp, "clip_": clamp_, "divide": div}.items():
     FUNCTIONS[_name] = METHODS[_name] = _f
 FUNCTIONS.update({n + "_": inplace_function(n) for n in ("gcd", "lcm", "ldexp", "xlogy")})
-METHODS.update(
-    divide_=div_, where=_where_method, polygamma=_polygamma, polygamma_=_polygamma_in_place,
-    float_power_=_float_power_in_place, __div__=dunder("div"), __idiv__=dunder("div", inplace=True),
-)
+METHODS.update(divide_=div_, where=_where_method, polygamma=_polygamma, polygamma_=_polygamma_in_place,
+    float_power_=_float_power_in_place, __div__=dunder("div"), __idiv__=dunder("div", inplace=True))

@@ -109,20 +109,16 @@ def _channels_dropped(input: Any, p: float, inplace: bool) -> Any:
 def _feature(name: str, with_batch: int) -> None:
     def call(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
         if name == "dropout2d" and input.ndim == 3:
-            warn(
-                "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
                 "desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will "
                 "change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, "
-                "W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
-            )
+                "W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead.")
         elif name != "dropout1d" and input.ndim not in (4, with_batch or 4):
             n = name[-2]
-            warn(
-                f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will result in an error "
+            warn(f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will result in an error "
                 "in a future release. To retain the behavior and silence this warning, please use dropout instead. "
                 f"Note that {name} exists to provide channel-wise dropout on inputs with {n} spatial dimensions, a "
-                f"channel dimension, and an optional batch dimension (i.e. {int(n) + 1}D or {int(n) + 2}D inputs)."
-            )
+                f"channel dimension, and an optional batch dimension (i.e. {int(n) + 1}D or {int(n) + 2}D inputs).")
         if input.ndim == with_batch - 1 or (name == "dropout3d" and input.ndim != with_batch):  # no batch dimension
             return _feature_dropout(input.unsqueeze(0), p, training, inplace, with_batch).squeeze(0)
         return _feature_dropout(input, p, training, inplace, with_batch)

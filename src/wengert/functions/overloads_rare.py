@@ -17,7 +17,6 @@ from .overloads import METHODS, overload
 def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Any:
     """The exclusive or of the 64 bits of the elements, numbers taken as int64 or float64, over ``dim`` or all; uint64.
 
-    >>> import wengert as torch
     >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
     tensor(7, dtype=torch.uint64)
     """

@@ -17,7 +17,6 @@ _sum, _sum_dim, _mean, _mean_dim = (function(n) for n in ("sum", "sum_dim", "mea
 def sum(input: Any, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
     """The sum of all elements, or over ``dim`` (an int or several); integers give int64.
 
-    >>> import wengert as torch
     >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([4, 6])
     """
@@ -30,7 +29,6 @@ def sum(input: Any, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = Non
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
     """The mean of all elements, or over ``dim`` (an int or several), of a floating point or complex tensor.
 
-    >>> import wengert as torch
     >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
     tensor([1.5000, 3.5000])
     """
@@ -59,7 +57,6 @@ def _extreme(name: str, pair: str) -> Any:
 max = overload("torch", "Tensor")(_extreme("max", "maximum"))
 max.__doc__ = """The largest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``maximum``.
 
->>> import wengert as torch
 >>> torch.max(torch.tensor([[1, 5], [7, 3]]), dim=1)
 torch.return_types.max(
 values=tensor([5, 7]),
@@ -110,9 +107,7 @@ def _middle(name: str) -> Any:
 
     choose.__name__ = name
     choose.__doc__ = ("The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two "
-        "middle values the lower.") + (
-        " NaN does not count." if name == "nanmedian" else ""
-    )
+        "middle values the lower.") + (" NaN does not count." if name == "nanmedian" else "")
     return choose
 
 
@@ -123,7 +118,6 @@ median, nanmedian = (overload("torch", "Tensor")(_middle(n)) for n in ("median",
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
     """The product of all elements, or over ``dim``; integers give int64.
 
-    >>> import wengert as torch
     >>> torch.prod(torch.tensor([2, 3, 4]))
     tensor(24)
     """

@@ -22,7 +22,6 @@ from .overloads import overload
 def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more: Any) -> Any:
     """Views along ``dim``: of one length (the last may be shorter), or of the lengths in a list.
 
-    >>> import wengert as torch
     >>> [len(part) for part in torch.arange(5).split(2)]
     [2, 2, 1]
     >>> [len(part) for part in torch.arange(5).split([1, 4])]
@@ -65,7 +64,6 @@ def _scatter(find: Any) -> Any:
         For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins. ``reduce``
         ("add", "multiply") joins the values to what was there instead.
 
-        >>> import wengert as torch
         >>> torch.zeros(2, 2).scatter(1, torch.tensor([[1], [0]]), 5.0)
         tensor([[0., 5.],
                 [5., 0.]])
@@ -100,7 +98,6 @@ def _scatter_reduce(find: Any) -> Any:
 
         Without ``include_self`` the places that are written to forget what ``input`` had there.
 
-        >>> import wengert as torch
         >>> index, src = torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 5.0])
         >>> torch.zeros(2).scatter_reduce(0, index, src, "mean", include_self=False)
         tensor([2., 5.])
@@ -153,7 +150,6 @@ for _make in (_scatter, _scatter_reduce, _index_reduce):
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that all of ``shapes`` broadcast to.
 
-    >>> import wengert as torch
     >>> torch.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
     """
@@ -182,7 +178,6 @@ def broadcast_shapes(*shapes: Any) -> Any:
 def block_diag(*tensors: Any) -> Any:
     """Matrices (vectors are rows, numbers 1 by 1) one after another along the diagonal, zero elsewhere.
 
-    >>> import wengert as torch
     >>> torch.block_diag(torch.ones(1, 2), torch.tensor(3.0))
     tensor([[1., 1., 0.],
             [0., 0., 3.]])
@@ -197,7 +192,6 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
 
     With one tensor alone: each place as often as the tensor says.
 
-    >>> import wengert as torch
     >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     """
@@ -213,7 +207,6 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """A view of the tensor's memory with the given sizes, steps (in elements) and beginning.
 
-    >>> import wengert as torch
     >>> torch.as_strided(torch.arange(4), (2, 2), (1, 2))
     tensor([[0, 2],
             [1, 3]])
@@ -249,7 +242,6 @@ def detach_copy(input: Any) -> Any:
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """The coordinates, a tensor for each dimension, of positions in an array of ``shape`` that is counted row by row.
 
-    >>> import wengert as torch
     >>> torch.unravel_index(torch.tensor([5, 1]), (2, 3))
     (tensor([1, 0]), tensor([2, 1]))
     """

@@ -16,7 +16,6 @@ from .overloads import overload
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None, **more: Any) -> Any:
     """The elements in order along ``dim``, and their places: ``(values, indices)``. Equal elements keep their order.
 
-    >>> import wengert as torch
     >>> torch.sort(torch.tensor([3, 1, 2]))
     torch.return_types.sort(
     values=tensor([1, 2, 3]),
@@ -42,7 +41,6 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
         dim: int | None = None) -> Any:
     """The distinct elements (or slices along ``dim``) in order; on request where each went, and how often it occurs.
 
-    >>> import wengert as torch
     >>> torch.unique(torch.tensor([3, 1, 1]), return_counts=True)
     (tensor([1, 3]), tensor([2, 1]))
     """
@@ -61,7 +59,6 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
         **more: Any) -> Any:
     """``(hist, bin_edges)``: the elements counted in ``bins`` equal intervals, or in those between the given edges.
 
-    >>> import wengert as torch
     >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 3.0)).hist
     tensor([2., 1.])
     """
@@ -86,7 +83,6 @@ def histogramdd(input: Any, bins: Any, *, range: Any = None, weight: Any = None,
 def nonzero(input: Any, *, as_tuple: bool = False, **more: Any) -> Any:
     """The places of the elements that are not zero: rows of ``(count, ndim)``, or one vector for each dimension.
 
-    >>> import wengert as torch
     >>> torch.nonzero(torch.tensor([0, 5, 7]), as_tuple=True)
     (tensor([1, 2]),)
     """

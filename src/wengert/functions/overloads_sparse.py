@@ -23,7 +23,6 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     ``sparse_coo_tensor(size)`` stores nothing. Places outside of ``size`` raise ``RuntimeError``, unless
     ``check_invariants=False``. Gradients flow back to ``values``.
 
-    >>> import wengert as torch
     >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
@@ -39,9 +38,8 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         if (indices is None) == (size is None):
             raise TypeError("sparse_coo_tensor() received an invalid combination of arguments")
         return sparse.empty(indices if size is None else size, dtype, requires_grad)
-    return sparse.sparse_coo_tensor(
-        indices, values, size, dtype, requires_grad, check_invariants is not False, bool(is_coalesced)
-    )
+    return sparse.sparse_coo_tensor(indices, values, size, dtype, requires_grad, check_invariants is not False,
+        bool(is_coalesced))
 
 
 def _compressed(name: str, starts: str, others: str) -> Any:
@@ -88,7 +86,6 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
                              requires_grad: bool = False, check_invariants: bool | None = None) -> Any:  # fmt: skip
     """A sparse tensor in one of the compressed layouts (see ``torch.sparse_csr_tensor``).
 
-    >>> import wengert as torch
     >>> torch.sparse_compressed_tensor([0, 1], [1], [5.0], (1, 2), layout=torch.sparse_csr).to_dense()
     tensor([[0., 5.]])
     """
@@ -108,7 +105,6 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, b
 
     ``layout``: another one than ``torch.sparse_coo``; ``blocksize``: of those that store blocks.
 
-    >>> import wengert as torch
     >>> torch.tensor([[0.0, 0.0], [1.0, 0.0]]).to_sparse(1)
     tensor(indices=tensor([[1]]),
            values=tensor([[1., 0.]]),
@@ -134,7 +130,6 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, b
 def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
     """The non-zero elements row by row, in the layout ``torch.sparse_csr``.
 
-    >>> import wengert as torch
     >>> torch.tensor([[0.0, 0.0], [1.0, 0.0]]).to_sparse_csr().crow_indices()
     tensor([0, 0, 1])
     """

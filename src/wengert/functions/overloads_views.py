@@ -81,7 +81,6 @@ METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` slices from ``start`` (an int, or a tensor of no dimensions) along ``dim``, as a view.
 
-    >>> import wengert as torch
     >>> torch.narrow(torch.arange(6), 0, 2, 3)
     tensor([2, 3, 4])
     """
@@ -96,7 +95,6 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
 def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Other sizes for the same memory, row by row; more memory, with whatever it holds, where that is too small.
 
-    >>> import wengert as torch
     >>> torch.arange(6).resize_(2, 2)
     tensor([[0, 1],
             [2, 3]])
@@ -178,7 +176,6 @@ def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Write ``fill_value`` where all indices are equal; ``wrap`` starts again below the square top of a tall matrix.
 
-    >>> import wengert as torch
     >>> torch.zeros(2, 3).fill_diagonal_(1)
     tensor([[1., 0., 0.],
             [0., 1., 0.]])
@@ -258,7 +255,6 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
     """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not
     contiguous.
 
-    >>> import wengert as torch
     >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """

@@ -22,10 +22,8 @@ PROFILES: dict[str, dict[str, Any]] = {
 _options: dict[str, Any] = {**PROFILES["default"], "sci_mode": None}
 
 
-def set_printoptions(
-    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
-    linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
-) -> None:
+def set_printoptions(precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+        linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None) -> None:
     """Change how tensors are printed from now on.
 
     Args:
@@ -82,11 +80,9 @@ class printoptions:
         return inner
 
 
-def format_tensor(
-    array: np.ndarray, *, dtype_name: str | None = None, default_dtype: Any = np.float32,
-    grad_fn_name: str | None = None, requires_grad: bool = False, prefix: str = "tensor", contents: str | None = None,
-    device: str | None = None, tangent: str | None = None, **options: Any,
-) -> str:
+def format_tensor(array: np.ndarray, *, dtype_name: str | None = None, default_dtype: Any = np.float32,
+        grad_fn_name: str | None = None, requires_grad: bool = False, prefix: str = "tensor",
+        contents: str | None = None, device: str | None = None, tangent: str | None = None, **options: Any) -> str:
     """``tensor([1., 2.], requires_grad=True)``: what PyTorch prints for a tensor with these values.
 
     Args:
@@ -126,11 +122,9 @@ def format_tensor(
     return annotated(f"{prefix}({contents}", notes, indent, chosen["linewidth"])
 
 
-def format_sparse(
-    parts: Sequence[tuple[str, np.ndarray]], shape: tuple[int, ...], nnz: int, *, layout: str = "sparse_coo",
-    dtype_name: str | None = None, default_dtype: Any = np.float32, grad_fn_name: str | None = None,
-    requires_grad: bool = False, prefix: str = "tensor", **options: Any,
-) -> str:
+def format_sparse(parts: Sequence[tuple[str, np.ndarray]], shape: tuple[int, ...], nnz: int, *,
+        layout: str = "sparse_coo", dtype_name: str | None = None, default_dtype: Any = np.float32,
+        grad_fn_name: str | None = None, requires_grad: bool = False, prefix: str = "tensor", **options: Any) -> str:
     """A sparse tensor as PyTorch prints it.
 
     Args:
@@ -287,9 +281,8 @@ def _kept(n: int, edge: float) -> Iterator[int | None]:
         yield from range(n - int(edge), n)
 
 
-def _rows(
-    array: np.ndarray, indent: int, edge: float, per_line: Callable[[int], int], write: Callable[[Any], str]
-) -> str:
+def _rows(array: np.ndarray, indent: int, edge: float, per_line: Callable[[int], int],
+        write: Callable[[Any], str]) -> str:
     if array.ndim == 0:
         return write(array.item())
     kept = _kept(array.shape[0], edge)

@@ -27,7 +27,6 @@ from .sizes import sizes_given
 class Generator(streams.Generator):
     """A stream of random numbers of its own; equal seeds give PyTorch's numbers.
 
-    >>> import wengert as torch
     >>> g = torch.Generator().manual_seed(0)
     >>> torch.rand(2, generator=g)
     tensor([0.4963, 0.7682])

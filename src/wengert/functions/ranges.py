@@ -42,7 +42,6 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
            requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
 
-    >>> import wengert as torch
     >>> torch.arange(3)
     tensor([0, 1, 2])
     """

@@ -30,7 +30,6 @@ _interop_threads = 1
 def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a tensor.
 
-    >>> import wengert as torch
     >>> torch.is_tensor(torch.ones(1)), torch.is_tensor([1.0])
     (True, False)
     """
@@ -53,7 +52,6 @@ def is_complex(input: Tensor) -> bool:
 def is_conj(input: Tensor) -> bool:
     """Whether the tensor is a lazy conjugate, a view of the numbers that ``conj()`` was called on.
 
-    >>> import wengert as torch
     >>> torch.is_conj(torch.tensor([1j]).conj())
     True
     """
@@ -134,7 +132,6 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 def result_type(tensor1: Any, tensor2: Any) -> dtype:
     """The type that an operation between two tensors or numbers gives.
 
-    >>> import wengert as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """

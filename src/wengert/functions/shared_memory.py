@@ -43,10 +43,8 @@ def share(tensors: Iterable[Tensor]) -> None:
                 sharers.setdefault(id(owner), []).append(found)
     for t in tensors:
         if not t.is_shared():  # which an earlier one has not done with
-            _move(
-                window(t._wg_data)[0],
-                [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._wg_data))), ()) if o is not t)]
-            )
+            _move(window(t._wg_data)[0],
+                [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._wg_data))), ()) if o is not t)])
 
 
 def share_storage(storage: UntypedStorage) -> None:
@@ -66,11 +64,8 @@ def _move(storage: UntypedStorage, tensors: list[Tensor]) -> None:
     for t in tensors:
         _, offset, strides = window(t._wg_data)
         here = _as(memory, t._wg_data.dtype)
-        array = (
-            look_at(UntypedStorage(here), offset, t._wg_data.shape, strides)
-            if t._wg_data.size
-            else here[:0].reshape(t._wg_data.shape)
-        )
+        array = (look_at(UntypedStorage(here), offset, t._wg_data.shape, strides) if t._wg_data.size
+            else here[:0].reshape(t._wg_data.shape))
         old: Any = t._wg_data
         t._wg_data = array if type(old) is np.ndarray else old.like(array)
     moved = {id(t) for t in tensors}
@@ -96,9 +91,8 @@ def rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> Tensor:
     return Parameter(tensor, requires_grad) if is_parameter else tensor._wg_require(requires_grad)
 
 
-def rebuild_shared(
-    arena: Arena, offset: int, shape: Any, strides: Any, dtype: str, requires_grad: bool, is_parameter: bool
-) -> Tensor:
+def rebuild_shared(arena: Arena, offset: int, shape: Any, strides: Any, dtype: str, requires_grad: bool,
+        is_parameter: bool) -> Tensor:
     """The tensor that was sent as a place in shared memory."""
     memory = _as(np.asarray(SharedBlock(arena)), dt.by_name(dtype).np)
     array = look_at(UntypedStorage(memory), offset, shape, strides)
@@ -112,12 +106,10 @@ def reduce(tensor: Tensor) -> tuple[Any, ...]:
         RuntimeError: it has a history, which stays in this process.
     """
     if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
+        raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, "
             "since autograd does not support crossing process boundaries.  "
             "If you just want to transfer the data, call detach() on the tensor "
-            "before serializing (e.g., putting it on the queue)."
-        )
+            "before serializing (e.g., putting it on the queue).")
     array, kind = tensor._wg_data, (tensor.requires_grad, isinstance(tensor, Parameter))
     block = block_of(array) if type(array) is np.ndarray and array.size else None
     if block is None:

@@ -47,11 +47,9 @@ def _written(t: Any, contents: str | None) -> str:
         return f"{kind}(..., device='meta', size={tuple(t.shape)}{rest})"
     numbers = (plain(t._wg_data) if contents is None
         else np.broadcast_to(np.zeros((), t._wg_data.dtype), t._wg_data.shape))
-    return format_tensor(
-        numbers, dtype_name=t.dtype.name if t._wg_data.dtype.type is np.void else None,
+    return format_tensor(numbers, dtype_name=t.dtype.name if t._wg_data.dtype.type is np.void else None,
         default_dtype=dt.default_float(), grad_fn_name=name, requires_grad=name is None and t.requires_grad,
-        prefix=kind, contents=contents, tangent=_tangent(t),
-    )  # fmt: skip
+        prefix=kind, contents=contents, tangent=_tangent(t))  # fmt: skip
 
 
 def _tangent(t: Any) -> str | None:

@@ -318,9 +318,8 @@ def _flattened(array: np.ndarray) -> np.ndarray | None:
     return dense.reshape(-1) if dense.flags.c_contiguous else None
 
 
-def look_at(
-    storage: UntypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: dt.dtype | None = None
-) -> np.ndarray:
+def look_at(storage: UntypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
+        dtype: dt.dtype | None = None) -> np.ndarray:
     """The array of shape ``size`` that starts ``offset`` elements into a storage; its memory is the storage's.
 
     Raises ``RuntimeError`` for what lies outside of the storage.

@@ -18,7 +18,6 @@ class TypedStorage:
     """A storage whose elements have a type: of ``size`` elements, of those of a sequence, or the bytes of
     ``wrap_storage``.
 
-    >>> import wengert as torch
     >>> torch.tensor([1.0, 2.0]).storage().tolist()
     [1.0, 2.0]
     """

@@ -46,7 +46,6 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, options: dict[
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """``cos^2``: touches 0 at its ends. ``dtype``, ``device`` and ``requires_grad`` as for ``zeros``.
 
-    >>> import wengert as torch
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
@@ -63,10 +62,8 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
 @overload("torch")
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """Two cosines, for side lobes lower than ``hann_window``'s: ``0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)``."""
-    return _window(
-        "blackman_window", lambda x: np.abs(0.42 + 0.5 * np.cos(np.pi * x) + 0.08 * np.cos(2 * np.pi * x)),
-        window_length, periodic, options
-    )
+    return _window("blackman_window", lambda x: np.abs(0.42 + 0.5 * np.cos(np.pi * x) + 0.08 * np.cos(2 * np.pi * x)),
+        window_length, periodic, options)
 
 
 @overload("torch")

@@ -108,10 +108,8 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     walk.callbacks.append(callback)
 
 
-def run(
-    roots: list[tuple[Edge, Any]], space: Any, retain: bool = False, needed: set[Node] | None = None,
-    captures: dict[Node, dict[int, Any]] | None = None,
-) -> None:
+def run(roots: list[tuple[Edge, Any]], space: Any, retain: bool = False, needed: set[Node] | None = None,
+        captures: dict[Node, dict[int, Any]] | None = None) -> None:
     """Send the gradients of ``roots`` down the graph.
 
     ``space`` is the vocabulary that gradients are computed in: raw arrays, or recorded tensors. ``needed`` limits the

@@ -30,10 +30,8 @@ class Call:
 
     __slots__ = ("args", "forward", "kind", "kwargs", "op", "out", "public", "run")
 
-    def __init__(
-        self, kind: str, op: Any, args: tuple[Any, ...], run: Callable[[Call], Any], out: Any = None,
-        public: Any = None, kwargs: dict[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, kind: str, op: Any, args: tuple[Any, ...], run: Callable[[Call], Any], out: Any = None,
+            public: Any = None, kwargs: dict[str, Any] | None = None) -> None:  # fmt: skip
         self.kind, self.op, self.args, self.run, self.out, self.public = kind, op, args, run, out, public
         self.kwargs: dict[str, Any] = {} if kwargs is None else kwargs
         self.forward: Callable[[Any, dict[str, Any]], Any] | None = None
@@ -48,7 +46,6 @@ class Call:
 class Interceptor:
     """Base of those who are asked about calls. As a context, it is asked in the present thread or task.
 
-    >>> import wengert as torch
     >>> from wengert.graph.interceptors import Interceptor
     >>> class Counter(Interceptor):
     ...     count = 0

@@ -56,10 +56,8 @@ class Modes:
     Packages that extend the engine add fields of their own: see ``add_field``.
     """
 
-    __slots__ = (
-        "__dict__", "_asked", "below", "beside", "grad", "inference", "inside", "more", "mutation", "no_packing",
-        "original_views", "packing", "quick", "watchers", "willing",
-    )  # fmt: skip
+    __slots__ = ("__dict__", "_asked", "below", "beside", "grad", "inference", "inside", "more", "mutation",
+        "no_packing", "original_views", "packing", "quick", "watchers", "willing")  # fmt: skip
 
     if TYPE_CHECKING:
 
@@ -334,7 +332,6 @@ class _Awaited(_Resumed):
 class no_grad(_Mode):
     """Nothing is recorded inside: results do not require a gradient.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([1.0], requires_grad=True)
     >>> with torch.no_grad():
     ...     y = x * 2

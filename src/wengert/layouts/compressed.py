@@ -44,7 +44,6 @@ class CompressedTensor(Tensor):
     """A tensor in a compressed layout. Made by ``torch.sparse_csr_tensor`` and its kin, and by
     ``Tensor.to_sparse_csr``.
 
-    >>> import wengert as torch
     >>> torch.eye(2).to_sparse_csr()
     tensor(crow_indices=tensor([0, 1, 2]),
            col_indices=tensor([0, 1]),
@@ -210,11 +209,10 @@ class CompressedTensor(Tensor):
 
         a, node = self._wg_data, self.grad_fn
         names = ("crow_indices", "col_indices") if a.layout in BY_ROW else ("ccol_indices", "row_indices")
-        return format_sparse(
-            [(names[0], a.starts), (names[1], a.others), ("values", a.values)], a.shape, a.others.shape[-1],
-            layout=a.layout, default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
-            requires_grad=node is None and self.requires_grad,
-        )  # fmt: skip
+        return format_sparse([(names[0], a.starts), (names[1], a.others), ("values", a.values)], a.shape,
+            a.others.shape[-1], layout=a.layout, default_dtype=dt.default_float(),
+            grad_fn_name=None if node is None else node.name(),
+            requires_grad=node is None and self.requires_grad)  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if self._wg_edge is not None:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 class SparseTensor(Tensor):
     """A tensor in coordinate format. Made by ``torch.sparse_coo_tensor`` and ``Tensor.to_sparse``.
 
-    >>> import wengert as torch
     >>> torch.tensor([0.0, 2.0]).to_sparse()
     tensor(indices=tensor([[1]]),
            values=tensor([2.]),
@@ -224,11 +223,9 @@ class SparseTensor(Tensor):
         from ..functions.printing import format_sparse
 
         a, node = self._wg_data, self.grad_fn
-        return format_sparse(
-            [("indices", a.indices), ("values", a.values)], a.shape, a.indices.shape[1],
+        return format_sparse([("indices", a.indices), ("values", a.values)], a.shape, a.indices.shape[1],
             default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
-            requires_grad=node is None and self.requires_grad,
-        )  # fmt: skip
+            requires_grad=node is None and self.requires_grad)  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if self._wg_edge is not None:
@@ -337,9 +334,8 @@ def sizes_of(size: Any) -> tuple[int, ...]:
     return row
 
 
-def sparse_coo_tensor(
-    indices: Any, values: Any, size: Any, dtype: Any, requires_grad: bool, check: bool, coalesced: bool
-) -> Any:
+def sparse_coo_tensor(indices: Any, values: Any, size: Any, dtype: Any, requires_grad: bool, check: bool,
+        coalesced: bool) -> Any:
     """``torch.sparse_coo_tensor`` (see ``overloads_sparse``)."""
     v = values if isinstance(values, Tensor) else as_tensor(values)
     if dtype is not None:
@@ -351,10 +347,8 @@ def sparse_coo_tensor(
     at = at.astype(np.int64, copy=False)
     depth, n = at.shape
     if v.ndim == 0 or v.shape[0] != n:
-        raise RuntimeError(
-            f"indices and values must have same nnz, but got nnz from indices: {n}, nnz from values: "
-            f"{v.shape[0] if v.ndim else 1}"
-        )
+        raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {n}, nnz from values: "
+            f"{v.shape[0] if v.ndim else 1}")
     if check and n and at.min(initial=0) < 0:
         d = int(np.flatnonzero((at < 0).any(1))[0])
         raise RuntimeError(f"found negative index {int(at[d].min())} for dim {d}")
@@ -595,11 +589,9 @@ def _pow(s: Any, exponent: Any) -> Any:
 
 
 _LINEAR = ("neg", "cast", "conj")
-KEEPS_ZERO = (
-    "abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sign", "sgn",
-    "floor", "ceil", "round", "trunc", "relu", "erf", "isnan", "isinf", "square", "nan_to_num", "signbit", "isneginf",
-    "isposinf", "deg2rad", "rad2deg", "frac", "erfinv",
-)  # fmt: skip
+KEEPS_ZERO = ("abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sign",
+    "sgn", "floor", "ceil", "round", "trunc", "relu", "erf", "isnan", "isinf", "square", "nan_to_num", "signbit",
+    "isneginf", "isposinf", "deg2rad", "rad2deg", "frac", "erfinv")  # fmt: skip
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm,

@@ -67,10 +67,8 @@ def _add_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
         return inplace_function("add")(a, b.to_dense(), alpha=alpha)
     check_writable(a, False, m)
     if not dt.can_cast(b._wg_data.dtype, a._wg_data.dtype):
-        raise RuntimeError(
-            f"result type {dt.scalar_name(b._wg_data.dtype)} can't be cast to the desired output type "
-            f"{dt.scalar_name(a._wg_data.dtype)}"
-        )
+        raise RuntimeError(f"result type {dt.scalar_name(b._wg_data.dtype)} can't be cast to the desired output type "
+            f"{dt.scalar_name(a._wg_data.dtype)}")
     b._wg_data.astype(a._wg_data.dtype).add_to(a._wg_data, None if alpha == 1 else alpha)
     a._wg_vc[0] += 1
     return a

@@ -1,6 +1,5 @@
 """``torch.library``: operators of your own, with a place in ``torch.ops``.
 
->>> import wengert as torch
 >>> @torch.library.custom_op("docs::cube", mutates_args=())
 ... def cube(x: torch.Tensor) -> torch.Tensor:
 ...     return x * x * x
@@ -123,18 +122,14 @@ class CustomOpDef:
         it needs.
         """
         if any(p.mutated for p in self._operator.schema.parameters):
-            raise RuntimeError(
-                f"Cannot register autograd formula for non-functional operator {self!r} with schema "
+            raise RuntimeError(f"Cannot register autograd formula for non-functional operator {self!r} with schema "
                 f"{self._operator.schema}. Please create a functional operator and register an autograd formula for "
-                "that."
-            )
+                "that.")
         self._operator.backward, self._operator.setup, self._operator.closed = backward, setup_context, True
 
 
-def custom_op(
-    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, device_types: Any = None,
-    schema: str | None = None, tags: Any = None,
-) -> Any:
+def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, device_types: Any = None,
+        schema: str | None = None, tags: Any = None) -> Any:
     """Make a function an operator ``"namespace::name"``; also a decorator.
 
     ``mutates_args``: the names of arguments that it writes to, or ``"unknown"``. ``schema``: its signature where it has
@@ -538,7 +533,6 @@ class _SafeKernelFunction:
 def get_kernel(op: Any, dispatch_key: Any) -> _SafeKernelFunction:
     """The kernel of an operator at a key such as ``"CPU"``: for a kernel of one's own that leaves some cases to it.
 
-    >>> import wengert as torch
     >>> kernel = torch.library.get_kernel("aten::neg", "CPU")
     >>> kernel.call_boxed(None, torch.ones(2))
     tensor([-1., -1.])

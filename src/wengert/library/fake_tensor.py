@@ -3,7 +3,6 @@
 A ``FakeTensor`` wraps a tensor of the device ``meta`` and says that it is on another. In a ``FakeTensorMode`` all that
 is made is fake; operators give fake results. What asks for a number raises.
 
->>> import wengert as torch
 >>> from wengert._subclasses import FakeTensorMode
 >>> with FakeTensorMode():
 ...     model = torch.nn.Linear(1000, 4000, device="cuda")
@@ -102,17 +101,14 @@ class FakeTensor(Tensor):
     constant: Tensor | None
 
     @staticmethod
-    def __new__(
-        cls: Any, fake_mode: Any, elem: Tensor, device: Any = None, constant: Tensor | None = None, *,
-        requires_grad: bool = False
-    ) -> FakeTensor:
+    def __new__(cls: Any, fake_mode: Any, elem: Tensor, device: Any = None, constant: Tensor | None = None, *,
+            requires_grad: bool = False) -> FakeTensor:
         if elem.device.type != "meta":
             raise AssertionError(f"elem.device.type must be 'meta', got {elem.device.type}")
         place = _on(device)
-        made: FakeTensor = Tensor._make_wrapper_subclass(
-            cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype,
-            layout=elem.layout, device=place, requires_grad=requires_grad or elem.requires_grad,
-        )  # fmt: skip
+        made: FakeTensor = Tensor._make_wrapper_subclass(cls, elem.size(), strides=elem.stride(),
+            storage_offset=elem.storage_offset(), dtype=elem.dtype, layout=elem.layout, device=place,
+            requires_grad=requires_grad or elem.requires_grad)  # fmt: skip
         made._wg_data.fake = True  # type: ignore[attr-defined]
         made.elem, made.fake_mode, made.fake_device, made.constant = elem.detach(), fake_mode, place, constant
         return made
@@ -240,10 +236,8 @@ class FakeTensorMode(TorchDispatchMode):
         DynamicOutputShapeException: an operator gives a result whose shape depends on numbers.
     """
 
-    def __init__(
-        self, *, allow_fallback_kernels: bool = True, allow_non_fake_inputs: bool = False, shape_env: Any = None,
-        static_shapes: bool | None = None, export: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, *, allow_fallback_kernels: bool = True, allow_non_fake_inputs: bool = False,
+            shape_env: Any = None, static_shapes: bool | None = None, export: bool = False) -> None:  # fmt: skip
         super().__init__()
         self.allow_fallback_kernels, self.allow_non_fake_inputs = allow_fallback_kernels, allow_non_fake_inputs
         self.shape_env, self.export = shape_env, export

@@ -155,7 +155,6 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
     """The schema of a function with type annotations; ``mutates_args``: the names of arguments that it writes to, or
     "unknown".
 
-    >>> import wengert as torch
     >>> def scale(x: torch.Tensor, by: float = 2.0) -> torch.Tensor:
     ...     return x * by
     >>> torch.library.infer_schema(scale, mutates_args=())

@@ -1,6 +1,5 @@
 """``torch.masked``: reductions and normalisations of the elements that a mask lets through.
 
->>> import wengert as torch
 >>> x = torch.tensor([[-3.0, -2.0, -1.0], [0.0, 1.0, 2.0]])
 >>> mask = torch.tensor([[True, False, True], [False, False, True]])
 >>> torch.masked.sum(x, 1, mask=mask)
@@ -61,11 +60,9 @@ if TYPE_CHECKING:
     from .maskedtensor.creation import as_masked_tensor as as_masked_tensor
     from .maskedtensor.creation import masked_tensor as masked_tensor
 
-__all__ = (
-    "MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum",
-    "is_masked_tensor", "log_softmax", "logaddexp", "logsumexp",
-    "masked_tensor", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
-)  # fmt: skip
+__all__ = ("MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum",
+    "is_masked_tensor", "log_softmax", "logaddexp", "logsumexp", "masked_tensor", "mean", "median", "norm", "normalize",
+    "prod", "softmax", "softmin", "std", "sum", "var")  # fmt: skip
 
 _LATER = {"MaskedTensor": "core", "is_masked_tensor": "core", "as_masked_tensor": "creation",
     "masked_tensor": "creation"}

@@ -18,9 +18,8 @@ def _named(name: str) -> Any:
     return f
 
 
-amax, amin, argmax, argmin, logsumexp, mean, median, norm, prod, std, sum, var = map(
-    _named, ("amax", "amin", "argmax", "argmin", "logsumexp", "mean", "median", "norm", "prod", "std", "sum", "var")
-)
+amax, amin, argmax, argmin, logsumexp, mean, median, norm, prod, std, sum, var = map(_named,
+    ("amax", "amin", "argmax", "argmin", "logsumexp", "mean", "median", "norm", "prod", "std", "sum", "var"))
 cumprod, cumsum, log_softmax, normalize, softmax, softmin = map(_named,
     ("cumprod", "cumsum", "log_softmax", "normalize", "softmax", "softmin"))
 logaddexp = _named("logaddexp")

@@ -9,10 +9,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _COMPILED = "programs are not compiled; torch.compile runs them eagerly, and torch.func transforms them as they are"
-_TRACED = (
-    "programs are not traced; module hooks, torch.overrides.TorchFunctionMode and "
-    "torch.utils._python_dispatch.TorchDispatchMode see every call while a program runs"
-)
+_TRACED = ("programs are not traced; module hooks, torch.overrides.TorchFunctionMode and "
+    "torch.utils._python_dispatch.TorchDispatchMode see every call while a program runs")
 _EXPORTED = ("programs are not exported; save the module's state_dict with torch.save, and build the module anew from "
     "its class")
 _QUANTIZED = "numbers are not quantized; torch.fake_quantize_per_tensor_affine rounds as quantization would"
@@ -179,11 +177,8 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     found = []
     for candidate in known:
         other = candidate.lower()
-        if (
-            candidate.startswith("_")
-            or abs(len(other) - len(word)) > allowed
-            or (len(word) < 5 and other[:1] != word[:1])
-        ):
+        if (candidate.startswith("_") or abs(len(other) - len(word)) > allowed
+                or (len(word) < 5 and other[:1] != word[:1])):
             continue  # a short word with another beginning is another word
         if (far := distance(word, other)) <= allowed:
             found.append((far, candidate))

@@ -3,7 +3,6 @@
 Of two layouts: ``torch.jagged``, where the parts differ in one dimension and operators are many, and ``torch.strided``,
 where they may differ in all and operators are few.
 
->>> import wengert as torch
 >>> parts = [torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)]
 >>> t = torch.nested.as_nested_tensor(parts, layout=torch.jagged)
 >>> (t * 2).sum().backward()
@@ -46,7 +45,6 @@ def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: Any = None, device: A
     ``layout``: ``torch.strided`` (the default) or ``torch.jagged``, where the parts may differ in one dimension. Raises
     ``TypeError`` if ``ts`` is no tensor and no list of tensors, ``RuntimeError`` if they cannot be the parts of one.
 
-    >>> import wengert as torch
     >>> a = torch.arange(2.0, requires_grad=True)
     >>> torch.nested.as_nested_tensor([a, torch.ones(1)]).unbind()[0]
     tensor([0., 1.], grad_fn=<UnbindBackwardAutogradNestedTensor0>)
@@ -76,13 +74,10 @@ def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: Any = None, device: A
     return nested_view_from_values_offsets(values, offsets_from(np.full(batch, size)), 1, size, size)
 
 
-def nested_tensor(
-    tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-    pin_memory: bool = False
-) -> Any:
+def nested_tensor(tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """A nested tensor that is a leaf, of copies of the tensors, arrays or lists in ``tensor_list``.
 
-    >>> import wengert as torch
     >>> torch.nested.nested_tensor([[1.0, 2.0], [3.0]])
     nested_tensor([
       tensor([1., 2.]),
@@ -110,7 +105,6 @@ def nested_tensor(
 def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
     """The parts in one tensor, filled up with ``padding`` to the largest sizes, or to ``output_size``.
 
-    >>> import wengert as torch
     >>> torch.nested.to_padded_tensor(torch.nested.nested_tensor([[1.0, 2.0], [3.0]]), 0.0)
     tensor([[1., 2.],
             [3., 0.]])
@@ -125,7 +119,6 @@ def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, 
     """A nested tensor of a piece of each row of ``tensor``: of the jagged layout a view, with another piece for each
     row if ``start`` and ``length`` are tensors.
 
-    >>> import wengert as torch
     >>> x = torch.arange(6).view(2, 3)
     >>> torch.nested.narrow(x, 1, torch.tensor([0, 1]), torch.tensor([3, 1]), layout=torch.jagged).unbind()
     (tensor([0, 1, 2]), tensor([4]))
@@ -145,14 +138,12 @@ def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, 
     return jagged_from_tensor_and_lengths(tensor, begin, count)[0]
 
 
-def nested_tensor_from_jagged(
-    values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None, jagged_dim: int | None = None,
-    min_seqlen: int | None = None, max_seqlen: int | None = None,
-) -> Any:  # fmt: skip
+def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None,
+        jagged_dim: int | None = None, min_seqlen: int | None = None,
+        max_seqlen: int | None = None) -> Any:  # fmt: skip
     """A jagged view of ``values``: cut along ``jagged_dim`` (counted with the batch's dimension, 1 by default) at
     ``offsets``, or into ``lengths``; with both, each part begins at its offset and is as long as its length.
 
-    >>> import wengert as torch
     >>> t = torch.nested.nested_tensor_from_jagged(torch.arange(5.0), torch.tensor([0, 2, 5]))
     >>> t.sum(1)
     tensor([1., 9.])
@@ -170,7 +161,6 @@ def nested_tensor_from_jagged(
 def masked_select(tensor: Tensor, mask: Tensor) -> Any:
     """The numbers of each row of ``tensor`` where ``mask`` is true, as a part each, in the jagged layout.
 
-    >>> import wengert as torch
     >>> mask = torch.tensor([[True, False], [True, True]])
     >>> torch.nested.masked_select(torch.tensor([[1, 2], [3, 4]]), mask).unbind()
     (tensor([1]), tensor([3, 4]))

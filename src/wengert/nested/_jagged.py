@@ -425,10 +425,8 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     def run() -> tuple[Any, ...]:
         packed = numbers(self).split_with_sizes([int(offsets[b] - offsets[a]) for a, b in pairwise(cuts)],
             plan.ragged - 1)
-        return tuple(
-            viewed(v, Jagged(Rows(wrap(offsets[a : b + 1] - offsets[a])), plan.ragged))
-            for v, a, b in zip(packed, cuts, cuts[1:])
-        )
+        return tuple(viewed(v, Jagged(Rows(wrap(offsets[a : b + 1] - offsets[a])), plan.ragged)) for v, a,
+            b in zip(packed, cuts, cuts[1:]))
 
     return as_one((self,), run, "ChunkBackwardAutogradNestedTensor0")  # type: ignore[no-any-return]
 

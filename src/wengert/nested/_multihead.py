@@ -11,10 +11,8 @@ from ..tensor.functions import function
 from ._strided import StridedNestedTensor, pieces, together
 
 
-def attend(
-    module: Any, query: Any, key: Any, value: Any, key_padding_mask: Any, need_weights: bool, attn_mask: Any,
-    average: bool
-) -> tuple[Any, Any]:
+def attend(module: Any, query: Any, key: Any, value: Any, key_padding_mask: Any, need_weights: bool, attn_mask: Any,
+        average: bool) -> tuple[Any, Any]:
     """Self-attention in inference: ``(output, weights)``, the weights filled up to the longest part; all else is
     refused.
     """

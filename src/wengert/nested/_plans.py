@@ -140,10 +140,8 @@ class Apart:
     def contiguous(self) -> bool:
         """Whether part follows on part, each row by row."""
         plain = Apart(self.sizes)
-        return self.starts == plain.starts and all(
-            all(a == b or n == 1 for a, b, n in zip(mine, theirs, row))
-            for mine, theirs, row in zip(self.steps, plain.steps, self.sizes)
-        )
+        return self.starts == plain.starts and all(all(a == b or n == 1 for a, b, n in zip(mine, theirs, row)) for mine,
+            theirs, row in zip(self.steps, plain.steps, self.sizes))
 
     def moved(self, sizes: Any, steps: Any, starts: Any = None) -> Apart:
         """Other windows of the same numbers."""

@@ -96,10 +96,8 @@ def einsum(*args: Any) -> Any:
 
 
 @entry("scaled_dot_product_attention")
-def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-) -> Any:  # fmt: skip
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:  # fmt: skip
     """Attention within each part: ``query`` ``(parts, heads, j, width)``, ``key`` and ``value`` the same, of the same
     or other offsets.
 
@@ -112,10 +110,8 @@ def scaled_dot_product_attention(
             f"key.is_nested: {key.is_nested}, and value.is_nested: {value.is_nested} instead."
         )
     if any(t.dim() < 3 for t in row):
-        raise ValueError(
-            "Expected query, key, and value to all be  at least 3 dimensional, but got Query dim: "
-            f"{query.dim()}, Key dim: {key.dim()} and Value dim: {value.dim()} instead."
-        )
+        raise ValueError("Expected query, key, and value to all be  at least 3 dimensional, but got Query dim: "
+            f"{query.dim()}, Key dim: {key.dim()} and Value dim: {value.dim()} instead.")
     if any(t.dtype != query.dtype for t in row):
         raise ValueError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype}, key.dtype: "

@@ -42,7 +42,6 @@ class StridedNestedTensor(Nest):
 
     It has no ``shape``; ``size(dim)`` gives a size that all parts share.
 
-    >>> import wengert as torch
     >>> t = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)])
     >>> t.size(0), t.size(2), t.dim()
     (2, 3, 3)
@@ -214,10 +213,8 @@ def part_by_part(tensors: tuple[Any, ...], make: Callable[..., Tensor], name: st
         others: tuple[Any, ...] = ()) -> Any:
     """``make`` of the first part of each of ``tensors``, of the second, …, as one nested tensor."""
     rows = [pieces(t) if isinstance(t, Nest) else list(t.unbind()) for t in tensors]
-    return as_one(
-        [t for t in (*tensors, *others) if isinstance(t, Tensor)], lambda: together([make(*row) for row in zip(*rows)]),
-        name
-    )
+    return as_one([t for t in (*tensors, *others) if isinstance(t, Tensor)],
+        lambda: together([make(*row) for row in zip(*rows)]), name)
 
 
 def from_parts(parts: list[Tensor], dtype: Any = None) -> Any:
@@ -483,10 +480,8 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     size = [len(plan.sizes), *most]
     if output_size is not None:
         if not isinstance(output_size, (tuple, list)):
-            raise TypeError(
-                "nested_to_padded_tensor(): argument 'output_size' (position 3) must be tuple of ints, not "
-                f"{type(output_size).__name__}"
-            )
+            raise TypeError("nested_to_padded_tensor(): argument 'output_size' (position 3) must be tuple of ints, not "
+                f"{type(output_size).__name__}")
         if len(output_size) != len(size):
             raise RuntimeError(
                 "Length of output_size does not match NestedTensor dims. Broadcasting is not supported.(Got "

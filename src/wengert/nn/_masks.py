@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from wengert.tensor import Tensor
 
 
-def canonical_mask(
-    mask: Tensor | None, name: str, dtype: Any, other: Tensor | None = None, other_name: str = ""
-) -> Tensor | None:
+def canonical_mask(mask: Tensor | None, name: str, dtype: Any, other: Tensor | None = None,
+        other_name: str = "") -> Tensor | None:
     """``mask`` as ``dtype``: ``-inf`` where a boolean mask is True, floating masks unchanged.
 
     Refuses other types; warns where ``other``, a mask used together with it, has another type.
@@ -25,10 +24,8 @@ def canonical_mask(
     if other is not None and mask.dtype != other.dtype:
         import warnings
 
-        warnings.warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=3,
-        )
+        warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=3)
     if mask.is_floating_point():
         return mask
     return zeros_like(mask, dtype=dtype).masked_fill_(mask, float("-inf"))

@@ -37,11 +37,9 @@ def _check_dimensions(query: Any, key: Any, value: Any, padding: Any, mask: Any,
     """Refuse keys, values and masks that have not the dimensions which belong to those of the query."""
     n = query.dim()
     what = "batched (3-D)" if n == 3 else "unbatched (2-D)"
-    _need(
-        key.dim() == n and value.dim() == n,
+    _need(key.dim() == n and value.dim() == n,
         f"For {what} `query`, expected `key` and `value` to be {n}-D but found {key.dim()}-D and {value.dim()}-D "
-        "tensors respectively",
-    )
+        "tensors respectively")
     if padding is not None:
         found = f"but found {padding.dim()}-D tensor instead"
         _need(padding.dim() == n - 1,
@@ -75,15 +73,14 @@ def _apart(x: Tensor, parts: int, width: int) -> list[Tensor]:
     return [found[i] for i in range(parts)]
 
 
-def multi_head_attention_forward(
-    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
-    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
-    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
-    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
-    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
-    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
-    average_attn_weights: bool = True, is_causal: bool = False,
-) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+        in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None,
+        add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor | None,
+        training: bool = True, key_padding_mask: Tensor | None = None, need_weights: bool = True,
+        attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
+        k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+        static_v: Tensor | None = None, average_attn_weights: bool = True,
+        is_causal: bool = False) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Attention of several heads: project, attend, project. Vaswani et al., 2017.
 
     Shapes: ``query (L, N, E)``, ``key (S, N, E_k)``, ``value (S, N, E_v)``; ``N`` may be left out of all three.
@@ -102,10 +99,8 @@ def multi_head_attention_forward(
     head = width // num_heads
     _need(head * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")
     if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
-        )
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask.")
     if use_separate_proj_weight:
         weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
         _need(all(w is not None for w in weights), "use_separate_proj_weight is True but q_proj_weight is None")
@@ -163,11 +158,9 @@ def multi_head_attention_forward(
     return (out if batched else out.squeeze(1)), found
 
 
-def triplet_margin_with_distance_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, *,
-    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
-    reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
+        reduction: str = "mean") -> Tensor:  # fmt: skip
     """``max(0, d(a, p) - d(a, n) + margin)`` with any distance."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -186,11 +179,10 @@ def triplet_margin_with_distance_loss(
     return values if reduction == "none" else values.mean() if reduction == "mean" else values.sum()
 
 
-def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
-) -> Tensor:  # fmt: skip
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+        norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+        per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+        padding_idx: int | None = None) -> Tensor:  # fmt: skip
     """Sums, means or maxima of bags of rows of ``weight``: ``(bags, d)``."""
     looked_at = (input, offsets, weight) if mode == "max" else (input, offsets)  # whose numbers say what is done
     if any(type(x) is classes.Batched_ for x in looked_at):
@@ -313,10 +305,8 @@ def _maxima(rows: np.ndarray, bag: np.ndarray, count: int) -> tuple[np.ndarray, 
 _IMPOSSIBLE = -1e30  # the logarithm of no chance at all, kept finite so that gradients stay numbers
 
 
-def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: str = "mean", zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+        reduction: str = "mean", zero_infinity: bool = False) -> Tensor:  # fmt: skip
     """Connectionist temporal classification: minus the log-probability of all alignments. Graves et al., 2006.
 
     Shapes: ``log_probs (T, N, C)`` or ``(T, C)``; ``targets (N, S)`` or all targets in one row.
@@ -341,10 +331,8 @@ def ctc_loss(
     if len(sizes) != batch:
         raise RuntimeError(f"target_lengths must be of size batch_size ({batch})")
     if lengths.size and lengths.max() > steps:
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} "
-            "(while checking arguments for ctc_loss_allocate_outputs)"
-        )
+        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} "
+            "(while checking arguments for ctc_loss_allocate_outputs)")
     longest = int(sizes.max()) if sizes.size else 0
     labels = np.full((batch, longest), blank, np.int64)
     flat = targets._wg_data if targets.dim() == 1 else None
@@ -399,11 +387,9 @@ def ctc_loss(
     return (loss / Tensor._wg_wrap(np.maximum(sizes, 1).astype(dtype))).mean()
 
 
-def linear_cross_entropy(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
-    label_smoothing: float = 0.0, options: Any = None,
-) -> Tensor:  # fmt: skip
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+        weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+        label_smoothing: float = 0.0, options: Any = None) -> Tensor:  # fmt: skip
     """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
 
     Shapes: ``input (N, E)`` or ``(E,)``, ``linear_weight (C, *rest, E)``. ``options``, which say how PyTorch chunks the
@@ -415,10 +401,8 @@ def linear_cross_entropy(
         raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
     width, (classes, *rest) = input.shape[-1], linear_weight.shape[:-1]
     if width != linear_weight.shape[-1]:
-        raise RuntimeError(
-            f"expected equal input and linear_weight last dimensions (in_features), got {width} and "
-            f"{linear_weight.shape[-1]}, respectively"
-        )
+        raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), got {width} and "
+            f"{linear_weight.shape[-1]}, respectively")
     if linear_bias is not None and tuple(linear_bias.shape) != (classes, *rest):
         raise RuntimeError(f"expected linear_bias shape {(classes, *rest)}, got {tuple(linear_bias.shape)}")
     if rest and input.dim() == 1:
@@ -432,10 +416,8 @@ def linear_cross_entropy(
     F = PLACES["functional"]
     logits = F["linear"](input, linear_weight.reshape(-1, width),
         None if linear_bias is None else linear_bias.reshape(-1))
-    return F["cross_entropy"](
-        logits.reshape(shape), target, weight=weight, reduction=reduction,
-        ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=label_smoothing,
-    )  # fmt: skip
+    return F["cross_entropy"](logits.reshape(shape), target, weight=weight, reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=label_smoothing)  # fmt: skip
 
 
 FUNCTIONS = (multi_head_attention_forward, triplet_margin_with_distance_loss, embedding_bag, ctc_loss,

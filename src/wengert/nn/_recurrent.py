@@ -27,19 +27,15 @@ lstm_layer, gru_layer, elman_layer = (function(name) for name in ("lstm_layer", 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
 
 
-def cell(
-    mode: str, input: Tensor, state: State, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> State:
+def cell(mode: str, input: Tensor, state: State, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+        b_hh: Tensor | None = None) -> State:
     """One step of one layer: (N, features) and a state of (N, hidden) -> the next state."""
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
     return layer(mode, input, (input.size(0),), state, weights, len(weights) == 4)[1]
 
 
-def layer(
-    mode: str, input: Tensor, sizes: tuple[int, ...], state: State, weights: Sequence[Tensor], biased: bool,
-    reverse: bool = False,
-) -> tuple[Tensor, State]:
+def layer(mode: str, input: Tensor, sizes: tuple[int, ...], state: State, weights: Sequence[Tensor], biased: bool,
+        reverse: bool = False) -> tuple[Tensor, State]:
     """One layer in one direction over packed rows: the outputs of all rows and the last state.
 
     ``weights``: w_ih, w_hh, with ``biased`` b_ih and b_hh, and perhaps the projection of an LSTM's output.
@@ -74,9 +70,8 @@ def _of_one_type(gates: Tensor, w_hh: Tensor, b_hh: Tensor | None, *state: Tenso
     return w_hh, b_hh, *state
 
 
-def _projected(
-    gates: Tensor, sizes: tuple[int, ...], state: State, w_hh: Tensor, project: Tensor, reverse: bool
-) -> tuple[Tensor, State]:
+def _projected(gates: Tensor, sizes: tuple[int, ...], state: State, w_hh: Tensor, project: Tensor,
+        reverse: bool) -> tuple[Tensor, State]:
     """An LSTM whose output is projected at every step, step by step."""
     outputs = []
     steps = list(zip(gates.split(list(sizes)), sizes, strict=True))
@@ -90,10 +85,8 @@ def _projected(
     return cat(outputs[::-1] if reverse else outputs), state
 
 
-def network(
-    mode: str, input: Tensor, sizes: tuple[int, ...], state: State, flat_weights: Sequence[Tensor], biased: bool,
-    num_layers: int, dropout: float, training: bool, bidirectional: bool,
-) -> tuple[Tensor, State]:
+def network(mode: str, input: Tensor, sizes: tuple[int, ...], state: State, flat_weights: Sequence[Tensor],
+        biased: bool, num_layers: int, dropout: float, training: bool, bidirectional: bool) -> tuple[Tensor, State]:
     """All layers and directions over packed rows: the last layer's outputs and all last states.
 
     ``state`` and the last states are (layers * directions, N, hidden); ``flat_weights`` are in the same order.

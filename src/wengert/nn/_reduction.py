@@ -12,8 +12,6 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     if emit_warning:
         import warnings
 
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=3,
-        )
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=3)
     return reduction

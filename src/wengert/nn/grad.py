@@ -1,6 +1,5 @@
 """``torch.nn.grad``: gradients of convolutions by their input and by their weight, for the gradient of the output.
 
->>> import wengert as torch
 >>> w = torch.ones(1, 1, 2)
 >>> torch.nn.grad.conv1d_input((1, 1, 3), w, torch.ones(1, 1, 2))
 tensor([[[1., 2., 1.]]])

@@ -45,7 +45,6 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
     ``param`` is the negative slope of ``leaky_relu``.
 
-    >>> import wengert as torch
     >>> torch.nn.init.calculate_gain("tanh")
     1.6666666666666667
     """
@@ -62,7 +61,6 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Draw from the uniform distribution on ``[a, b)``.
 
-    >>> import wengert as torch
     >>> w = torch.nn.init.uniform_(torch.empty(3, 5))
     >>> bool(((w >= 0) & (w < 1)).all())
     True
@@ -77,19 +75,15 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
         return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
-) -> Tensor:
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+        generator: Any = None) -> Tensor:
     """Draw from the normal distribution restricted to ``[a, b]``.
 
     By rejection: from the normal itself where the interval holds enough of it, else from the uniform on the interval.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
-            "The distribution of values may be incorrect.",
-            stacklevel=2,
-        )
+        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+            "The distribution of values may be incorrect.", stacklevel=2)
     with no_grad():
         if _normal_below((b - mean) / std) - _normal_below((a - mean) / std) > 0.3:
             return _reject_normal(tensor, mean, std, a, b, generator)
@@ -210,9 +204,8 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Tensor:
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+        generator: Any = None) -> Tensor:
     """Draw from the uniform distribution of He et al. (2015); ``a`` is the negative slope of ``leaky_relu``."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
@@ -221,9 +214,8 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Tensor:
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+        generator: Any = None) -> Tensor:
     """Draw from the normal distribution of He et al. (2015); ``a`` is the negative slope of ``leaky_relu``."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0, std, generator)

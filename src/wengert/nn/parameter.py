@@ -35,7 +35,6 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     ``persistent=False`` keeps it out of the state dict.
 
-    >>> import wengert as torch
     >>> m = torch.nn.Module()
     >>> m.steps = torch.nn.Buffer(torch.zeros(1))
     >>> list(m.state_dict())
@@ -103,7 +102,6 @@ def is_lazy(param: Any) -> bool:
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape the first ``forward`` of a lazy module will set.
 
-    >>> import wengert as torch
     >>> torch.nn.LazyLinear(3).weight
     <UninitializedParameter>
     """
@@ -124,9 +122,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
 
     cls_to_become = Tensor
 
-    def __new__(
-        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
-    ) -> Any:
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+            persistent: bool = True) -> Any:
         tensor = _without_shape(cls, requires_grad, device, dtype)
         tensor.persistent = persistent
         tensor._is_buffer = True

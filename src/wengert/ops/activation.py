@@ -45,7 +45,6 @@ def _ordered(input: Any, kind: str, name: str) -> Any:
 def relu(input: Array):
     """``max(x, 0)``; the gradient at 0 is 0, and NaN stays NaN.
 
-    >>> import wengert as torch
     >>> torch.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
@@ -201,9 +200,8 @@ def _softplus_twice(F: Any, g: Any, grad_output: Any, input: Any, beta: Any, thr
     return F.where(input * beta > threshold, 0.0, g * grad_output * (s * (1 - s) * beta))
 
 
-_softplus_rules = dict(
-    grad_output=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold), input=_softplus_twice,
-)
+_softplus_rules = dict(grad_output=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold),
+    input=_softplus_twice)
 
 
 @composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold),
@@ -439,9 +437,7 @@ def _axis(input: Any, dim: Any) -> int:
 
 
 def _implied(name: str, ndim: int) -> int:
-    warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
-    )
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
 
@@ -467,7 +463,6 @@ def softmax_grad(F, g, result, dim):
 def softmax(input: Array, dim, dtype=None):
     """``exp(x) / sum(exp(x))`` along ``dim``.
 
-    >>> import wengert as torch
     >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """

@@ -31,11 +31,9 @@ def _stacked(F: Any, a: Any, b: Any) -> Any:
     return F.matmul(a, b) if F.raw else F.bmm(a, b)
 
 
-_addmm = dict(
-    input=lambda F, g, beta: _scaled(g, beta),
-    mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, turned(F, mat2)), alpha),
-    mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(turned(F, mat1), g), alpha),
-)
+_addmm = dict(input=lambda F, g, beta: _scaled(g, beta), mat1=lambda F, g, mat2,
+    alpha: _scaled(F.matmul(g, turned(F, mat2)), alpha), mat2=lambda F, g, mat1,
+    alpha: _scaled(F.matmul(turned(F, mat1), g), alpha))
 
 
 def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
@@ -86,10 +84,8 @@ def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = Tr
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
     if mat1.ndim != 2 or mat2.ndim != 2:
-        raise RuntimeError(
-            f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2
-            else f"mat2 must be a matrix, got {mat2.ndim}-D tensor"
-        )
+        raise RuntimeError(f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2
+            else f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
     same_type(mat1, mat2, "addmm")
     if mat1.shape[1] != mat2.shape[0]:
         raise mismatch(mat1, mat2)

@@ -105,7 +105,6 @@ def _several(tensors: Any) -> list[Any]:
 def broadcast_tensors(F, *tensors):
     """Views of all tensors in their common shape.
 
-    >>> import wengert as torch
     >>> a, b = torch.broadcast_tensors(torch.zeros(3, 1), torch.zeros(2))
     >>> a.shape, b.shape
     (torch.Size([3, 2]), torch.Size([3, 2]))
@@ -136,7 +135,6 @@ def meshgrid(F, *tensors, indexing=None):
 
     ``indexing="ij"`` (the default) lets the first vector run along the first dimension, ``"xy"`` along the second.
 
-    >>> import wengert as torch
     >>> x, y = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")
     >>> y
     tensor([[3, 4, 5],
@@ -167,7 +165,6 @@ def meshgrid(F, *tensors, indexing=None):
 def cartesian_prod(F, *tensors):
     """All combinations of one element from each vector, a row each.
 
-    >>> import wengert as torch
     >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
     tensor([[1, 3],
             [1, 4],
@@ -233,7 +230,6 @@ def _opposite(shifts: Any) -> Any:
 def roll(input: Array, shifts, dims=()):
     """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
 
-    >>> import wengert as torch
     >>> torch.roll(torch.arange(4), 1)
     tensor([3, 0, 1, 2])
     """
@@ -290,7 +286,6 @@ def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
 def repeat(input: Array, repeats):
     """The whole tensor ``repeats`` times along each dimension; more repeats than dimensions add some in front.
 
-    >>> import wengert as torch
     >>> torch.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
@@ -373,7 +368,6 @@ def _diagonal(input: Any, offset: int, dim1: int, dim2: int) -> Any:
 def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     """The diagonal ``offset`` above the main one in the plane of two dimensions, as the last dimension of a view.
 
-    >>> import wengert as torch
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
@@ -471,7 +465,6 @@ def one_hot(tensor: Array, num_classes=-1):
     """Rows with a one at the given class and zeros elsewhere: ``(*shape, num_classes)``, int64.
 
     >>> from wengert.nn import functional as F
-    >>> import wengert as torch
     >>> F.one_hot(torch.tensor([0, 2]), num_classes=3)
     tensor([[1, 0, 0],
             [0, 0, 1]])

@@ -128,9 +128,8 @@ def _repeat_heads(F: Any, x: Any, heads: int) -> Any:
 
 
 @composite
-def scaled_dot_product_attention(
-    F, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *, dropout=None
-):
+def scaled_dot_product_attention(F, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+        enable_gqa=False, *, dropout=None):
     """``softmax(query key^T / sqrt(d) + mask) value``. Vaswani et al., 2017.
 
     Shapes: ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``. A boolean mask marks what may be looked at. What
@@ -144,10 +143,8 @@ def scaled_dot_product_attention(
             f"key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
     if not F.dtype_of(query) == F.dtype_of(key) == F.dtype_of(value):
-        raise RuntimeError(
-            "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{_spelt(F, query)} key.dtype: {_spelt(F, key)} and value.dtype: {_spelt(F, value)} instead."
-        )
+        raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{_spelt(F, query)} key.dtype: {_spelt(F, key)} and value.dtype: {_spelt(F, value)} instead.")
     if (attn_mask is not None and F.dtype_of(attn_mask).kind != "b"
             and F.dtype_of(attn_mask) not in (np.dtype(np.float32), F.dtype_of(query))):
         raise RuntimeError(

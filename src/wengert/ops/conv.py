@@ -52,11 +52,9 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
 
 
 def _parts_transposed(F: Any, g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
-    return (
-        F.convolution_back(g, input, weight, F.convolution_forward, (g, weight, None, *how)) if needs[0] else None,
+    return (F.convolution_back(g, input, weight, F.convolution_forward, (g, weight, None, *how)) if needs[0] else None,
         F.convolution_back(g, input, weight, F.conv_weight, (g, input, tuple(weight.shape), *how)) if needs[1]
-        else None,
-    )
+        else None)
 
 
 def _gradients_transposed(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
@@ -100,11 +98,9 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _parts_raw(g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
-    return (
-        conv_input.forward(g, weight, input.shape, *how) if needs[0] else None,
+    return (conv_input.forward(g, weight, input.shape, *how) if needs[0] else None,
         conv_weight.forward(input, g, weight.shape, *how) if needs[1] else None,
-        total(g, (0, *range(2, g.ndim))) if needs[2] else None,
-    )
+        total(g, (0, *range(2, g.ndim))) if needs[2] else None)
 
 
 def _twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, how: tuple[Any, ...]) -> Any:
@@ -118,11 +114,9 @@ def _twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any
             back = F.expand(F.reshape(of_bias, (1, -1) + (1,) * (grad_output.ndim - 2)), tuple(grad_output.shape))
         if of_weight is not None:
             back = _sum(back, F.convolution_forward(input, of_weight, None, *how))
-    return (
-        back,
+    return (back,
         F.conv_input(grad_output, of_weight, tuple(input.shape), *how) if needs[1] and of_weight is not None else None,
-        F.conv_weight(of_input, grad_output, tuple(weight.shape), *how) if needs[2] and of_input is not None else None,
-    )
+        F.conv_weight(of_input, grad_output, tuple(weight.shape), *how) if needs[2] and of_input is not None else None)
 
 
 _three: dict = dict(outputs=("grad_input", "grad_weight", "grad_bias"), node="ConvolutionBackwardBackward0", places=())
@@ -135,10 +129,8 @@ def convolution_backward(F, g, input, weight, how, needs):
 
 
 def _parts_transposed_raw(g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
-    return (
-        convolution_forward.forward(g, weight, None, *how) if needs[0] else None,
-        conv_weight.forward(g, input, weight.shape, *how) if needs[1] else None,
-    )
+    return (convolution_forward.forward(g, weight, None, *how) if needs[0] else None,
+        conv_weight.forward(g, input, weight.shape, *how) if needs[1] else None)
 
 
 def _twice_transposed(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any,
@@ -149,11 +141,9 @@ def _twice_transposed(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
         back = None if of_input is None else F.conv_input(of_input, weight, shape, *how)
         if of_weight is not None:
             back = _sum(back, F.conv_input(input, of_weight, shape, *how))
-    return (
-        back,
+    return (back,
         F.convolution_forward(grad_output, of_weight, None, *how) if needs[1] and of_weight is not None else None,
-        F.conv_weight(grad_output, of_input, tuple(weight.shape), *how) if needs[2] and of_input is not None else None,
-    )
+        F.conv_weight(grad_output, of_input, tuple(weight.shape), *how) if needs[2] and of_input is not None else None)
 
 
 @composite(raw=_parts_transposed_raw, whole=("g", "input", "weight"), grad=_twice_transposed,
@@ -178,10 +168,8 @@ def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: 
     padded = [size + 2 * p for size, p in zip(x.shape[2:], padding)]
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if any(a < b for a, b in zip(padded, reach)):
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
-            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
-        )
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
     y = F.convolution_forward(x, weight, bias, stride, padding, dilation, groups)
     return y if batched else F.squeeze(y, 0)
 
@@ -208,7 +196,6 @@ def conv1d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=
 def conv2d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """2-d cross-correlation, ``(N, C, H, W), (O, C / groups, kh, kw) -> (N, O, H', W')``.
 
-    >>> import wengert as torch
     >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
     torch.Size([1, 1, 2, 2])
     """
@@ -221,10 +208,8 @@ def conv3d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=
     return _convolve(F, input, weight, bias, stride, padding, dilation, groups, 3)
 
 
-def _transposed(
-    F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
-    dilation: Any, n: int
-) -> Any:
+def _transposed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
+        dilation: Any, n: int) -> Any:
     stride, padding, dilation, extra, bias = check(F, input, weight, bias, groups, n, True, stride, padding, dilation,
         output_padding)
     for e, s, d in zip(extra, stride, dilation):

@@ -30,10 +30,9 @@ def check_largest(*rows: tuple[int, ...]) -> None:
             raise RuntimeError(f"value cannot be converted to a size without overflow: {v} is more than {_LARGEST}")
 
 
-def check(
-    F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool,
-    stride: Any, padding: Any, dilation: Any, output_padding: Any = 0, named: bool = True,
-) -> tuple[tuple[int, ...], Any, tuple[int, ...], tuple[int, ...], Any]:
+def check(F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool, stride: Any, padding: Any,
+        dilation: Any, output_padding: Any = 0,
+        named: bool = True) -> tuple[tuple[int, ...], Any, tuple[int, ...], tuple[int, ...], Any]:
     """``(stride, padding, dilation, output_padding)`` for each spatial dimension and the bias, if all fits; ``padding``
     may be a word.
 

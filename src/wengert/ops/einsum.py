@@ -23,7 +23,6 @@ def einsum(F, *args):
     dimensions that broadcast. Also ``einsum(operand, [0, 1], ..., [output])``. Several operands are multiplied pair by
     pair, in the order that costs the fewest multiplications (see ``backends.opt_einsum``).
 
-    >>> import wengert as torch
     >>> a, b = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0])
     >>> torch.einsum("ij,j->i", a, b)
     tensor([21., 43.])

@@ -23,36 +23,25 @@ WHOLE |= dict.fromkeys(
 
 # What NumPy and Python say of values that they cannot use, whatever the type of the exception: how it begins, and
 # what it has in it.
-_BEGINNINGS = (
-    "ufunc '", "loop of ufunc", "operands could not be broadcast", "could not broadcast input array",
-    "cannot reshape array",
-    "unsupported operand type", "bad operand type", "could not convert string",
-    "setting an array element with a sequence",
-    "The requested array has an inhomogeneous", "invalid literal for", "must be real number, not", "`pad_width` must",
-    "only integer scalar arrays", "only length-1 arrays", "only 0-dimensional arrays", "only integers, slices",
-    "Cannot cast",
-    "Cannot interpret", "Cannot construct", "float() argument must", "int() argument must", "complex() ",
-    "an integer is required",
-    "integer argument expected", "type <class 'numpy", "expected string", "expected a number", "slice indices must",
-    "list indices must", "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type",
-    "argument of type", "The 'out' kwarg is necessary",
-    "cannot unpack non-iterable", "not enough values to unpack", "too many values to unpack",
-)  # fmt: skip
-_PARTS = (
-    r"object is not (iterable|subscriptable|callable)"
+_BEGINNINGS = ("ufunc '", "loop of ufunc", "operands could not be broadcast", "could not broadcast input array",
+    "cannot reshape array", "unsupported operand type", "bad operand type", "could not convert string",
+    "setting an array element with a sequence", "The requested array has an inhomogeneous", "invalid literal for",
+    "must be real number, not", "`pad_width` must", "only integer scalar arrays", "only length-1 arrays",
+    "only 0-dimensional arrays", "only integers, slices", "Cannot cast", "Cannot interpret", "Cannot construct",
+    "float() argument must", "int() argument must", "complex() ", "an integer is required", "integer argument expected",
+    "type <class 'numpy", "expected string", "expected a number", "slice indices must", "list indices must",
+    "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type", "argument of type",
+    "The 'out' kwarg is necessary", "cannot unpack non-iterable", "not enough values to unpack",
+    "too many values to unpack")  # fmt: skip
+_PARTS = (r"object is not (iterable|subscriptable|callable)"
     r"|object cannot be interpreted as an integer|has no len\(\)|does not support item assignment"
     r"|not supported between instances|data type .* not (understood|inexact)"
-    r"|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])"
-)
+    r"|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])")
 # What they say of sizes of arrays, and of integers, that do not fit.
-_OF_SIZES = (
-    r"array is too big|Maximum allowed (dimension|size) exceeded"
-    r"|maximum supported dimension|array size defined|negative dimensions are not"
-)
-_OF_INTEGERS = (
-    r"int too large|integer won't fit|signed integer is (greater|less)"
-    r"|cannot fit 'int'|out of bounds for u?int|too large to convert"
-)
+_OF_SIZES = (r"array is too big|Maximum allowed (dimension|size) exceeded"
+    r"|maximum supported dimension|array size defined|negative dimensions are not")
+_OF_INTEGERS = (r"int too large|integer won't fit|signed integer is (greater|less)"
+    r"|cannot fit 'int'|out of bounds for u?int|too large to convert")
 
 
 def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception:
@@ -111,22 +100,18 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
         pa, pb = (1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)
         for i in reversed(range(n)):
             if pa[i] != pb[i] and pa[i] != 1 and pb[i] != 1:
-                return (
-                    f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton "
-                    f"dimension {i}"
-                )
+                return (f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton "
+                    f"dimension {i}")
         a = tuple(y if x == 1 else x for x, y in zip(pa, pb))
     return None
 
 
 def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """``out=`` has numbers in it, and takes another shape."""
-    warn(
-        f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the "
+    warn(f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the "
         f"required output shape {list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs "
         "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
-        "inplace, to zero elements with t.resize_(0)."
-    )
+        "inplace, to zero elements with t.resize_(0).")
 
 
 def must_be(name: str, p: str, at: int, value: Any, kind: str) -> TypeError:
@@ -150,7 +135,5 @@ def about_arguments(error: Exception) -> bool:
     text = str(error)
     if text.startswith("Storage size calculation overflowed"):
         return False
-    return bool(
-        text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text)
-        or re.search(_OF_INTEGERS, text)
-    )
+    return bool(text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text)
+        or re.search(_OF_INTEGERS, text))

@@ -147,7 +147,6 @@ def _aminmax_back(F: Any, g: Any, input: Any, min: Any, max: Any, dim: Any, keep
 def aminmax(input: Array, *, dim=None, keepdim=False):
     """``(min, max)`` of everything or over ``dim``.
 
-    >>> import wengert as torch
     >>> low, high = torch.aminmax(torch.tensor([3, 1, 2]))
     >>> low, high
     (tensor(1), tensor(3))

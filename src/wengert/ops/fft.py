@@ -285,7 +285,6 @@ def _frequencies(F: Any, name: str, n: Any, values: Any, dtype: Any, requires_gr
 def fft_fftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies of the ``n`` results of ``fft`` for samples ``d`` apart.
 
-    >>> import wengert as torch
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
@@ -352,10 +351,8 @@ def _framing(n_fft: int, hop_length: Any, win_length: Any, window: Any) -> tuple
 
 
 @legacy
-def stft(
-    F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
-    onesided=None, return_complex=None, align_to_window=None,
-):
+def stft(F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect",
+        normalized=False, onesided=None, return_complex=None, align_to_window=None):
     """Fourier transforms of the windows that slide over a signal, ``(..., L) -> (..., frequencies, frames)``.
 
     ``center``: the signal is padded by half a window first. ``normalized``: divided by ``sqrt(n_fft)``. ``onesided``:
@@ -406,10 +403,8 @@ def stft(
 
 
 @legacy(by_example=True)
-def istft(
-    F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
-    length=None, return_complex=False,
-):
+def istft(F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
+        length=None, return_complex=False):
     """The signal whose ``stft`` is nearest to ``input`` in the sense of least squares (Griffin and Lim 1984)."""
     if not F.is_complex(input):
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with "

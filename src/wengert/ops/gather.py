@@ -115,7 +115,6 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     ``index`` is int64 and, apart from ``dim``, no larger than ``input``. ``sparse_grad``: the gradient is sparse,
     unless it is recorded for another one (``create_graph``).
 
-    >>> import wengert as torch
     >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
     tensor([[1, 1],
             [4, 3]])
@@ -244,7 +243,6 @@ def scatter_value(input: Array, dim, index: Array, value):
 def scatter_add(input: Array, dim, index: Array, src: Array):
     """``input`` with ``src[i][j]`` added at ``[index[i][j]][j]`` (for ``dim=0``), and so on; repeated places add up.
 
-    >>> import wengert as torch
     >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
     tensor([4., 0., 2.])
     """
@@ -304,10 +302,8 @@ def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any
     return (g if include_self else F.scatter_value(g, dim, index, 0)) if needs[0] else None, src
 
 
-def _pick_back(
-    F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any,
-    op: str
-) -> Any:
+def _pick_back(F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str,
+        include_self: Any, op: str) -> Any:
     whole_src = tuple(src.shape)
     if whole_src != tuple(index.shape):
         src = F.basic_index(src, tuple(slice(0, n) for n in index.shape))
@@ -326,10 +322,8 @@ def _pick_back(
 
 
 def _pick_rule(op: str) -> Any:
-    def back(
-        F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str,
-        include_self: Any
-    ) -> Any:
+    def back(F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str,
+            include_self: Any) -> Any:
         return _pick_back(F, g, needs, input, dim, index, src, result, reduce, include_self, op)
 
     return back
@@ -400,7 +394,6 @@ def _flat(name: str, input: Any, index: Any) -> Any:
 def take(input: Array, index: Array):
     """The elements at places ``index`` of the row-major order; the shape of the result is that of ``index``.
 
-    >>> import wengert as torch
     >>> torch.take(torch.tensor([[4, 3], [2, 1]]), torch.tensor([0, -1]))
     tensor([4, 1])
     """
@@ -417,11 +410,8 @@ def take(input: Array, index: Array):
 def put(input: Array, index: Array, source: Array, accumulate=False):
     """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""
     if source.dtype != input.dtype:
-        raise RuntimeError(
-            "put_(): self and source expected to have the same dtype, but got self.dtype = "
-            f"{dt.scalar_name(input.dtype)} and "
-            f"source.dtype = {dt.scalar_name(source.dtype)}"
-        )
+        raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{dt.scalar_name(input.dtype)} and " f"source.dtype = {dt.scalar_name(source.dtype)}")
     if source.size != index.size:
         raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
@@ -442,7 +432,6 @@ def put(input: Array, index: Array, source: Array, accumulate=False):
 def take_along_dim(F, input, indices, dim=None):
     """The elements at ``indices`` along ``dim``, other dimensions broadcast; without ``dim`` of the row-major order.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([[30, 10, 20]])
     >>> torch.take_along_dim(x, torch.argsort(x), dim=1)
     tensor([[10, 20, 30]])

@@ -48,7 +48,6 @@ def _evenly(index: Any, count: int) -> bool:
 def index_select(input: Array, dim, index: Array):
     """The slices of ``input`` along ``dim`` that ``index`` (int32 or int64, one dimension) names.
 
-    >>> import wengert as torch
     >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([1, 1]))
     tensor([[2, 2],
             [4, 4]])
@@ -127,7 +126,6 @@ def _source(input: Any, d: int, index: Any, source: Any) -> Any:
 def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     """``input`` with slices of ``source`` times ``alpha`` added to those that ``index`` names; repeated ones add up.
 
-    >>> import wengert as torch
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
     tensor([4., 0., 2.])
     """
@@ -183,10 +181,8 @@ def index_copy(input: Array, dim, index: Array, source: Array):
         )
     index = whole("index_copy_", index).reshape(-1)
     if source.dtype != input.dtype:
-        raise RuntimeError(
-            "index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{dt.scalar_name(input.dtype)} and (source) {dt.scalar_name(source.dtype)}"
-        )
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{dt.scalar_name(input.dtype)} and (source) {dt.scalar_name(source.dtype)}")
     rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
     if rest != have:
         raise RuntimeError(
@@ -262,7 +258,6 @@ def _boolean(mask: Any) -> None:
 def masked_fill(input: Array, mask: Array, value):
     """``input`` with ``value``, a number or a 0-d tensor, where ``mask`` (bool, broadcast with ``input``) holds.
 
-    >>> import wengert as torch
     >>> torch.tensor([1.0, 2.0]).masked_fill(torch.tensor([True, False]), 0.0)
     tensor([0., 2.])
     """
@@ -306,7 +301,6 @@ def _select_back(F: Any, g: Any, mask: Any, input_shape: Any) -> Any:
 def masked_select(input: Array, mask: Array):
     """The elements of ``input`` where ``mask`` holds, in one dimension; the two broadcast.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([1.0, -2.0, 3.0])
     >>> torch.masked_select(x, x > 0)
     tensor([1., 3.])

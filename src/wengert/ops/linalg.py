@@ -36,7 +36,6 @@ def linalg_matmul(F, input, other):
 def linalg_multi_dot(F, tensors):
     """The product of several matrices, in the cheapest order; the first and the last may be vectors.
 
-    >>> import wengert as torch
     >>> torch.linalg.multi_dot([torch.ones(2), torch.ones(2, 3), torch.ones(3)])
     tensor(6.)
     """
@@ -52,10 +51,8 @@ def linalg_multi_dot(F, tensors):
         elif x.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
         if F.dtype_of(x) != F.dtype_of(row[0]):
-            raise RuntimeError(
-                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                f"{dt.scalar_name(F.dtype_of(row[0]))} and tensor {i} {dt.scalar_name(F.dtype_of(x))}"
-            )
+            raise RuntimeError("multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{dt.scalar_name(F.dtype_of(row[0]))} and tensor {i} {dt.scalar_name(F.dtype_of(x))}")
     for i in range(n - 1):
         if row[i].shape[-1] != row[i + 1].shape[0]:
             raise RuntimeError(
@@ -114,7 +111,6 @@ def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
 def linalg_cross(input: Array, other: Array, *, dim=-1):
     """The cross product along ``dim``, of length 3; broadcast over the other dimensions.
 
-    >>> import wengert as torch
     >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
@@ -196,7 +192,6 @@ def linalg_diagonal(F, A, *, offset=0, dim1=-2, dim2=-1):
 def kron(F, input, other):
     """The Kronecker product: a block ``input[i, j] * other`` for every element of ``input``.
 
-    >>> import wengert as torch
     >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """

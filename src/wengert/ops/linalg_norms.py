@@ -72,7 +72,6 @@ def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=No
     ``ord`` inf and -inf give the largest and the smallest magnitude, 0 the count of nonzeros. Complex input has a real
     norm. At a zero vector the gradient is zero.
 
-    >>> import wengert as torch
     >>> torch.linalg.vector_norm(torch.tensor([3.0, -4.0]))
     tensor(5.)
     """
@@ -159,7 +158,6 @@ def _check_identity(x: Any, ord: Any, dim: Any, axes: tuple[int, ...]) -> None:
 def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of the matrices in the plane ``dim``: ``"fro"``, ``"nuc"``, or 1, 2, inf and their negatives.
 
-    >>> import wengert as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 2)
     tensor(4.)
     """
@@ -199,7 +197,6 @@ def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
 def linalg_norm(F, A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm or a matrix norm, by the number of dimensions in ``dim`` (or of ``A``, where ``ord`` is given).
 
-    >>> import wengert as torch
     >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc")
     tensor(7.)
     """
@@ -265,7 +262,6 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 
     Shapes: ``(..., P, M), (..., R, M) -> (..., P, R)``, batches broadcast.
 
-    >>> import wengert as torch
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
     tensor([[ 5., 10.]])
     """
@@ -323,10 +319,8 @@ def _euclidean_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any) -
     nothing = result == 0
     weight = F.masked_fill(g / F.masked_fill(result, nothing, 1), nothing, 0)
     back = F.transpose(weight, -1, -2)
-    return (
-        x1 * F.sum(weight, -1, True) - F.matmul(weight, x2) if needs[0] else None,
-        x2 * F.sum(back, -1, True) - F.matmul(back, x1) if needs[1] else None,
-    )
+    return (x1 * F.sum(weight, -1, True) - F.matmul(weight, x2) if needs[0] else None,
+        x2 * F.sum(back, -1, True) - F.matmul(back, x1) if needs[1] else None)
 
 
 @operator(grad=_euclidean_back, wrt=("x1", "x2"), node="CdistBackward0", places=(), layout="rows")
@@ -361,11 +355,9 @@ def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expan
     """As the product is linear in each, a gradient is such a product too: what was summed is what the incoming gradient
     lacks.
     """
-    return (
-        F.trilinear(g, i2, i3, sumdim, expand2, expand3, expand1) if needs[0] else None,
+    return (F.trilinear(g, i2, i3, sumdim, expand2, expand3, expand1) if needs[0] else None,
         F.trilinear(i1, g, i3, expand1, sumdim, expand3, expand2) if needs[1] else None,
-        F.trilinear(i1, i2, g, expand1, expand2, sumdim, expand3) if needs[2] else None,
-    )
+        F.trilinear(i1, i2, g, expand1, expand2, sumdim, expand3) if needs[2] else None)
 
 
 @operator(grad=_trilinear_back, wrt=("i1", "i2", "i3"),
@@ -399,10 +391,8 @@ def bilinear(F, input1, input2, weight, bias=None):
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")
     for i, x in ((1, input1), (2, input2)):
         if x.shape[-1] != weight.shape[i]:
-            raise RuntimeError(
-                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected "
-                f"{weight.shape[i]}"
-            )
+            raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected "
+                f"{weight.shape[i]}")
     if bias is not None and bias.shape[0] != weight.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected "
             f"{weight.shape[0]}")

@@ -92,7 +92,6 @@ def _inv_back(F: Any, g: Any, result: Any) -> Any:
 def linalg_inv(A: Array):
     """The inverse of square matrices, ``(..., n, n)``; ``LinAlgError`` for a singular one.
 
-    >>> import wengert as torch
     >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
@@ -144,7 +143,6 @@ def cofactor(F, A):
 def linalg_det(A: Array):
     """The determinant of square matrices, ``(..., n, n) -> (...)``.
 
-    >>> import wengert as torch
     >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 5.0]]))
     tensor(-1.)
     """
@@ -216,10 +214,8 @@ def _check_system(name: str, a: Any, b: Any, left: bool) -> None:
         )
     side = -2 if left else -1
     if b.shape[side] != a.shape[-1]:
-        raise RuntimeError(
-            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
-            f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
-        )
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
 
 
 def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any]:
@@ -245,7 +241,6 @@ def linalg_solve(A: Array, B: Array, *, left=True):
 
     Shapes: ``(..., n, n)`` with ``(..., n, k)``, or with ``(n,)`` or ``(..., n)`` for vectors; batches broadcast.
 
-    >>> import wengert as torch
     >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
@@ -502,7 +497,6 @@ def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.c
 def linalg_cholesky(A: Array, *, upper=False):
     """``L`` with ``A = L @ L.mH`` (``upper``: ``A = U.mH @ U``); ``LinAlgError`` where ``A`` is not positive definite.
 
-    >>> import wengert as torch
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 2.0]]))
     tensor([[2., 0.],
             [1., 1.]])

@@ -129,7 +129,6 @@ def linalg_svd(A: Array, full_matrices=True, *, driver=None):
     Shapes: ``(..., m, n) -> (..., m, m), (..., k), (..., n, n)``, ``k = min(m, n)``; without ``full_matrices`` the
     vectors are ``(..., m, k)`` and ``(..., k, n)``.
 
-    >>> import wengert as torch
     >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [3.0, 0.0]])).S
     tensor([3., 2.])
     """
@@ -231,7 +230,6 @@ def _push_eigh(F: Any, t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 def linalg_eigh(A: Array, UPLO="L"):
     """Eigenvalues in ascending order and eigenvectors (columns) of Hermitian matrices, of which one triangle is read.
 
-    >>> import wengert as torch
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """

@@ -67,11 +67,9 @@ def _size(shape: Any) -> int:
 
 def _warn_size(name: str, input: Any, target: Any) -> None:
     if input.shape != target.shape:
-        warn(
-            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
+        warn(f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
             f"(torch.Size({list(input.shape)})). This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size."
-        )
+            "Please ensure they have the same size.")
 
 
 def _difference(input: Any, target: Any, kernel: str) -> Any:
@@ -189,11 +187,9 @@ def huber(input: Array, target: Array, reduction="mean", delta=1.0):
 def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """Kullback–Leibler divergence of log-probabilities ``input`` from ``target``, element by element, reduced."""
     if reduction == "mean" and size_average is None and reduce is None:
-        warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
+        warn("reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
-            "same as 'batchmean' in the next major release."
-        )
+            "same as 'batchmean' in the next major release.")
     reduction = legacy(size_average, reduce, reduction)
     if "i" in (F.dtype_of(input).kind, F.dtype_of(target).kind):
         raise RuntimeError("kl_div: Integral inputs not supported.")
@@ -207,10 +203,8 @@ def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", l
 
 def _bce_check(input: Any, target: Any, name: str) -> None:
     if tuple(input.shape) != tuple(target.shape):
-        raise ValueError(
-            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
-            f"(torch.Size({list(input.shape)})) is deprecated. Please ensure they have the same size."
-        )
+        raise ValueError(f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
+            f"(torch.Size({list(input.shape)})) is deprecated. Please ensure they have the same size.")
 
 
 _TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
@@ -325,11 +319,9 @@ def hinge_embedding_loss(F, input, target, margin=1.0, size_average=None, reduce
 def margin_ranking_loss(F, input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """``max(0, -y (x1 - x2) + margin)``."""
     if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"torch.Size({list(input1.shape)}), input2: torch.Size({list(input2.shape)}), target: "
-            f"torch.Size({list(target.shape)}) "
-        )
+            f"torch.Size({list(target.shape)}) ")
     return _reduce_with(F, F.clamp_min(-target * (input1 - input2) + margin, 0.0),
         legacy(size_average, reduce, reduction))
 

@@ -150,7 +150,6 @@ def masked_mean(F, input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The mean of the elements where ``mask`` is true, over ``dim`` (an int or several; everything by default); NaN of
     none.
 
-    >>> import wengert as torch
     >>> torch.masked.mean(torch.tensor([1.0, 2.0, 9.0]), mask=torch.tensor([True, True, False]))
     tensor(1.5000)
     """
@@ -254,7 +253,6 @@ def masked_normalize(F, input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
 def masked_logaddexp(F, input, other, *, dtype=None, input_mask=None, other_mask=None):
     """``log(exp(input) + exp(other))``, where what a mask takes out of its tensor counts as ``exp(-inf)``.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([0.0, 0.0])
     >>> torch.masked.logaddexp(x, x, other_mask=torch.tensor([True, False]))
     tensor([0.6931, 0.0000])

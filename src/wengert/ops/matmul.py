@@ -87,9 +87,7 @@ def _same_types_of(a: Any, b: Any) -> None:
 
 def cpp_name(d: Any) -> str:
     return {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
-        "complex128": "c10::complex<double>"}.get(
-        d.name, c_name(d)
-    )
+        "complex128": "c10::complex<double>"}.get(d.name, c_name(d))
 
 
 def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape: Any, other_shape: Any) -> Any:
@@ -152,7 +150,6 @@ def matmul(input: Array, other: Array):
 
     Shapes: ``(..., n, k) @ (..., k, m) -> (..., n, m)``.
 
-    >>> import wengert as torch
     >>> torch.ones(2, 3) @ torch.ones(3)
     tensor([3., 3.])
     """
@@ -288,10 +285,8 @@ def inner(F, input, other):
 
 def _outer_check(input: Any, vec2: Any) -> None:
     if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(
-            f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
-            f"{(input if input.ndim != 1 else vec2).ndim}-D"
-        )
+        raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
+            f"{(input if input.ndim != 1 else vec2).ndim}-D")
 
 
 @composite(aliases=("ger",))
@@ -354,7 +349,6 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
 def linear(input: Array, weight: Array, bias: Array | None = None):
     """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.
 
-    >>> import wengert as torch
     >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(1, 3))
     tensor([[3.],
             [3.]])

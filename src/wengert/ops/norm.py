@@ -98,10 +98,8 @@ def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
         return F.layer_norm_grad(x, input, mean, rstd if F.raw else None, None, None, dims, eps,
             (True, False, False))[0]
 
-    back, slope, in_weight = _twice(
-        F, g, (needs[0], needs[1], needs[4]), grad_output, weight, normal, rstd, lambda x: F.sum(x, axes, True) / n,
-        project
-    )
+    back, slope, in_weight = _twice(F, g, (needs[0], needs[1], needs[4]), grad_output, weight, normal, rstd,
+        lambda x: F.sum(x, axes, True) / n, project)
     return back, slope, None, None, in_weight, None
 
 
@@ -135,7 +133,6 @@ def layer_norm_over(input: Array, weight: Array | None, bias: Array | None, dims
 def layer_norm(F, input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """Normalise over the last dimensions (those of ``normalized_shape``), then scale and shift. Ba et al., 2016.
 
-    >>> import wengert as torch
     >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
@@ -368,10 +365,8 @@ def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_ena
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if c % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(input.shape)} and num_groups={num_groups}"
-        )
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}")
     for label, p in (("weight", weight), ("bias", bias)):
         if p is not None and (p.ndim != 1 or p.shape[0] != c):
             raise RuntimeError(

@@ -90,12 +90,10 @@ _TAKEN = {"op", "quick", "general", "inplace", "respelled", "more", "modes", "m"
 class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
-    __slots__ = (
-        "aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "forward", "inplace",
+    __slots__ = ("aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "forward", "inplace",
         "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable", "opmath",
         "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules", "saved",
-        "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without", "wrt",
-    )
+        "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without", "wrt")
 
     name: str
     forward: Callable[..., Any]
@@ -188,10 +186,8 @@ class Operator:
 class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
-    __slots__ = (
-        "aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node", "optional",
-        "outputs", "params", "places", "pointwise", "raw", "whole",
-    )
+    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node",
+        "optional", "outputs", "params", "places", "pointwise", "raw", "whole")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
         self.define, self.raw = define, options.get("raw")

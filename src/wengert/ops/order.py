@@ -175,7 +175,6 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
 def quantile(F, input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The ``q``-th quantiles (in [0, 1], a number or a vector) of everything or along ``dim``; NaN where a row has one.
 
-    >>> import wengert as torch
     >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.75)
     tensor(3.)
     """

@@ -174,7 +174,6 @@ def pad(F, input, pad, mode="constant", value=None):
     (``value``, any dimensions), ``"reflect"``, ``"replicate"`` or ``"circular"`` (the last one, two or three dimensions
     of images).
 
-    >>> import wengert as torch
     >>> from wengert.nn import functional as F
     >>> F.pad(torch.tensor([[1, 2, 3]]), (1, 1), mode="reflect")
     tensor([[2, 1, 2, 3, 2]])

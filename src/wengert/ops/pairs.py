@@ -100,7 +100,6 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
 def lerp(input: Array, end: Array, weight):
     """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
 
-    >>> import wengert as torch
     >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([4.0, 20.0]), 0.5)
     tensor([ 2., 15.])
     """

@@ -122,7 +122,6 @@ def _taken_away(F: Any, g: Any, alpha: Any) -> Any:
 def add(input: Array, other: Array, *, alpha=1):
     """``input + alpha * other``, broadcast; for bool tensors, "or".
 
-    >>> import wengert as torch
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0]), alpha=2)
     tensor([21., 22.])
     """
@@ -340,7 +339,6 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
 def clamp(input: Array, min=None, max=None):
     """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
 
-    >>> import wengert as torch
     >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """

@@ -115,9 +115,8 @@ def _negative(name: str, n: int, made: list[int], size: tuple[int, ...]) -> str:
         f"but received {{{received}}}")
 
 
-def prepare(
-    F: Any, name: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
-) -> tuple[Any, bool, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def prepare(F: Any, name: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
+        ceil: bool) -> tuple[Any, bool, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """``input`` with a batch dimension, whether it had one, and the windows' sizes for each dimension."""
     if n == 1:
         empty = 0 in input.shape[-2:] if name == "max_pool1d" else False

@@ -84,7 +84,6 @@ def _power(a: Any, b: Any) -> Any:
 def pow(input: Array, exponent: Array):
     """``input ** exponent``, broadcast. Either may be a number.
 
-    >>> import wengert as torch
     >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """

@@ -44,7 +44,6 @@ def fake_quantize_per_tensor_affine(input: Array, scale: Array, zero_point: Arra
 
     The gradient passes where the rounded value lies within the limits, and is zero elsewhere.
 
-    >>> import wengert as torch
     >>> torch.fake_quantize_per_tensor_affine(torch.tensor([-1.0, 0.26, 9.0]), 0.1, 0, 0, 15)
     tensor([0.0000, 0.3000, 1.5000])
     """
@@ -75,7 +74,6 @@ def _per_channel(input: Any, scale: Any, zero_point: Any, axis: int) -> tuple[in
 def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Array, axis, quant_min, quant_max):
     """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each index of dimension ``axis``.
 
-    >>> import wengert as torch
     >>> x, scale = torch.tensor([[0.26, 0.26]]), torch.tensor([0.1, 0.2])
     >>> torch.fake_quantize_per_channel_affine(x, scale, torch.zeros(2, dtype=torch.int32), 1, 0, 15)
     tensor([[0.3000, 0.2000]])

@@ -66,10 +66,8 @@ def _thirds(x: Any, count: int) -> list[Any]:
 # -- LSTM -------------------------------------------------------------------------------------------------------------
 
 
-def _lstm_raw(
-    g: Any, gates: Any, w_hh: Any, h0: Any, c0: Any, output: Any, cells: Any, act: Any, sizes: Any, reverse: bool,
-    needs: Any
-) -> Any:
+def _lstm_raw(g: Any, gates: Any, w_hh: Any, h0: Any, c0: Any, output: Any, cells: Any, act: Any, sizes: Any,
+        reverse: bool, needs: Any) -> Any:
     return raw.lstm_grad(g, w_hh, h0, c0, output, cells, act, sizes, reverse, needs)
 
 
@@ -110,9 +108,8 @@ def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
 # -- GRU --------------------------------------------------------------------------------------------------------------
 
 
-def _gru_raw(
-    g: Any, gates: Any, w_hh: Any, b_hh: Any, h0: Any, output: Any, act: Any, sizes: Any, reverse: bool, needs: Any
-) -> Any:
+def _gru_raw(g: Any, gates: Any, w_hh: Any, b_hh: Any, h0: Any, output: Any, act: Any, sizes: Any, reverse: bool,
+        needs: Any) -> Any:
     return raw.gru_grad(g, w_hh, b_hh, h0, output, act, sizes, reverse, needs)
 
 
@@ -151,9 +148,8 @@ def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, r
 # -- Elman networks ---------------------------------------------------------------------------------------------------
 
 
-def _elman_raw(
-    g: Any, gates: Any, w_hh: Any, h0: Any, output: Any, relu: bool, sizes: Any, reverse: bool, needs: Any
-) -> Any:
+def _elman_raw(g: Any, gates: Any, w_hh: Any, h0: Any, output: Any, relu: bool, sizes: Any, reverse: bool,
+        needs: Any) -> Any:
     return raw.elman_grad(g, w_hh, h0, output, relu, sizes, reverse, needs)
 
 

@@ -152,7 +152,6 @@ def _nan_free(input: Any) -> Any:
 def nansum(input: Array, dim=None, keepdim=False, *, dtype=None):
     """The sum of what is not NaN, of everything or over ``dim``.
 
-    >>> import wengert as torch
     >>> torch.nansum(torch.tensor([1.0, torch.nan, 2.0]))
     tensor(3.)
     """
@@ -257,10 +256,8 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
     mean = _plus(input, axis, None, None, True)
     n = count(input.shape, dim)
     if n <= correction:
-        warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-            "(input numel divided by output numel)."
-        )
+        warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel).")
     mean = mean / n
     away = np.asarray(input - mean)
     squares = np.multiply(away, away, out=away) if d.kind != "c" else away.real**2 + away.imag**2
@@ -350,7 +347,6 @@ def _logsumexp_back(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: 
 def logsumexp(input: Array, dim, keepdim=False):
     """``log(sum(exp(input), dim))`` without overflow.
 
-    >>> import wengert as torch
     >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0) - 1000
     tensor(0.6932)
     """
@@ -399,7 +395,6 @@ def count_nonzero(input: Array, dim=None):
 def norm(F, input, p="fro", dim=None, keepdim=False, dtype=None):
     """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2) or ``"nuc"`` (sum of singular values).
 
-    >>> import wengert as torch
     >>> torch.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """

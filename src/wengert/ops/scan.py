@@ -51,7 +51,6 @@ def cumsum_back(F, input, dim):
 def cumsum(input: Array, dim, *, dtype=None):
     """Running sums along ``dim``.
 
-    >>> import wengert as torch
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
@@ -95,7 +94,6 @@ def cumprod_back(F, g, input, result, dim):
 def cumprod(input: Array, dim, *, dtype=None):
     """Running products along ``dim``.
 
-    >>> import wengert as torch
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
@@ -191,7 +189,6 @@ def _sides(F: Any, x: Any, dim: int) -> tuple[Any, Any]:
 def diff(F, input, n=1, dim=-1, prepend=None, append=None):
     """The ``n``-th difference of neighbours along ``dim``, after ``prepend`` and ``append`` are joined on.
 
-    >>> import wengert as torch
     >>> torch.diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
@@ -252,7 +249,6 @@ def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
 def trapezoid(F, y, x=None, *, dx=1, dim=-1):
     """The integral of samples ``y`` by the trapezoidal rule along ``dim``, at places ``x`` or ``dx`` apart.
 
-    >>> import wengert as torch
     >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
     tensor(10.5000)
     """
@@ -322,7 +318,6 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
 
     ``spacing``: the distance of samples (1); or one for each dimension; or a vector of coordinates for each dimension.
 
-    >>> import wengert as torch
     >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))
     (tensor([3., 4., 6., 7.]),)
     """

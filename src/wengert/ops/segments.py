@@ -32,17 +32,14 @@ def _spread(F: Any, g: Any, ids: Any, share: Any, reduce: str, data_shape: Any) 
 
 
 @operator(grad=dict(data=_spread), aux=("ids", "share"), node="SegmentReduceBackward0")
-def segment_reduce(
-    data: Array, reduce, *, lengths: Array | None = None, indices: Array | None = None, offsets: Array | None = None,
-    axis=0, unsafe=False, initial=None,
-):
+def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices: Array | None = None,
+        offsets: Array | None = None, axis=0, unsafe=False, initial=None):
     """Reduces runs of slices along ``axis``: ``lengths`` of them, or from each of ``offsets`` to the next, after
     dimensions of batches.
 
     ``reduce``: ``"sum"``, ``"mean"``, ``"prod"``, ``"max"`` or ``"min"``; ``initial`` is taken with each run. Elements
     that tie for an extreme share the gradient. ``RuntimeError`` if the lengths do not add up, unless ``unsafe``.
 
-    >>> import wengert as torch
     >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([2, 1]))
     tensor([3., 3.])
     """

@@ -59,7 +59,6 @@ def _joined(arrays: Any, dim: int, looks: Any) -> Any:
 def cat(tensors: Arrays, dim=0):
     """Tensors one after another along ``dim``; their other dimensions agree.
 
-    >>> import wengert as torch
     >>> torch.cat([torch.zeros(1, 2), torch.ones(2, 2)])
     tensor([[0., 0.],
             [1., 1.],
@@ -101,7 +100,6 @@ def _stack_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
 def stack(tensors: Arrays, dim=0):
     """Tensors of one shape along a new dimension ``dim``.
 
-    >>> import wengert as torch
     >>> torch.stack([torch.zeros(2), torch.ones(2)], dim=1)
     tensor([[0., 1.],
             [0., 1.]])
@@ -155,7 +153,6 @@ def _narrow_back(F: Any, g: Any, input_shape: Any, dim: Any, start: Any, length:
 def narrow(input: Array, dim, start, length):
     """``length`` slices from ``start`` along ``dim``, as a view.
 
-    >>> import wengert as torch
     >>> torch.narrow(torch.arange(6), 0, 2, 3)
     tensor([2, 3, 4])
     """
@@ -304,7 +301,6 @@ def unsafe_chunk(F, input, chunks, dim=0):
 def tensor_split(F, input, indices_or_sections, dim=0):
     """Views along ``dim``: so many of nearly equal length, or cut before the given places.
 
-    >>> import wengert as torch
     >>> [part.tolist() for part in torch.tensor_split(torch.arange(5), 3)]
     [[0, 1], [2, 3], [4]]
     >>> [part.tolist() for part in torch.tensor_split(torch.arange(5), [1, 3])]
@@ -397,7 +393,6 @@ for _op in (unsafe_split, unsafe_split_with_sizes, split, split_with_sizes, unbi
 def flatten(F, input, start_dim=0, end_dim=-1):
     """The dimensions from ``start_dim`` to ``end_dim`` as one; a view where the memory allows it.
 
-    >>> import wengert as torch
     >>> torch.zeros(2, 3, 4).flatten(1).shape
     torch.Size([2, 12])
     """
@@ -426,7 +421,6 @@ def ravel(F, input):
 def unflatten(F, input, dim, sizes):
     """Dimension ``dim`` as several of the given ``sizes``, one of which may be -1.
 
-    >>> import wengert as torch
     >>> torch.zeros(3, 8).unflatten(1, (2, -1)).shape
     torch.Size([3, 2, 4])
     """

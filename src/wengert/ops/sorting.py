@@ -73,7 +73,6 @@ def msort(F, input):
 def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     """The ``k`` largest (or smallest) elements along ``dim`` in order, and their places: ``(values, indices)``.
 
-    >>> import wengert as torch
     >>> torch.topk(torch.tensor([3, 1, 2]), 2)
     torch.return_types.topk(
     values=tensor([3, 2]),
@@ -168,7 +167,6 @@ for _name, _node, _find in (
 def bincount(input: Array, weights: Array | None = None, minlength=0):
     """How often each of 0, 1, 2 … occurs in ``input`` (one dimension), or the sums of its ``weights``.
 
-    >>> import wengert as torch
     >>> torch.bincount(torch.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
@@ -331,7 +329,6 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
         sorter: Array | None = None):
     """Where ``input`` (any shape, or rows that match those of ``sorted_sequence``) would go in order; int64.
 
-    >>> import wengert as torch
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
     """
@@ -392,7 +389,6 @@ def bucketize(input: Array, boundaries: Array, *, out_int32=False, right=False):
 def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=False):
     """Which elements occur in ``test_elements``.
 
-    >>> import wengert as torch
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 4]))
     tensor([False,  True, False])
     """

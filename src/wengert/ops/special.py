@@ -35,7 +35,6 @@ SQRT_PI, SQRT_2PI, SQRT_HALF = 1.772453850905516, 2.5066282746310002, 0.70710678
 def erf(input: Array):
     """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
 
-    >>> import wengert as torch
     >>> torch.erf(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """

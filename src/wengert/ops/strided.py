@@ -28,7 +28,6 @@ operator, composite = family("torch", "Tensor")
 def unfold(input: Array, dimension, size, step):
     """Windows of ``size`` every ``step`` elements along ``dimension``, as a view with the windows' elements last.
 
-    >>> import wengert as torch
     >>> torch.arange(5).unfold(0, 3, 2)
     tensor([[0, 1, 2],
             [2, 3, 4]])
@@ -196,10 +195,8 @@ def _copy_of(name: str) -> None:
     copied.doc = f"``{name}`` as a copy instead of a view."
 
 
-for _name in (
-    "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose",
-    "unbind", "unfold", "unsqueeze", "view",
-):
+for _name in ("diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose",
+        "unbind", "unfold", "unsqueeze", "view"):
     _copy_of(_name)
 
 

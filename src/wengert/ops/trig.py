@@ -67,10 +67,8 @@ def cosh(input: Array):
     return K.cosh(input)
 
 
-_tanh_twice = dict(
-    grad_output=lambda F, g, result: F.tanh_grad(g, result),
-    result=lambda F, g, grad_output, result: grad_output * (g * (result * -2)),
-)
+_tanh_twice = dict(grad_output=lambda F, g, result: F.tanh_grad(g, result), result=lambda F, g, grad_output,
+    result: grad_output * (g * (result * -2)))
 
 
 @composite(places=(), raw=lambda g, result: K.tanh_grad(g, result), node="TanhBackwardBackward0", whole=("g", "result"),
@@ -112,10 +110,8 @@ def atanh(input: Array):
     return K.arctanh(input)
 
 
-_sigmoid_twice = dict(
-    grad_output=lambda F, g, result: F.sigmoid_grad(g, result),
-    result=lambda F, g, grad_output, result: g * grad_output * (1 - result * 2),
-)
+_sigmoid_twice = dict(grad_output=lambda F, g, result: F.sigmoid_grad(g, result), result=lambda F, g, grad_output,
+    result: g * grad_output * (1 - result * 2))
 
 
 @composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result), node="SigmoidBackwardBackward0",
@@ -131,7 +127,6 @@ def sigmoid_grad(F, g, result):
 def sigmoid(input: Array):
     """The logistic function ``1 / (1 + exp(-input))``.
 
-    >>> import wengert as torch
     >>> torch.sigmoid(torch.tensor([0.0]))
     tensor([0.5000])
     """

@@ -413,10 +413,8 @@ def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=Fa
         raise IndexError(f"too many indices for tensor of dimension {input.ndim} (got {len(indices)})")
     if values.dtype != input.dtype:
         _puts(input, indices, values)
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{scalar_name(input.dtype)} for the destination and {scalar_name(values.dtype)} for the source."
-        )
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+            f"{scalar_name(input.dtype)} for the destination and {scalar_name(values.dtype)} for the source.")
     out = input.copy()
     key = index_key(indices)
     try:

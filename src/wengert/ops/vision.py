@@ -97,9 +97,8 @@ _MODES: dict[str, Any] = (
 _KINDS = dict(linear="linear", bilinear="linear", trilinear="linear", bicubic="cubic", lanczos="lanczos")
 
 
-def _bytes_resampled(
-    F: Any, input: Any, mode: str, out: tuple[int, ...], scales: list[float | None], align: bool, antialias: bool
-) -> Any:
+def _bytes_resampled(F: Any, input: Any, mode: str, out: tuple[int, ...], scales: list[float | None], align: bool,
+        antialias: bool) -> Any:
     """A picture of bytes resized, as whole numbers in float64: rows first, then columns, each rounded to a byte.
 
     As in PyTorch the weights are fixed-point numbers of 16 bits, with as many bits behind the point as the largest
@@ -208,11 +207,9 @@ def _deprecated(name: str) -> None:
 def _corners(align_corners: bool | None) -> bool:
     """``align_corners``, whose default is not what it was."""
     if align_corners is None:
-        warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+        warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
             "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
-            "details."
-        )
+            "details.")
     return bool(align_corners)
 
 
@@ -381,10 +378,8 @@ def _check_grid(F: Any, input: Any, grid: Any, mode: str, padding_mode: str) -> 
             f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if input.shape[0] != grid.shape[0]:
-        raise RuntimeError(
-            "grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
-            f"{list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
+        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
+            f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
     if grid.shape[-1] != n:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes "
             f"{list(grid.shape)}")

@@ -138,9 +138,8 @@ class PerParameter(Optimizer):
         """
         raise NotImplementedError
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         """What the same update adds to one (real) parameter, in tensor operations; puts new tensors into ``state``."""
         raise NotImplementedError
 
@@ -280,10 +279,8 @@ class PerParameter(Optimizer):
     def _check_capturable(self, group: dict[str, Any]) -> None:
         if any(p.grad is not None and p.device.type not in _CAPTURABLE_DEVICES for p in group["params"]):
             *names, last = ["params", *(f"{name}s" for name in self._scalars[1:]), "state_steps"]
-            raise AssertionError(
-                f"If capturable=True, {', '.join(names)} and {last} must be on supported devices: "
-                f"{_CAPTURABLE_DEVICES}."
-            )
+            raise AssertionError(f"If capturable=True, {', '.join(names)} and {last} must be on supported devices: "
+                f"{_CAPTURABLE_DEVICES}.")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -300,7 +297,5 @@ class PerParameter(Optimizer):
 def check_fused(p: Tensor) -> None:
     """Refuse ``fused=True`` for anything but floating point."""
     if not p.is_floating_point():
-        raise RuntimeError(
-            "`fused=True` requires all the params to be floating point Tensors of supported devices: "
-            f"{_FUSED_DEVICES} but {p.dtype} and {p.device.type}"
-        )
+        raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
+            f"{_FUSED_DEVICES} but {p.dtype} and {p.device.type}")

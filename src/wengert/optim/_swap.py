@@ -17,9 +17,8 @@ _NAME = "swap_in_optimizer_params_and_state"
 
 
 @contextmanager
-def swap_in_optimizer_params_and_state(
-    optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
-) -> Iterator[None]:
+def swap_in_optimizer_params_and_state(optimizer: Optimizer, swapin_parameters: dict[str, Tensor],
+        swapin_optim_state: dict[str, Any]) -> Iterator[None]:
     """Within the context ``optimizer`` works on these parameters and this state; afterwards on its own again.
 
     Args:
@@ -31,7 +30,6 @@ def swap_in_optimizer_params_and_state(
     Raises:
         RuntimeError: the two do not fit the optimizer; nothing has changed then.
 
-    >>> import wengert as torch
     >>> p, q = torch.ones(1, requires_grad=True), torch.zeros(1, requires_grad=True)
     >>> optimizer = torch.optim.SGD([p], lr=1.0, momentum=0.5)
     >>> p.grad, q.grad = torch.ones(1), torch.ones(1)

@@ -25,10 +25,9 @@ class Adadelta(PerParameter):
 
     _late_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
-        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
+            weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False,
+            differentiable: bool = False) -> None:
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
@@ -43,15 +42,12 @@ class Adadelta(PerParameter):
         return ("square_avg", "acc_delta")
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
-        optim_kernels.adadelta_update(
-            *columns, lr=number(group["lr"]), rho=group["rho"], eps=group["eps"], weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
+        optim_kernels.adadelta_update(*columns, lr=number(group["lr"]), rho=group["rho"], eps=group["eps"],
+            weight_decay=group["weight_decay"], maximize=group["maximize"])
         return (float(numbers[0]) + 1,)
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         state["step"].fill_(float(numbers[0]) + 1)
         grad, rho, eps = decayed(p, grad, group["weight_decay"]), group["rho"], group["eps"]
         state["square_avg"] = square = state["square_avg"] * rho + grad * grad * (1 - rho)

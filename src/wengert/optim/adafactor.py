@@ -38,11 +38,9 @@ class Adafactor(Optimizer):
         maximize: go up instead of down.
     """
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
-        foreach: bool | None = None, maximize: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
+            eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
+            foreach: bool | None = None, maximize: bool = False) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not lr >= 0.0:
@@ -112,11 +110,9 @@ class Adafactor(Optimizer):
                     continue
                 state["step"]._wg_data += 1
                 factors = [state.get(name) for name in ("row_var", "col_var", "variance")]
-                adafactor_update(
-                    p._wg_data, grad._wg_data, *[None if f is None else f._wg_data for f in factors],
+                adafactor_update(p._wg_data, grad._wg_data, *[None if f is None else f._wg_data for f in factors],
                     step=state["step"].item(), lr=number(group["lr"]), beta2_decay=group["beta2_decay"], eps1=eps1,
-                    eps2=eps2, d=group["d"], weight_decay=group["weight_decay"], maximize=group["maximize"],
-                )
+                    eps2=eps2, d=group["d"], weight_decay=group["weight_decay"], maximize=group["maximize"])
                 for changed in (p, state["step"], *factors):
                     if changed is not None:
                         changed._wg_vc[0] += 1

@@ -36,16 +36,12 @@ class Adagrad(PerParameter):
 
     _late_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
-        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+            initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+            maximize: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
         check_lr(lr)
-        check_at_least_zero(
-            lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value,
-            epsilon=eps,
-        )
+        check_at_least_zero(lr_decay=lr_decay, weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value, epsilon=eps)
         defaults = {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
@@ -73,10 +69,8 @@ class Adagrad(PerParameter):
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         step = float(numbers[0]) + 1
-        optim_kernels.adagrad_update(
-            *columns, step=step, lr=number(group["lr"]), lr_decay=group["lr_decay"], eps=group["eps"],
-            weight_decay=group["weight_decay"], maximize=group["maximize"],
-        )
+        optim_kernels.adagrad_update(*columns, step=step, lr=number(group["lr"]), lr_decay=group["lr_decay"],
+            eps=group["eps"], weight_decay=group["weight_decay"], maximize=group["maximize"])
         return (step,)
 
     def _update_sparse(self, group: dict[str, Any], p: Tensor, grad: Tensor) -> None:
@@ -84,17 +78,15 @@ class Adagrad(PerParameter):
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         state, (step,) = self._enter(group, p)
         at, values = places(grad)
-        optim_factored.adagrad_rows_update(
-            p._wg_data, at, -values if group["maximize"] else values, state["sum"]._wg_data, step=float(step) + 1,
-            lr=number(group["lr"]), lr_decay=group["lr_decay"], eps=group["eps"],
-        )
+        optim_factored.adagrad_rows_update(p._wg_data, at, -values if group["maximize"] else values,
+            state["sum"]._wg_data, step=float(step) + 1, lr=number(group["lr"]), lr_decay=group["lr_decay"],
+            eps=group["eps"])
         state["step"]._wg_data.fill(float(step) + 1)
         for changed in (p, *state.values()):
             changed._wg_vc[0] += 1
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         step = float(numbers[0]) + 1
         state["step"].fill_(step)
         grad = decayed(p, grad, group["weight_decay"])

@@ -23,7 +23,6 @@ class Adam(PerParameter):
     of Adam and Beyond", 2018.  ``weight_decay`` is added to the gradient, or with ``decoupled_weight_decay`` taken
     from the parameters, as in :class:`AdamW`.  ``lr`` and ``betas`` may be one-element tensors.
 
-    >>> import wengert as torch
     >>> w = torch.tensor([1.0], requires_grad=True)
     >>> optimizer = torch.optim.Adam([w], lr=0.1)
     >>> (w * w).sum().backward()
@@ -38,12 +37,10 @@ class Adam(PerParameter):
         "decoupled_weight_decay": False, "fused": None,
     }  # fmt: skip
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
-        maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
+            betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+            amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+            differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
         check_lr(lr)
@@ -75,16 +72,13 @@ class Adam(PerParameter):
             raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
         step = float(numbers[0]) + 1
         beta1, beta2 = group["betas"]
-        optim_kernels.adam_update(
-            *columns, step=step, lr=number(group["lr"]), beta1=number(beta1), beta2=number(beta2), eps=group["eps"],
-            weight_decay=number(group["weight_decay"]), decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-        )
+        optim_kernels.adam_update(*columns, step=step, lr=number(group["lr"]), beta1=number(beta1), beta2=number(beta2),
+            eps=group["eps"], weight_decay=number(group["weight_decay"]), decoupled=group["decoupled_weight_decay"],
+            maximize=group["maximize"])
         return (step,)
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         beta1, beta2 = group["betas"]
         lr, decay, decoupled = scalar(group["lr"]), group["weight_decay"], group["decoupled_weight_decay"]
         step = float(numbers[0]) + 1

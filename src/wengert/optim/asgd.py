@@ -27,11 +27,9 @@ class ASGD(PerParameter):
     _scalars = ("step", "eta", "mu")
     _late_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
-        weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
+            t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
+            differentiable: bool = False, capturable: bool = False) -> None:
         check_lr(lr)
         check_at_least_zero(weight_decay=weight_decay)
         defaults = {
@@ -56,15 +54,12 @@ class ASGD(PerParameter):
         return step, rounded(eta), rounded(1 / max(1, step - group["t0"]))
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
-        optim_kernels.asgd_update(
-            *columns, eta=float(numbers[1]), mu=float(numbers[2]), lambd=group["lambd"],
-            weight_decay=group["weight_decay"], maximize=group["maximize"],
-        )
+        optim_kernels.asgd_update(*columns, eta=float(numbers[1]), mu=float(numbers[2]), lambd=group["lambd"],
+            weight_decay=group["weight_decay"], maximize=group["maximize"])
         return self._following(group, numbers)
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         eta, mu = float(numbers[1]), float(numbers[2])
         grad = decayed(p, grad, group["weight_decay"])
         change = p * (-group["lambd"] * eta) - grad * eta

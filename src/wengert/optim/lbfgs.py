@@ -53,10 +53,8 @@ class _Point:
         return _cubic_interpolate(self.t, self.f, self.slope, other.t, other.f, other.slope, bounds)
 
 
-def _strong_wolfe(
-    evaluate: Objective, t: Any, d: np.ndarray, start: _Point, c1: float = 1e-4, c2: float = 0.9,
-    tolerance_change: float = 1e-9, max_ls: int = 25,
-) -> tuple[_Point, int]:
+def _strong_wolfe(evaluate: Objective, t: Any, d: np.ndarray, start: _Point, c1: float = 1e-4, c2: float = 0.9,
+        tolerance_change: float = 1e-9, max_ls: int = 25) -> tuple[_Point, int]:
     """A step along ``d`` that satisfies the strong Wolfe conditions (Nocedal and Wright 2006, algorithms 3.5, 3.6).
 
     ``evaluate(t)`` gives value and gradient at step length ``t``; ``start`` is the point at 0.  Gives the point found
@@ -142,7 +140,6 @@ class LBFGS(Optimizer):
         history_size: changes remembered.
         line_search_fn: None or ``"strong_wolfe"``.
 
-    >>> import wengert as torch
     >>> w = torch.tensor([3.0, -2.0], requires_grad=True)
     >>> optimizer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
     >>> def closure():
@@ -154,11 +151,9 @@ class LBFGS(Optimizer):
     (13.0, True)
     """
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
-        tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
-        line_search_fn: str | None = None,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
+            tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
+            line_search_fn: str | None = None) -> None:
         check_lr(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
@@ -268,9 +263,8 @@ class LBFGS(Optimizer):
             made = 0
             done = False
             if line_search is not None:
-                found, made = _strong_wolfe(
-                    self._evaluator(closure, d), t, d, _Point(0, loss, grad, slope), max_ls=max_eval - evaluations
-                )
+                found, made = _strong_wolfe(self._evaluator(closure, d), t, d, _Point(0, loss, grad, slope),
+                    max_ls=max_eval - evaluations)
                 loss, grad, t = found.f, found.g, found.t
                 self._move(t, d)
                 done = _largest(grad) <= tolerance_grad

@@ -41,11 +41,9 @@ class Muon(Optimizer):
         adjust_lr_fn: ``"original"`` (default; times ``sqrt(max(1, rows / columns))``) or ``"match_rms_adamw"``.
     """
 
-    def __init__(
-        self, params: ParamsT, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
-        nesterov: bool = True, ns_coefficients: tuple[float, float, float] = _COEFFICIENTS, eps: float = 1e-7,
-        ns_steps: int = 5, adjust_lr_fn: str | None = None,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
+            nesterov: bool = True, ns_coefficients: tuple[float, float, float] = _COEFFICIENTS, eps: float = 1e-7,
+            ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not lr >= 0.0:
@@ -104,12 +102,10 @@ class Muon(Optimizer):
                     with set_grad_enabled(False):
                         self._by_class(p, p.grad, state["momentum_buffer"], group)
                     continue
-                muon_update(
-                    p._wg_data, p.grad._wg_data, state["momentum_buffer"]._wg_data, lr=lr,
+                muon_update(p._wg_data, p.grad._wg_data, state["momentum_buffer"]._wg_data, lr=lr,
                     rate=self._rate(lr, group["adjust_lr_fn"], p._wg_data.shape), weight_decay=group["weight_decay"],
                     momentum=group["momentum"], nesterov=group["nesterov"], ns_coefficients=group["ns_coefficients"],
-                    ns_steps=group["ns_steps"], eps=group["eps"],
-                )
+                    ns_steps=group["ns_steps"], eps=group["eps"])
                 p._wg_vc[0] += 1
                 state["momentum_buffer"]._wg_vc[0] += 1
         return loss

@@ -39,11 +39,10 @@ class NAdam(PerParameter):
         "decoupled_weight_decay": False,
     }  # fmt: skip
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
-        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+            eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
+            decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+            capturable: bool = False, differentiable: bool = False) -> None:
         check_lr(lr)
         check_at_least_zero(epsilon=eps)
         check_betas(betas)
@@ -74,16 +73,13 @@ class NAdam(PerParameter):
         mu, mu_next = self._momenta(group, step)
         mu_product = float(numbers[1] * mu)  # rounded as the state is
         beta1, beta2 = group["betas"]
-        optim_kernels.nadam_update(
-            *columns, step=step, lr=number(group["lr"]), beta1=beta1, beta2=beta2, eps=group["eps"], mu=mu,
-            mu_next=mu_next, mu_product=mu_product, weight_decay=group["weight_decay"],
-            decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],
-        )
+        optim_kernels.nadam_update(*columns, step=step, lr=number(group["lr"]), beta1=beta1, beta2=beta2,
+            eps=group["eps"], mu=mu, mu_next=mu_next, mu_product=mu_product, weight_decay=group["weight_decay"],
+            decoupled=group["decoupled_weight_decay"], maximize=group["maximize"])
         return step, mu_product
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         step = float(numbers[0]) + 1
         mu, mu_next = self._momenta(group, step)
         mu_product = float(numbers[1] * mu)

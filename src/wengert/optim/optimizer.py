@@ -25,10 +25,8 @@ _global_optimizer_pre_hooks: dict[int, Any] = OrderedDict()
 _global_optimizer_post_hooks: dict[int, Any] = OrderedDict()
 
 # The registries of hooks that every optimizer has.
-_HOOK_TABLES = (
-    "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",
-    "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
-)
+_HOOK_TABLES = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks")
 
 
 class _RequiredParameter:
@@ -78,7 +76,6 @@ class Optimizer:
 
     A subclass defines ``step(closure=None)``; the hooks around it are added here.
 
-    >>> import wengert as torch
     >>> class Descent(torch.optim.Optimizer):
     ...     def __init__(self, params, lr):
     ...         super().__init__(params, {"lr": lr})
@@ -106,10 +103,8 @@ class Optimizer:
         self._make_hook_tables()
         self._patch_step_function()
         if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + _typename(params)
-            )
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + _typename(params))
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups: list[Any] = list(params)
@@ -313,10 +308,8 @@ class Optimizer:
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
         if isinstance(params, set):
-            raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but "
-                "the ordering of tensors in sets will change between runs. Please use a list instead."
-            )
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but "
+                "the ordering of tensors in sets will change between runs. Please use a list instead.")
         entries = [params] if isinstance(params, Tensor) else list(params)
         names = [entry[0] for entry in entries if isinstance(entry, tuple)]
         param_group["params"] = [entry[1] if isinstance(entry, tuple) else entry for entry in entries]
@@ -336,19 +329,14 @@ class Optimizer:
 
         mine = {id(p) for p in param_group["params"]}
         if len(mine) != len(param_group["params"]):
-            warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; "
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; "
                 "in future, this will cause an error; "
-                "see github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=3,
-            )
+                "see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
         named = "param_names" in param_group
         for group in self.param_groups:
             if named != ("param_names" in group):
-                raise ValueError(
-                    "all optimizer param groups should be with/without names. cannot add param group "
-                    f"{'with names' if named else 'without names'} to the optimizer"
-                )
+                raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
+                    f"{'with names' if named else 'without names'} to the optimizer")
         if any(id(p) in mine for group in self.param_groups for p in group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)

@@ -28,11 +28,10 @@ class RAdam(PerParameter):
         "capturable": False,
     }  # fmt: skip
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
-        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+            eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
+            foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+            differentiable: bool = False) -> None:
         check_lr(lr)
         check_at_least_zero(epsilon=eps)
         check_betas(betas)
@@ -50,15 +49,13 @@ class RAdam(PerParameter):
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         step = float(numbers[0]) + 1
         beta1, beta2 = group["betas"]
-        optim_kernels.radam_update(
-            *columns, step=step, lr=number(group["lr"]), beta1=beta1, beta2=beta2, eps=group["eps"],
-            weight_decay=group["weight_decay"], decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],
-        )
+        optim_kernels.radam_update(*columns, step=step, lr=number(group["lr"]), beta1=beta1, beta2=beta2,
+            eps=group["eps"], weight_decay=group["weight_decay"], decoupled=group["decoupled_weight_decay"],
+            maximize=group["maximize"])
         return (step,)
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         step = float(numbers[0]) + 1
         state["step"].fill_(step)
         beta1, beta2 = group["betas"]

@@ -29,11 +29,9 @@ class RMSprop(PerParameter):
         "capturable": False,
     }  # fmt: skip
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-        weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
-        foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+            weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
+            foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
         check_lr(lr)
         check_at_least_zero(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {
@@ -49,16 +47,13 @@ class RMSprop(PerParameter):
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         params, grads, square_avgs, *rest = columns
-        optim_kernels.rmsprop_update(
-            params, grads, square_avgs, rest.pop(0) if group["momentum"] > 0 else None,
+        optim_kernels.rmsprop_update(params, grads, square_avgs, rest.pop(0) if group["momentum"] > 0 else None,
             rest.pop(0) if group["centered"] else None, lr=number(group["lr"]), alpha=group["alpha"], eps=group["eps"],
-            weight_decay=group["weight_decay"], momentum=group["momentum"], maximize=group["maximize"],
-        )
+            weight_decay=group["weight_decay"], momentum=group["momentum"], maximize=group["maximize"])
         return (float(numbers[0]) + 1,)
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         state["step"].fill_(float(numbers[0]) + 1)
         grad, alpha, lr = decayed(p, grad, group["weight_decay"]), group["alpha"], scalar(group["lr"])
         state["square_avg"] = spread = state["square_avg"] * alpha + grad * grad * (1 - alpha)

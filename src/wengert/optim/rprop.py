@@ -32,11 +32,9 @@ class Rprop(PerParameter):
 
     _late_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
-        maximize: bool = False, differentiable: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+            step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+            maximize: bool = False, differentiable: bool = False) -> None:
         check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
@@ -56,15 +54,12 @@ class Rprop(PerParameter):
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         (eta_minus, eta_plus), (step_min, step_max) = group["etas"], group["step_sizes"]
-        optim_kernels.rprop_update(
-            *columns, eta_minus=eta_minus, eta_plus=eta_plus, step_min=step_min, step_max=step_max,
-            maximize=group["maximize"],
-        )
+        optim_kernels.rprop_update(*columns, eta_minus=eta_minus, eta_plus=eta_plus, step_min=step_min,
+            step_max=step_max, maximize=group["maximize"])
         return (float(numbers[0]) + 1,)
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         state["step"].fill_(float(numbers[0]) + 1)
         eta_minus, eta_plus = group["etas"]
         agreement = (grad * state["prev"]).detach().sign()

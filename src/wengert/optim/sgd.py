@@ -36,7 +36,6 @@ class SGD(PerParameter):
     ``g``.  With ``nesterov`` the step is along ``g + momentum * b``.  Sutskever et al., "On the importance of
     initialization and momentum in deep learning", 2013.
 
-    >>> import wengert as torch
     >>> w = torch.tensor([1.0], requires_grad=True)
     >>> optimizer = torch.optim.SGD([w], lr=0.1)
     >>> (w * w).sum().backward()
@@ -48,11 +47,9 @@ class SGD(PerParameter):
     _scalars = ()
     _late_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
-        weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
-        foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
+            weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
+            foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
         check_lr(lr)
         check_at_least_zero(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -79,11 +76,9 @@ class SGD(PerParameter):
         return state, (first,)
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
-        optim_kernels.sgd_update(
-            *columns, lr=number(group["lr"]), momentum=group["momentum"], dampening=group["dampening"],
-            weight_decay=number(group["weight_decay"]), nesterov=group["nesterov"], maximize=group["maximize"],
-            first=numbers[0],
-        )
+        optim_kernels.sgd_update(*columns, lr=number(group["lr"]), momentum=group["momentum"],
+            dampening=group["dampening"], weight_decay=number(group["weight_decay"]), nesterov=group["nesterov"],
+            maximize=group["maximize"], first=numbers[0])
         return ()
 
     def _update_sparse(self, group: dict[str, Any], p: Tensor, grad: Tensor) -> None:
@@ -96,9 +91,8 @@ class SGD(PerParameter):
         optim_factored.sgd_rows_update(p._wg_data, at, values, lr=-lr if group["maximize"] else lr)
         p._wg_vc[0] += 1
 
-    def _change(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
-    ) -> Tensor:
+    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
+            numbers: tuple[Any, ...]) -> Tensor:
         grad = decayed(p, grad, group["weight_decay"])
         momentum = group["momentum"]
         if momentum != 0:

@@ -25,10 +25,8 @@ class SparseAdam(Optimizer):
     Made for ``nn.Embedding(..., sparse=True)``.  Entries stored in the gradient count, whatever their value.
     """
 
-    def __init__(
-        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        maximize: bool = False,
-    ) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+            eps: float = 1e-8, maximize: bool = False) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not lr > 0.0:
@@ -64,11 +62,9 @@ class SparseAdam(Optimizer):
                 at, values = places(p.grad)
                 if values.size == 0:
                     continue
-                sparse_adam_update(
-                    p._wg_data, at, -values if group.get("maximize", False) else values, state["exp_avg"]._wg_data,
-                    state["exp_avg_sq"]._wg_data, step=state["step"], lr=number(group["lr"]), beta1=beta1, beta2=beta2,
-                    eps=group["eps"],
-                )
+                sparse_adam_update(p._wg_data, at, -values if group.get("maximize", False) else values,
+                    state["exp_avg"]._wg_data, state["exp_avg_sq"]._wg_data, step=state["step"], lr=number(group["lr"]),
+                    beta1=beta1, beta2=beta2, eps=group["eps"])
                 for changed in (p, state["exp_avg"], state["exp_avg_sq"]):
                     changed._wg_vc[0] += 1
         return loss

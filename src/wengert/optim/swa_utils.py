@@ -57,9 +57,8 @@ def get_swa_multi_avg_fn() -> AverageAll:
     """A function that adds one more to averages in place: ``a += (c - a) / (n + 1)`` after ``n`` averaged."""
 
     @no_grad()
-    def swa_update(
-        averaged_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor], num_averaged: Any
-    ) -> None:
+    def swa_update(averaged_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor],
+            num_averaged: Any) -> None:
         weight = 1 / (num_averaged + 1)
         continuous = _continuous(averaged_param_list)
         for averaged, current in zip(averaged_param_list, current_param_list, strict=True):
@@ -104,7 +103,6 @@ class AveragedModel(Module):
         multi_avg_fn: the same for all tensors at once, in place.  With neither, all have the same weight.
         use_buffers: average the buffers too, rather than copy the last ones.
 
-    >>> import wengert as torch
     >>> model = torch.nn.Linear(1, 1, bias=False)
     >>> averaged = torch.optim.swa_utils.AveragedModel(model)
     >>> for value in (1.0, 3.0):
@@ -116,10 +114,8 @@ class AveragedModel(Module):
 
     n_averaged: Tensor
 
-    def __init__(
-        self, model: Module, device: Any = None, avg_fn: Average | None = None, multi_avg_fn: AverageAll | None = None,
-        use_buffers: bool = False,
-    ) -> None:
+    def __init__(self, model: Module, device: Any = None, avg_fn: Average | None = None,
+            multi_avg_fn: AverageAll | None = None, use_buffers: bool = False) -> None:
         from copy import deepcopy
 
         super().__init__()
@@ -203,10 +199,8 @@ class SWALR(LRScheduler):
         last_epoch: the last epoch done, when a schedule is resumed.
     """
 
-    def __init__(
-        self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10, anneal_strategy: str = "cos",
-        last_epoch: int = -1,
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
+            anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:

@@ -29,12 +29,10 @@ class RecordScope(Enum):
 class _ExperimentalConfig:
     """Options for Kineto, of which ``trace_only`` has an effect here: then there is a trace, and no list of events."""
 
-    def __init__(
-        self, profiler_metrics: Sequence[str] = (), profiler_measure_per_kernel: bool = False, verbose: bool = False,
-        performance_events: Sequence[str] = (), enable_cuda_sync_events: bool = False,
-        adjust_profiler_step: bool = False, disable_external_correlation: bool = False,
-        profile_all_threads: bool = False, capture_overload_names: bool = False, record_python_gc_info: bool = False,
-        expose_kineto_event_metadata: bool = False, custom_profiler_config: str = "", adjust_timestamps: bool = False,
-        trace_only: bool = False,
-    ) -> None:
+    def __init__(self, profiler_metrics: Sequence[str] = (), profiler_measure_per_kernel: bool = False,
+            verbose: bool = False, performance_events: Sequence[str] = (), enable_cuda_sync_events: bool = False,
+            adjust_profiler_step: bool = False, disable_external_correlation: bool = False,
+            profile_all_threads: bool = False, capture_overload_names: bool = False,
+            record_python_gc_info: bool = False, expose_kineto_event_metadata: bool = False,
+            custom_profiler_config: str = "", adjust_timestamps: bool = False, trace_only: bool = False) -> None:
         self.custom_profiler_config, self.trace_only = custom_profiler_config, trace_only

@@ -72,7 +72,6 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
     ``repeat``: how many cycles, 0 for no end. ``skip_first_wait``: leave out the wait of the first cycle if not 0.
 
-    >>> import wengert as torch
     >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
     >>> [plan(step).name for step in range(5)]
     ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
@@ -131,12 +130,11 @@ class _KinetoProfile:
     of ``autograd.profiler.profile``; ``execution_trace_observer`` is started and stopped together with the recording.
     """
 
-    def __init__(
-        self, *, activities: Iterable[Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
-        with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, experimental_config: Any = None,
-        execution_trace_observer: Any = None, acc_events: bool = False,
-        custom_trace_id_callback: Callable[[], str] | None = None, post_processing_timeout_s: float | None = None,
-    ) -> None:
+    def __init__(self, *, activities: Iterable[Any] | None = None, record_shapes: bool = False,
+            profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
+            with_modules: bool = False, experimental_config: Any = None, execution_trace_observer: Any = None,
+            acc_events: bool = False, custom_trace_id_callback: Callable[[], str] | None = None,
+            post_processing_timeout_s: float | None = None) -> None:
         self.activities, self.activity_filters = _activities(
             supported_activities() if activities is None else activities)
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
@@ -170,15 +168,13 @@ class _KinetoProfile:
                 "reported. To keep events across cycles, set acc_events=True."
             )
         if self.profiler is None or not self.acc_events:
-            self.profiler = prof.profile(
-                use_cpu=ProfilerActivity.CPU in self.activities, use_device=self.use_device,
+            self.profiler = prof.profile(use_cpu=ProfilerActivity.CPU in self.activities, use_device=self.use_device,
                 record_shapes=self.record_shapes, with_flops=self.with_flops, profile_memory=self.profile_memory,
                 with_stack=self.with_stack, with_modules=self.with_modules, use_kineto=True,
                 experimental_config=self.experimental_config, acc_events=self.acc_events,
                 custom_trace_id_callback=self.custom_trace_id_callback,
                 post_processing_timeout_s=self.post_processing_timeout_s,
-                activity_filters=self.activity_filters or None,
-            )
+                activity_filters=self.activity_filters or None)
         self.profiler._prepare_trace()
 
     def start_trace(self) -> None:
@@ -234,12 +230,9 @@ class _KinetoProfile:
 
         Needs ``record_shapes``, ``profile_memory`` and ``with_stack``. Deprecated in PyTorch, and so here.
         """
-        warnings.warn(
-            "`export_memory_timeline` is deprecated and will be removed in a future version. Please use "
+        warnings.warn("`export_memory_timeline` is deprecated and will be removed in a future version. Please use "
             "`torch.cuda.memory._record_memory_history` and `torch.cuda.memory._export_memory_snapshot` instead.",
-            FutureWarning,
-            stacklevel=2,
-        )
+            FutureWarning, stacklevel=2)
         missing = [f"{name}=True" for name in ("record_shapes", "profile_memory", "with_stack")
             if not getattr(self, name)]
         if missing:
@@ -273,7 +266,6 @@ class profile(_KinetoProfile):
     Call ``step()`` at the end of each step of the program. ``record_shapes``, ``profile_memory``, ``with_stack`` and
     ``with_flops``: as in ``autograd.profiler.profile``. ``acc_events``: keep the events of earlier cycles.
 
-    >>> import wengert as torch
     >>> seen = []
     >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
     >>> with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: seen.append(len(p.events()))) as p:
@@ -301,12 +293,11 @@ class profile(_KinetoProfile):
             wanted = wanted | {ProfilerActivity.CUDA} if use_cuda else wanted - {ProfilerActivity.CUDA}
         if not wanted:
             raise AssertionError("No valid profiler activities found")
-        super().__init__(
-            activities=activities, record_shapes=record_shapes, profile_memory=profile_memory, with_stack=with_stack,
-            with_flops=with_flops, with_modules=with_modules, experimental_config=experimental_config,
+        super().__init__(activities=activities, record_shapes=record_shapes, profile_memory=profile_memory,
+            with_stack=with_stack, with_flops=with_flops, with_modules=with_modules,
+            experimental_config=experimental_config,
             execution_trace_observer=execution_trace_observer or _observer_of_the_environment(), acc_events=acc_events,
-            custom_trace_id_callback=custom_trace_id_callback, post_processing_timeout_s=post_processing_timeout_s,
-        )
+            custom_trace_id_callback=custom_trace_id_callback, post_processing_timeout_s=post_processing_timeout_s)
         self.schedule = schedule or _record_all
         self.record_steps = bool(schedule)
         self.on_trace_ready = on_trace_ready

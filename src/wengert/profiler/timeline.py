@@ -53,9 +53,7 @@ def _page(rows: list[tuple[int, int]]) -> str:
         x, up = 1000 * (t - first) / span, 400 - 400 * held / height
         steps.append(f"L {x:.2f} {y:.2f} L {x:.2f} {up:.2f}")
         y = up
-    return (
-        '<html>\n<head><meta charset="utf-8" /><title>Memory Timeline</title></head>\n<body>\n'
+    return ('<html>\n<head><meta charset="utf-8" /><title>Memory Timeline</title></head>\n<body>\n'
         f"<p>Most held: {most} bytes; {span / 1e6:.3f} ms</p>\n"
         '<svg viewBox="0 0 1000 400" width="100%" preserveAspectRatio="none">'
-        f'<path d="{" ".join(steps)} L 1000 {y:.2f} L 1000 400 Z" fill="steelblue" /></svg>\n</body>\n</html>\n'
-    )
+        f'<path d="{" ".join(steps)} L 1000 {y:.2f} L 1000 400 Z" fill="steelblue" /></svg>\n</body>\n</html>\n')

@@ -40,10 +40,8 @@ def __getattr__(name: str) -> Any:
     return absent_name(__name__, name)
 
 
-def save(
-    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True,
-    _disable_byteorder_record: bool = False,
-) -> None:
+def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
+        _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False) -> None:
     """Write an object with its tensors to a file that PyTorch can read.
 
     Tensors that share memory share it in the file: saving a small view of a large tensor writes the large one
@@ -104,10 +102,8 @@ def _archive_name(f: Any) -> str:
     return name if path.isascii() and name else "archive"
 
 
-def load(
-    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
-    mmap: bool | None = None, **pickle_load_args: Any,
-) -> Any:
+def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+        mmap: bool | None = None, **pickle_load_args: Any) -> Any:
     """Read an object that :func:`save`, or PyTorch's ``torch.save``, wrote.
 
     Code in the file is never run, whatever ``weights_only`` says: what a file may name is an allow-list that

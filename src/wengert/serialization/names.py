@@ -12,11 +12,9 @@ from ..arrays import dtypes as dt
 from ..names.homes import find, their_module
 
 BLOCKED = ("sys", "os", "posix", "nt")  # never, even if the user names them
-REBUILDERS = (
-    "rebuild_tensor", "rebuild_tensor_v2", "rebuild_tensor_v3", "rebuild_parameter", "rebuild_parameter_with_state",
-    "rebuild_device_tensor_from_cpu_tensor", "rebuild_meta_tensor_no_storage", "rebuild_sparse_tensor",
-    "rebuild_wrapper_subclass", "rebuild_nested_tensor",
-)  # fmt: skip
+REBUILDERS = ("rebuild_tensor", "rebuild_tensor_v2", "rebuild_tensor_v3", "rebuild_parameter",
+    "rebuild_parameter_with_state", "rebuild_device_tensor_from_cpu_tensor", "rebuild_meta_tensor_no_storage",
+    "rebuild_sparse_tensor", "rebuild_wrapper_subclass", "rebuild_nested_tensor")  # fmt: skip
 
 
 class StorageType:
@@ -101,7 +99,6 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     Args:
         safe_globals: functions or classes, or pairs ``(function or class, full name in the file)``.
 
-    >>> import wengert as torch
     >>> from fractions import Fraction
     >>> torch.serialization.add_safe_globals([Fraction])
     >>> torch.serialization.get_safe_globals()

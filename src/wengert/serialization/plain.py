@@ -31,7 +31,6 @@ _KINDS = {"Tensor": Tensor, "Parameter": Parameter}
 def reduce_tensor(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     """A function and its arguments that make the tensor again: ``(rebuild_tensor, (...))``.
 
-    >>> import wengert as torch
     >>> function, args = reduce_tensor(torch.ones(2, requires_grad=True))
     >>> function(*args)
     tensor([1., 1.], requires_grad=True)
@@ -47,10 +46,8 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
             marks_of(tensor)))
 
 
-def rebuild_tensor(
-    storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: str, requires_grad: bool,
-    kind: str | type, state: Any, marks: dict[str, bool] | None = None,
-) -> Any:
+def rebuild_tensor(storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: str,
+        requires_grad: bool, kind: str | type, state: Any, marks: dict[str, bool] | None = None) -> Any:
     """The tensor that :func:`reduce_tensor` took apart, as an instance of ``kind``."""
     if storage is None:
         tensor: Any = rebuild_meta_tensor_no_storage(dt.by_name(dtype), size, stride, False)

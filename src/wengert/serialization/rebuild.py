@@ -35,10 +35,8 @@ def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tupl
     return storage, offset, array.shape, stride, dt.of(array.dtype), tensor.requires_grad
 
 
-def from_parts(
-    storage: UntypedStorage | TypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
-    dtype: dt.dtype | None = None, requires_grad: bool = False,
-) -> Tensor:
+def from_parts(storage: UntypedStorage | TypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
+        dtype: dt.dtype | None = None, requires_grad: bool = False) -> Tensor:
     """The tensor that :func:`to_parts` took apart; its memory is the storage's."""
     if type(storage) is TypedStorage:
         storage = storage.untyped()
@@ -80,18 +78,14 @@ def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) ->
     return from_parts(storage, storage_offset, size, stride)
 
 
-def rebuild_tensor_v2(
-    storage: Any, storage_offset: Any, size: Any, stride: Any, requires_grad: Any, backward_hooks: Any,
-    metadata: Any = None,
-) -> Tensor:
+def rebuild_tensor_v2(storage: Any, storage_offset: Any, size: Any, stride: Any, requires_grad: Any,
+        backward_hooks: Any, metadata: Any = None) -> Tensor:
     """A tensor of its storage's type. Hooks are not kept in files."""
     return marked(from_parts(storage, storage_offset, size, stride, None, requires_grad), metadata)
 
 
-def rebuild_tensor_v3(
-    storage: Any, storage_offset: Any, size: Any, stride: Any, requires_grad: Any, backward_hooks: Any, dtype: Any,
-    metadata: Any = None,
-) -> Tensor:
+def rebuild_tensor_v3(storage: Any, storage_offset: Any, size: Any, stride: Any, requires_grad: Any,
+        backward_hooks: Any, dtype: Any, metadata: Any = None) -> Tensor:
     """A tensor whose type PyTorch's storages have no name for, such as uint16."""
     return marked(from_parts(storage, storage_offset, size, stride, dtype, requires_grad), metadata)
 
@@ -174,10 +168,8 @@ def rebuild_wrapper_subclass(kind: Any, dtype: Any, size: Any, stride: Any, stor
     """A tensor of a class that answers for it; what it holds is among its attributes."""
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise RuntimeError(f"{shown(kind)} is not a class of tensors")
-    return Tensor._make_wrapper_subclass(
-        kind, size, strides=stride, dtype=dtype, storage_offset=storage_offset, layout=layout, device=device,
-        requires_grad=bool(requires_grad)
-    )
+    return Tensor._make_wrapper_subclass(kind, size, strides=stride, dtype=dtype, storage_offset=storage_offset,
+        layout=layout, device=device, requires_grad=bool(requires_grad))
 
 
 def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
@@ -285,7 +277,5 @@ def encode(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
-_PLAIN = (
-    rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter, rebuild_parameter_with_state,
-    rebuild_device_tensor_from_cpu_tensor, rebuild_meta_tensor_no_storage, rebuild_wrapper_subclass,
-)  # fmt: skip
+_PLAIN = (rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter, rebuild_parameter_with_state,
+    rebuild_device_tensor_from_cpu_tensor, rebuild_meta_tensor_no_storage, rebuild_wrapper_subclass)  # fmt: skip

@@ -69,10 +69,8 @@ class Unpickler(_Machine):
     Raises ``UnpicklingError`` for names, calls and instructions that are not allowed.
     """
 
-    def __init__(
-        self, file: Any, size: int, load_storage: Callable[[tuple[Any, ...]], Any], *, encoding: str = "utf-8",
-        own_classes: bool = False,
-    ) -> None:
+    def __init__(self, file: Any, size: int, load_storage: Callable[[tuple[Any, ...]], Any], *, encoding: str = "utf-8",
+            own_classes: bool = False) -> None:
         super().__init__(file, encoding=encoding)
         self.load_storage, self.own_classes = load_storage, own_classes
         self.unread: list[Tensor] = []  # sparse and nested tensors, whose numbers say where they lie
@@ -102,11 +100,9 @@ class Unpickler(_Machine):
                     self.fillable.add(id(found))
         if found is None:
             full = full.removeprefix("builtins.")
-            raise UnpicklingError(
-                f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please use "
+            raise UnpicklingError(f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please use "
                 f"`torch.serialization.add_safe_globals([{full}])` or the `torch.serialization.safe_globals([{full}])` "
-                "context manager to allowlist this global if you trust this class/function."
-            )
+                "context manager to allowlist this global if you trust this class/function.")
         return found
 
     def load(self) -> Any:

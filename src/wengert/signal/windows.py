@@ -113,7 +113,6 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strid
         requires_grad: bool = False) -> Tensor:
     """A triangle from 0 to 1 and back.
 
-    >>> import wengert as torch
     >>> torch.signal.windows.bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
@@ -163,7 +162,6 @@ def hann(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, 
         requires_grad: bool = False) -> Tensor:
     """``(1 - cos(2 pi n / M)) / 2``.
 
-    >>> import wengert as torch
     >>> torch.signal.windows.hann(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """

@@ -351,12 +351,10 @@ def refresh(t: Tensor, view: View) -> None:
         t._wg_edge = (again._wg_edge if again is not view.base
             else _strided_edge(t, again, (again._wg_data.shape, again._wg_data.strides, 0)))
         if place is None and again._wg_data.strides != t._wg_data.strides and again._wg_edge is not None:
-            warn(
-                "a view whose elements are of another type than its base's was transposed (or otherwise reshaped) in "
+            warn("a view whose elements are of another type than its base's was transposed (or otherwise reshaped) in "
                 "place, and then it or its base was written to. Its history is now made again from the way it was "
                 "first taken, without the transposition (PyTorch's does the same): its gradient arrives as if it had "
-                "kept its old shape. Use the out-of-place form, x = x.transpose(...)."
-            )
+                "kept its old shape. Use the out-of-place form, x = x.transpose(...).")
     else:
         t._wg_edge = _strided_edge(t, view.base, place)
     view.version = now
@@ -393,29 +391,22 @@ def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
     if where is not None:
         head = (f"Output {number} of {name} is a view of a view which was created in" if name
             else "A view was created in")
-        return (
-            f"{head} {where} mode and {what} modified inplace "
+        return (f"{head} {where} mode and {what} modified inplace "
             f"{'with grad mode enabled' if where == 'no_grad' else 'in normal mode'}. Given that this use case is "
             "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
             f"inplace either both inside the {where if where == 'no_grad' else 'inference_mode'} block (if you don't "
-            "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
-        )
-    head = (
-        f"Output {number} of {name} is a view and {what} modified inplace."
-        if name
-        else f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled."
-    )
+            "want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+    head = (f"Output {number} of {name} is a view and {what} modified inplace." if name
+        else f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled.")
     if creation == "multi":
         return (
             f"{head} This view is the output of a function that returns multiple views. Such functions do not allow "
             "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
         )
-    return (
-        f"{head} This view was created inside a custom Function (or because an input was returned as-is) and the "
+    return (f"{head} This view was created inside a custom Function (or because an input was returned as-is) and the "
         "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
         "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
-        "custom Function."
-    )
+        "custom Function.")
 
 
 def retain(t: Tensor) -> None:

@@ -59,10 +59,8 @@ def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
     return GradientEdge(node, nr)
 
 
-def backward(
-    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    grad_variables: Any = None, inputs: Any = None,
-) -> None:
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+        grad_variables: Any = None, inputs: Any = None) -> None:
     """Add the gradients of ``tensors`` to the ``.grad`` of the leaves (or only of ``inputs``) that they depend on.
 
     ``grad_tensors``: the gradient of each of ``tensors``, of its shape (the vector of the vector-Jacobian product);
@@ -73,7 +71,6 @@ def backward(
     Raises ``RuntimeError`` if a tensor does not require a gradient, if a gradient is missing for a tensor of several
     elements, or if the graph was freed.
 
-    >>> import wengert as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> torch.autograd.backward(x ** 2)
     >>> x.grad
@@ -96,12 +93,10 @@ def backward(
     in_tensors = _in_tensors(create_graph, None, tensors) or _dispatches(grad_tensors)
     edges = _roots(tensors, _seeds(tensors, grad_tensors, in_tensors))
     if create_graph:
-        warn_once(
-            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+        warn_once("Using backward() with create_graph=True will create a reference cycle between the parameter and its "
             "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
             "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
-            "after use to break the cycle and avoid the leak."
-        )
+            "after use to break the cycle and avoid the leak.")
     needed = None
     captures: dict[Node, dict[int, Any]] | None = None
     if targets is not None:
@@ -116,11 +111,9 @@ def backward(
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
 
 
-def grad(
-    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> Any:
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+        create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+        is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
     """The gradients of (the sum of) ``outputs`` with respect to ``inputs``, as a tuple; nothing is accumulated.
 
     A dictionary of ``inputs`` gives a dictionary of gradients under the same keys.
@@ -129,17 +122,14 @@ def grad(
     ``materialize_grads``: give zeros there. ``is_grads_batched``: the first dimension of ``grad_outputs`` counts
     several vectors, and each result gets that dimension too.
 
-    >>> import wengert as torch
     >>> x = torch.tensor(2.0, requires_grad=True)
     >>> (g,) = torch.autograd.grad(x ** 3, x, create_graph=True)
     >>> torch.autograd.grad(g, x)
     (tensor(12.),)
     """
     if type(inputs) is dict:
-        row = grad(
-            outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
-            is_grads_batched, materialize_grads
-        )
+        row = grad(outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs,
+            allow_unused, is_grads_batched, materialize_grads)
         return dict(zip(inputs, row))
     allow_unused = _allowed(allow_unused, materialize_grads)
     if not only_inputs:
@@ -163,11 +153,10 @@ def grad(
         if not isinstance(t, (Tensor_, GradientEdge)) and hasattr(type(t), "__torch_function__"):
             from ..dispatch.torch_function import handle_torch_function
 
-            return handle_torch_function(
-                grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph,
-                create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
-                is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
-            )  # fmt: skip
+            return handle_torch_function(grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs,
+                retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
+                allow_unused=allow_unused, is_grads_batched=is_grads_batched,
+                materialize_grads=materialize_grads)  # fmt: skip
     if classes.Batched_ is not None and any(type(t) is classes.Batched_ for t in (*rows, *wanted)):
         from ..transforms.mapped_backward import inside_maps
 
@@ -210,10 +199,8 @@ def _allowed(allow_unused: bool | None, materialize_grads: bool) -> bool:
     return materialize_grads if allow_unused is None else allow_unused
 
 
-def backward_as_asked(
-    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    grad_variables: Any = None, inputs: Any = None,
-) -> Any:  # fmt: skip
+def backward_as_asked(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
+        create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> Any:  # fmt: skip
     """The one form in which those who override ``backward`` are asked: rows of tensors, everything else by name."""
     if grad_variables is not None:
         grad_tensors = _renamed(grad_tensors, grad_variables)
@@ -224,11 +211,9 @@ def backward_as_asked(
     return (as_row(tensors),), named, lambda answer: answer
 
 
-def grad_as_asked(
-    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> Any:  # fmt: skip
+def grad_as_asked(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+        create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+        is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:  # fmt: skip
     """The one form in which those who override ``grad`` are asked; their answer for a dictionary of
     inputs becomes one.
     """
@@ -243,10 +228,8 @@ def grad_as_asked(
     return given, named, lambda answer: dict(zip(inputs, answer)) if type(inputs) is dict else answer
 
 
-def _answer(
-    wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool,
-    given: Any = None
-) -> tuple[Any, ...]:
+def _answer(wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool,
+        given: Any = None) -> tuple[Any, ...]:
     """What was captured for the tensors ``wanted``, in their order; a gradient ``given`` that nothing was done with is
     that tensor.
     """

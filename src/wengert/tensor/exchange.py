@@ -158,10 +158,8 @@ class Exchange(Members):
 
     def _wg_warn_of_scalar(self) -> None:
         if requires_grad(self) and modes().grad:
-            warn_once(
-                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-                "Consider using tensor.detach() first."
-            )
+            warn_once("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                "Consider using tensor.detach() first.")
 
     def _wg_scalar(self, kind: str) -> Any:
         """The only element, as a Python number that can become one of that kind ("" for a complex one)."""

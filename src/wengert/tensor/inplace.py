@@ -101,10 +101,8 @@ def check_write(op: Operator, args: tuple[Any, ...], inputs: dict[str, Any], rec
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
     a = target._wg_data
     if op.name in _ADVISED and overlapping(a):
-        warn(
-            f"Use of {op.name.removesuffix('_tensor')}_ on expanded tensors is deprecated. Please clone() the tensor "
-            f"before performing this operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
-        )
+        warn(f"Use of {op.name.removesuffix('_tensor')}_ on expanded tensors is deprecated. Please clone() the tensor "
+            f"before performing this operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}")
     if op.name == "abs" and a.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     shared = [v._wg_data for p, v in inputs.items()

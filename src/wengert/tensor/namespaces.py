@@ -95,11 +95,8 @@ class RawSpace:
             call = op.raw if op.raw is not None else lambda *args, **kwargs: define(self, *args, **kwargs)
         elif op.aux:
             forward, shown = op.forward, len(op.outputs)
-            call = (
-                (lambda *args, **kwargs: forward(*args, **kwargs)[0])
-                if shown == 1
-                else (lambda *args, **kwargs: forward(*args, **kwargs)[:shown])
-            )
+            call = ((lambda *args, **kwargs: forward(*args, **kwargs)[0]) if shown == 1
+                else (lambda *args, **kwargs: forward(*args, **kwargs)[:shown]))
         else:  # a kernel of the tensors alone is the shorter way
             call = op.kernel if op.kernel is not None and op.params == op.tensors else op.forward
         setattr(self, name, call)

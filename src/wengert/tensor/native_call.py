@@ -43,10 +43,9 @@ def _tell() -> None:
     if _told:
         return
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
-    _native.tape(
-        classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD, SILENT,
-        counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED,
-    )  # fmt: skip
+    _native.tape(classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD,
+        SILENT, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE,
+        flags.IGNORED)  # fmt: skip
     _told = True
 
 
@@ -92,27 +91,15 @@ def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | N
             return b"a", len(outputs) + op.aux.index(name), users
         return (b"p", at[name], users) if name in at else (b"s", at[name[:-6]], users)
 
-    return _native.operation(
-        op,
-        op.forward,
-        getattr(_native, op.name) if op.name in _KERNELS else op.kernel,
-        op.params[-op.kwonly :] if op.kwonly else None,
-        node_class,
+    return _native.operation(op, op.forward, getattr(_native, op.name) if op.name in _KERNELS else op.kernel,
+        op.params[-op.kwonly :] if op.kwonly else None, node_class,
         results.result_type(op) if len(outputs) > 1 else None,
-        tuple(op.defaults.get(p, classes.UNSET) for p in op.params),
-        b"".join([_kind(op, p) for p in op.params]),
-        bytes(at[p] for p in floats),
-        bytes(at[p] for p in op.wrt),
-        bytes(op.differentiable),
-        tuple(map(source, op.saved)),
-        tuple(map(source, op.consts)),
-        len(outputs),
-        len(op.aux),
-        {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"),
-        b"v" if op.view is True else b"p" if op.view
+        tuple(op.defaults.get(p, classes.UNSET) for p in op.params), b"".join([_kind(op, p) for p in op.params]),
+        bytes(at[p] for p in floats), bytes(at[p] for p in op.wrt), bytes(op.differentiable),
+        tuple(map(source, op.saved)), tuple(map(source, op.consts)), len(outputs), len(op.aux),
+        {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"), b"v" if op.view is True else b"p" if op.view
         else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op),
-        tuple(without.get(p) for p in op.params) if without else None,
-    )
+        tuple(without.get(p) for p in op.params) if without else None)
 
 
 def _numbers(op: Operator) -> int:

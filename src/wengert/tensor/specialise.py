@@ -39,15 +39,13 @@ if TYPE_CHECKING:
 
 def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     """Compile the function of ``op`` (``kind``: call, inplace, dunder, reflected, augmented) into ``scope``."""
-    scope.update(
-        Tensor=classes.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__,
+    scope.update(Tensor=classes.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__,
         ndarray=np.ndarray, asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of,
         edge_among=edge_among, INFERENCE=INFERENCE_VERSION, next_seq=next_sequence, general=_reported(general, scope),
         inplace=_reported(inplace, scope), op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained,
         forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, respelled=_respelled, former=_former, foreign=_foreign,
         equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
-        reset_flags=flags.restore, IGNORED=flags.IGNORED,
-    )  # fmt: skip
+        reset_flags=flags.restore, IGNORED=flags.IGNORED)  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
         others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}

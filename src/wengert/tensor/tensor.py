@@ -43,7 +43,6 @@ class Tensor(Exchange):
     Made by ``torch.tensor(data)``, the creation functions and every operation. ``Tensor(*sizes)`` gives uninitialised
     float memory, ``Tensor(sequence)`` a copy as float, as in PyTorch.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> (x * x).sum().backward()
     >>> x.grad
@@ -104,10 +103,8 @@ class Tensor(Exchange):
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Ask (or stop asking) for gradients of this leaf; gives the tensor itself."""
         if type(requires_grad) is not bool:
-            raise TypeError(
-                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-                f"{type(requires_grad).__name__}"
-            )
+            raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}")
         if transforms.get()[0]:
             raise RuntimeError(NO_REQUIRES_GRAD)
         return self._wg_require(requires_grad)

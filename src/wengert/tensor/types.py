@@ -10,7 +10,6 @@ from ..graph.modes import RECORD, modes
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints with ``numel()``.
 
-    >>> import wengert as torch
     >>> torch.zeros(2, 3).shape
     torch.Size([2, 3])
     >>> torch.Size([2, 3]).numel()

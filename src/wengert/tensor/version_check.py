@@ -25,11 +25,9 @@ class Packed:
         self.value, self.unpack = value, unpack
 
 
-FREED = (
-    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+FREED = ("Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward."
-)
+    "after calling backward.")
 
 
 def freed(node: Node) -> NoReturn:
@@ -52,11 +50,9 @@ def unrecorded(i: int, t: Any) -> RuntimeError:
     elif t.is_inference():
         why = "it was made in inference mode, which records nothing"
     else:
-        why = (
-            "nothing that it was computed from requires grad, or its history ended on the way: in detach(), .data, "
+        why = ("nothing that it was computed from requires grad, or its history ended on the way: in detach(), .data, "
             "item(), numpy(), torch.tensor() or an operation that has no gradient, such as argmax(), or because it was "
-            "computed under torch.no_grad()"
-        )
+            "computed under torch.no_grad()")
     return RuntimeError(f"{text}: {why}")
 
 

@@ -42,11 +42,10 @@ class Mismatch(Exception):  # noqa: N818
         return self.kind(text)
 
 
-def assert_close(
-    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
-    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
-    check_stride: bool = False, msg: str | Callable[[str], str] | None = None,
-) -> None:  # fmt: skip
+def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,
+        atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
+        check_layout: bool = True, check_stride: bool = False,
+        msg: str | Callable[[str], str] | None = None) -> None:  # fmt: skip
     """Assert that ``|actual - expected| <= atol + rtol * |expected|`` everywhere.
 
     Tensors, NumPy arrays, numbers and None are compared with their like, sequences and mappings item by item. Shapes
@@ -59,7 +58,6 @@ def assert_close(
         ValueError: only one of the tolerances is given.
         TypeError: there is no way to compare such values.
 
-    >>> import wengert as torch
     >>> torch.testing.assert_close(torch.tensor([1.0, 2.0]) * 0.1, torch.tensor([0.1, 0.2]))
     >>> torch.testing.assert_close(torch.ones(2), torch.tensor([1.0, 1.5]))
     Traceback (most recent call last):
@@ -86,10 +84,8 @@ def assert_close(
         raise failure
 
 
-def assert_allclose(
-    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
-    msg: str = ""
-) -> None:  # fmt: skip
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
+        equal_nan: bool = True, msg: str = "") -> None:  # fmt: skip
     """The older, laxer form: NaN equals NaN, and dtypes and devices may differ. Use ``assert_close``."""
     import warnings
 
@@ -106,10 +102,8 @@ def assert_allclose(
     if rtol is None and atol is None:
         known = [_TOLERANCES.get(_dtype(x), (0.0, 0.0)) for x in (a, b)]
         rtol, atol = max(r for r, _ in known), max(at for _, at in known)
-    assert_close(
-        a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False,
-        msg=msg or None
-    )  # fmt: skip
+    assert_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False,
+        check_stride=False, msg=msg or None)  # fmt: skip
 
 
 # -- pairing ----------------------------------------------------------------------------------------------------------
@@ -223,10 +217,8 @@ def close_numbers(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> 
         return
     relative = difference / abs(b) if b != 0 else float("inf") if difference == difference else float("nan")
     exact = rtol == atol == 0
-    raise Mismatch(
-        f"{_head('Scalars', rtol, atol)}Expected {b} but got {a}.\nAbsolute difference: "
-        f"{difference}{_allowed(atol, exact)}\nRelative difference: {relative}{_allowed(rtol, exact)}"
-    )
+    raise Mismatch(f"{_head('Scalars', rtol, atol)}Expected {b} but got {a}.\nAbsolute difference: "
+        f"{difference}{_allowed(atol, exact)}\nRelative difference: {relative}{_allowed(rtol, exact)}")
 
 
 def _dtype(t: Tensor) -> str:

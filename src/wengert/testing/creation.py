@@ -21,17 +21,15 @@ __all__ = ["make_tensor"]
 _randint: Any = FUNCTIONS["randint"]
 
 
-def make_tensor(
-    *shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None,
-    requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
+def make_tensor(*shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None,
+        requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
+        memory_format: Any = None) -> Tensor:  # fmt: skip
     """A tensor of ``shape`` with random values from ``[low, high)``.
 
     By default floating and complex values lie in [-9, 9), signed integers in [-9, 10), unsigned ones in [0, 10) and
     booleans are both. ``noncontiguous``: a tensor of more than one element has gaps. ``exclude_zero``: zeros are
     replaced by the smallest positive value (floating) or one.
 
-    >>> import wengert as torch
     >>> x = torch.testing.make_tensor(2, 3, dtype=torch.float32, device="cpu", low=0, high=1)
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
     (torch.Size([2, 3]), True)

@@ -99,10 +99,8 @@ class Level(Tangents):
 
     def concerns(self, args: Iterable[Any]) -> bool:
         """Whether some argument carries a tangent of this level."""
-        return any(
-            any(self.tangent(x) is not None for x in v) if type(v) is list or type(v) is tuple
-            else self.tangent(v) is not None for v in args
-        )
+        return any(any(self.tangent(x) is not None for x in v) if type(v) is list or type(v) is tuple
+            else self.tangent(v) is not None for v in args)
 
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
         """The operator called on ``args``; this level is out of sight already."""
@@ -289,10 +287,8 @@ class Level(Tangents):
             # these are part of the graph that the tangent is recorded in
             if x is not None and not (recording and (t is None or requires_grad(x)))
         }
-        shadows = tuple(
-            [stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v)
-            for p, v in zip(op.params, args)
-        )
+        shadows = tuple([stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v) for p,
+            v in zip(op.params, args))
         set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
         try:
             second = _computed(op, shadows, modes())

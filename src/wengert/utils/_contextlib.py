@@ -27,7 +27,6 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
     Raises ``RuntimeError`` for a class as ``func``, ``AssertionError`` for a ``ctx`` that is both a context manager and
     callable.
 
-    >>> import wengert as torch
     >>> from wengert.utils._contextlib import context_decorator
     >>> double = context_decorator(lambda: torch.no_grad(), lambda x: x * 2)
     >>> double(torch.ones(1, requires_grad=True)).requires_grad

@@ -23,7 +23,6 @@ class TorchDispatchMode(Scope):
     and gives the result; ``func(*args, **kwargs)`` runs the operator, seen by the modes further out. Nothing that is
     done there is recorded: the tape has its node for the operator anyway.
 
-    >>> import wengert as torch
     >>> from wengert.utils._python_dispatch import TorchDispatchMode
     >>> class Show(TorchDispatchMode):
     ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -91,13 +91,11 @@ _is_leaf = tree_is_leaf
 CONSTANT_NODES: set[type] = set()
 
 
-def register_pytree_node(
-    cls: type[Any], flatten_fn: Callable[[Any], tuple[list[Any], Context]],
-    unflatten_fn: Callable[[Iterable[Any], Context], Any], *, serialized_type_name: str | None = None,
-    to_dumpable_context: Callable[[Context], Any] | None = None,
-    from_dumpable_context: Callable[[Any], Context] | None = None,
-    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[KeyEntry, Any]], Context]] | None = None,
-) -> None:
+def register_pytree_node(cls: type[Any], flatten_fn: Callable[[Any], tuple[list[Any], Context]],
+        unflatten_fn: Callable[[Iterable[Any], Context], Any], *, serialized_type_name: str | None = None,
+        to_dumpable_context: Callable[[Context], Any] | None = None,
+        from_dumpable_context: Callable[[Any], Context] | None = None,
+        flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[KeyEntry, Any]], Context]] | None = None) -> None:
     """Make instances of ``cls`` containers: ``flatten_fn(x)`` gives ``(parts, context)``, ``unflatten_fn`` takes them.
 
     ``flatten_with_keys_fn`` names the parts, for :func:`tree_map_with_path`; the others say how :func:`treespec_dumps`
@@ -123,12 +121,8 @@ def _register_pytree_node(cls: type[Any], flatten_fn: Any, unflatten_fn: Any, to
     """The same by its name of old."""
     import warnings
 
-    warnings.warn(
-        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
-        "`torch.utils._pytree.register_pytree_node` instead.",
-        FutureWarning,
-        stacklevel=2,
-    )
+    warnings.warn("`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
+        "`torch.utils._pytree.register_pytree_node` instead.", FutureWarning, stacklevel=2)
     register_pytree_node(cls, flatten_fn, unflatten_fn, **more)
 
 
@@ -144,10 +138,8 @@ def _deregister_pytree_node(cls: type[Any]) -> None:
     CONSTANT_NODES.discard(cls)
 
 
-def register_dataclass(
-    cls: type[Any], *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
-    serialized_type_name: str | None = None
-) -> None:
+def register_dataclass(cls: type[Any], *, field_names: list[str] | None = None,
+        drop_field_names: list[str] | None = None, serialized_type_name: str | None = None) -> None:
     """Make instances of a dataclass containers of their fields.
 
     >>> from dataclasses import dataclass
@@ -204,10 +196,8 @@ def register_constant(cls: type[Any]) -> None:
     if cls.__hash__ is None:
         raise TypeError("register_constant(cls) expects `cls` to have a non-default `__hash__` implementation, got "
             f"{cls}")
-    register_pytree_node(
-        cls, lambda x: ([], ConstantNode(x)), lambda values, context: context.value,
-        flatten_with_keys_fn=lambda x: ([], ConstantNode(x))
-    )
+    register_pytree_node(cls, lambda x: ([], ConstantNode(x)), lambda values, context: context.value,
+        flatten_with_keys_fn=lambda x: ([], ConstantNode(x)))
     CONSTANT_NODES.add(cls)
 
 
@@ -313,18 +303,14 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
     return lambda func: lambda x: func(x) if chosen(x) else x
 
 
-def tree_map_only(
-    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
-    is_leaf: Callable[[Any], bool] | None = None
-) -> PyTree:
+def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
+        is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
     """``tree_map`` over the leaves of a type (or several, or for which a predicate holds); the others stay."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(
-    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
-    is_leaf: Callable[[Any], bool] | None = None
-) -> PyTree:
+def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
+        is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
     """``tree_map_`` over the leaves of a type (or several, or for which a predicate holds)."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 

@@ -13,7 +13,6 @@ def swap_tensors(t1: Any, t2: Any) -> None:
 
     Raises ``RuntimeError`` for tensors that something refers to weakly.
 
-    >>> import wengert as torch
     >>> a, b = torch.zeros(2), torch.ones(3)
     >>> torch.utils.swap_tensors(a, b)
     >>> a, b

@@ -3,7 +3,6 @@
 With ``fill_uninitialized_memory`` (the default) and ``use_deterministic_algorithms(True)``, what ``empty`` and its kin
 give holds NaN, or the largest whole number, so that a read before the first write shows.
 
->>> import wengert as torch
 >>> torch.use_deterministic_algorithms(True)
 >>> torch.empty(2)
 tensor([nan, nan])

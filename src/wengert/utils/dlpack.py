@@ -1,7 +1,6 @@
 """``torch.utils.dlpack``: memory shared with other libraries.
 
 >>> import numpy as np
->>> import wengert as torch
 >>> np.from_dlpack(torch.tensor([1.0, 2.0]))
 array([1., 2.], dtype=float32)
 """

@@ -137,7 +137,6 @@ class FlopCounterMode(TorchDispatchMode):
     ``depth``: how deep the table goes into modules. ``custom_mapping``: further formulas, as ``{torch.ops.aten.NAME:
     f(*args, out_shape=...)}``.
 
-    >>> import wengert as torch
     >>> from wengert.utils.flop_counter import FlopCounterMode
     >>> w = torch.ones(4, 5, requires_grad=True)
     >>> with FlopCounterMode(display=False) as counter:

@@ -19,7 +19,6 @@ class ModuleTracker:
 
     A name is that of the class for the outermost module, and the path of attributes below it: ``MLP.layers.0``.
 
-    >>> import wengert as torch
     >>> from wengert.utils.module_tracker import ModuleTracker
     >>> class Inner(torch.nn.Module):
     ...     def forward(self, x):

@@ -1,6 +1,5 @@
 """Dictionaries and references that hold tensors weakly, and know them by identity: ``==`` of tensors is no answer.
 
->>> import wengert as torch
 >>> from wengert.utils.weak import WeakTensorKeyDictionary
 >>> x, notes = torch.ones(2), WeakTensorKeyDictionary()
 >>> notes[x] = "ones"

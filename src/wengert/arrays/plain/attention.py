@@ -71,10 +71,8 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None = None,
     return out
 
 
-def attention_grad(
-    g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
-    needs: Sequence[bool]
-) -> tuple[Array | None, Array | None, Array | None, Array | None]:
+def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
+        needs: Sequence[bool]) -> tuple[Array | None, Array | None, Array | None, Array | None]:
     """Return the gradients of query, key, value and the scores (of which the mask's is a sum); None where not in
     ``needs``.
     """

@@ -47,9 +47,8 @@ def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None, 
     return out.reshape(x.shape).astype(x.dtype, copy=False), mean.reshape(n, groups), rstd.reshape(n, groups)
 
 
-def group_norm_grad(
-    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, groups: int, needed: Needed = (True, True, True)
-) -> tuple[Array | None, Array | None, Array | None]:
+def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, groups: int,
+        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     """Return the gradients of ``x``, ``weight`` and ``bias``; None for those not in ``needed``."""
     n, c, inner = _split(x, groups)
     if not x.size:

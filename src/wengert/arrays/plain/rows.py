@@ -88,9 +88,8 @@ def _kept(x: Array, dims: int) -> tuple[int, ...]:
     return (*x.shape[: x.ndim - dims], *([1] * dims))
 
 
-def layer_norm_grad(
-    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dims: int, needed: Needed = (True, True, True)
-) -> tuple[Array | None, Array | None, Array | None]:
+def layer_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dims: int,
+        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     """Return the gradients of ``x``, ``weight`` and ``bias``; None for those not in ``needed``."""
     axes, lead, wide_g = _trailing(x, dims), tuple(range(x.ndim - dims)), wide(g)
     count = math.prod(x.shape[x.ndim - dims :])
@@ -121,9 +120,8 @@ def rms_norm(x: Array, dims: int, weight: Array | None, eps: float) -> tuple[Arr
     return z.astype(x.dtype, copy=False), rstd
 
 
-def rms_norm_grad(
-    g: Array, x: Array, rstd: Array, weight: Array | None, dims: int, needed: tuple[bool, bool] = (True, True)
-) -> tuple[Array | None, Array | None]:
+def rms_norm_grad(g: Array, x: Array, rstd: Array, weight: Array | None, dims: int,
+        needed: tuple[bool, bool] = (True, True)) -> tuple[Array | None, Array | None]:
     """Return the gradients of ``x`` and ``weight``; None for those not in ``needed``."""
     axes, lead, wide_g = _trailing(x, dims), tuple(range(x.ndim - dims)), wide(g)
     count = max(math.prod(x.shape[x.ndim - dims :]), 1)
@@ -164,10 +162,8 @@ def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
     return value.astype(x.dtype, copy=False)
 
 
-def batch_norm_grad(
-    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
-    needed: Needed = (True, True, True),
-) -> tuple[Array | None, Array | None, Array | None]:  # fmt: skip
+def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
+        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:  # fmt: skip
     """Gradients of ``(x - mean) * rstd * weight + bias`` per channel (axis 1); None for those not in ``needed``.
 
     With ``training``, ``mean`` and ``rstd`` were computed from ``x`` itself, and the gradient flows through them.

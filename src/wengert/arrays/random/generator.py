@@ -133,10 +133,8 @@ class Generator:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restored, (self.get_state(),))
 
-    def _filled(
-        self, shape: Shape, dtype: np.dtype, make: Callable[[int], NDArray], piece: int = _WIDE_PIECE,
-        out: NDArray | None = None
-    ) -> NDArray:
+    def _filled(self, shape: Shape, dtype: np.dtype, make: Callable[[int], NDArray], piece: int = _WIDE_PIECE,
+            out: NDArray | None = None) -> NDArray:
         """An array made of what ``make`` draws, in pieces where it is large. Takes the lock."""
         count = prod(shape)
         with self._lock:
@@ -176,10 +174,8 @@ class Generator:
 
         return self._filled(shape, kind.dtype, make_half if kind.half else make, out=out)
 
-    def normal(
-        self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True,
-        out: NDArray | None = None
-    ) -> NDArray:
+    def normal(self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True,
+            out: NDArray | None = None) -> NDArray:
         """Normal, of a floating or complex type (``std`` is then that of the complex number, shared by its parts).
 
         ``contiguous=False`` draws as for a tensor whose memory has gaps or another order: in pairs, never by sixteen.
@@ -368,9 +364,8 @@ class Generator:
     def _inverted(self, shape: Shape, kind: Kind, transform: Callable[[NDArray], NDArray]) -> NDArray:
         """Map float64 uniforms through the inverse of a distribution function."""
         with np.errstate(all="ignore"):
-            return self._filled(
-                shape, kind.dtype, lambda count: narrow(transform(self._stream.doubles(count)), kind.dtype)
-            )
+            return self._filled(shape, kind.dtype,
+                lambda count: narrow(transform(self._stream.doubles(count)), kind.dtype))
 
     def rrelu_slopes(self, x: NDArray, lower: float, upper: float) -> NDArray:
         """The slopes of a randomized leaky ReLU: uniform in ``[lower, upper)`` where ``x <= 0``, one elsewhere."""

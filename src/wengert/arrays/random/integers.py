@@ -82,10 +82,8 @@ def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) 
             last = _representable_high(high, kind) - 1
             relation, end, valid = "'to'", f">= to={last + 1}", low <= last
         if not valid:
-            raise RuntimeError(
-                f"random_ expects 'from' casted to dtype to be less than {relation} casted to dtype, "
-                f"but got from={low} {end}"
-            )
+            raise RuntimeError(f"random_ expects 'from' casted to dtype to be less than {relation} casted to dtype, "
+                f"but got from={low} {end}")
         _warn_beyond(kind, *asked)
     size = last - low + 1
     return _filled(count, kind, stream.longs if size >= WIDE else stream.words, size, low)

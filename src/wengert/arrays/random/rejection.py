@@ -117,10 +117,8 @@ def _binomial_waiting(count: float, probability: float, uniform: Doubles) -> flo
         hits += 1.0
 
 
-_STIRLING_TAIL = (
-    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
-    0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
-)  # fmt: skip
+_STIRLING_TAIL = (0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
+    0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287)  # fmt: skip
 
 
 def _stirling_tail(k: float) -> float:
@@ -151,14 +149,8 @@ def _binomial_large(count: float, probability: float, uniform: Doubles) -> float
         if us >= 0.07 and v <= v_r:
             return float(k)
         v = v * alpha / (a / (us * us) + b)
-        bound = (
-            (m + 0.5) * log((m + 1) / (odds * (count - m + 1)))
-            + (count + 1) * log((count - m + 1) / (count - k + 1))
-            + (k + 0.5) * log(odds * (count - k + 1) / (k + 1))
-            + _stirling_tail(m)
-            + _stirling_tail(count - m)
-            - _stirling_tail(k)
-            - _stirling_tail(count - k)
-        )
+        bound = ((m + 0.5) * log((m + 1) / (odds * (count - m + 1)))
+            + (count + 1) * log((count - m + 1) / (count - k + 1)) + (k + 0.5) * log(odds * (count - k + 1) / (k + 1))
+            + _stirling_tail(m) + _stirling_tail(count - m) - _stirling_tail(k) - _stirling_tail(count - k))
         if (log(v) if v else -inf) <= bound:
             return float(k)

@@ -17,12 +17,8 @@ class Type(Function):
     @staticmethod
     def forward(ctx: Any, i: Any, dest_type: Any) -> Any:
         """The elements in the type, whose name ``dest_type`` may be."""
-        warnings.warn(
-            "`torch.autograd._functions.Type` is deprecated as of PyTorch 2.1, please use "
-            "`torch.tensor.to(dtype=dtype)` instead.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warnings.warn("`torch.autograd._functions.Type` is deprecated as of PyTorch 2.1, please use "
+            "`torch.tensor.to(dtype=dtype)` instead.", FutureWarning, stacklevel=2)
         ctx.given = i.dtype
         return i.type(dest_type)
 

@@ -154,10 +154,8 @@ def batched(problem: Problem) -> None:
         one_by_one = [vjp(output, problem.wanted, dense(s)) for s in seeds]
         before = get_rng_state()
         try:
-            together = grad(
-                output, problem.wanted, function("stack")(seeds), retain_graph=True, allow_unused=True,
-                is_grads_batched=True
-            )
+            together = grad(output, problem.wanted, function("stack")(seeds), retain_graph=True, allow_unused=True,
+                is_grads_batched=True)
             if bool((get_rng_state() != before).any()):
                 raise RuntimeError(RANDOM)
             if any(g is not None and is_sparse(g) for g in together):

@@ -65,10 +65,8 @@ def _places(x: Any) -> Any:
     return itertools.product(*(range(n) for n in tuple(x.size())))
 
 
-def _compare(
-    func: Callable[..., Any], inputs: tuple[Any, ...], output: Any, input: Any, g: Any, eps: float, atol: float,
-    rtol: float
-) -> None:  # fmt: skip
+def _compare(func: Callable[..., Any], inputs: tuple[Any, ...], output: Any, input: Any, g: Any, eps: float,
+        atol: float, rtol: float) -> None:  # fmt: skip
     (o, at), (i, x) = output, input
     x.new_zeros(x.size())  # what stands for a gradient that is undefined: it must be possible
     data = x.data
@@ -84,10 +82,8 @@ def _compare(
         data[place] = middle
         analytical = 0.0 if g is None else float(g[place].item())
         if not abs(analytical - numerical) <= atol + rtol * abs(numerical):
-            raise GradcheckError(
-                f"Jacobian mismatch for output {o} with respect to input "
-                f"{i},\nnumerical:{numerical}\nanalytical:{analytical}\n(at {place} of the input, {at} of the output)"
-            )
+            raise GradcheckError(f"Jacobian mismatch for output {o} with respect to input "
+                f"{i},\nnumerical:{numerical}\nanalytical:{analytical}\n(at {place} of the input, {at} of the output)")
 
 
 def second(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from .problem import Index
 
 
-def mismatch(
-    problem: Problem, i: int, j: int, a: np.ndarray, n: np.ndarray, kind: str, *, imaginary: bool = False,
-    units: tuple[Any, ...] = (1,), fast: tuple[Any, Any] | None = None,
-) -> GradcheckError:  # fmt: skip
+def mismatch(problem: Problem, i: int, j: int, a: np.ndarray, n: np.ndarray, kind: str, *, imaginary: bool = False,
+        units: tuple[Any, ...] = (1,), fast: tuple[Any, Any] | None = None) -> GradcheckError:  # fmt: skip
     """The error for output ``i`` and input ``j``, whose analytical Jacobian is ``a`` and whose numerical one is ``n``.
 
     ``kind``: the words before "mismatch". ``imaginary``: of a complex output, that part is considered. ``units``: how
@@ -45,10 +43,8 @@ def mismatch(
     )  # fmt: skip
 
 
-def _verdict(
-    problem: Problem, i: int, j: int, at: tuple[Index, Index], found: Any, expected: Any, imaginary: bool,
-    units: tuple[Any, ...]
-) -> tuple[str, str]:
+def _verdict(problem: Problem, i: int, j: int, at: tuple[Index, Index], found: Any, expected: Any, imaginary: bool,
+        units: tuple[Any, ...]) -> tuple[str, str]:
     if not problem.deterministic():
         return "non-deterministic", "calls with the same inputs give different outputs"
     x, (place, to) = problem.moved[j], at

@@ -10,10 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def judge(
-    f: Callable[[float], float], slope: float, quotient: float, eps: float, atol: float, rtol: float, array: np.ndarray,
-    at: Any
-) -> tuple[str, str]:
+def judge(f: Callable[[float], float], slope: float, quotient: float, eps: float, atol: float, rtol: float,
+        array: np.ndarray, at: Any) -> tuple[str, str]:
     """``(verdict, explanation)`` for a function of one number whose gradient is said to be ``slope``.
 
     ``f(step)``: the output where the input, ``array[at]``, is moved by ``step``; ``quotient``: the central difference

@@ -1,6 +1,5 @@
 """``torch._dynamo``, as far as scripts reach into it: the switches of a compiler that has nothing to do here.
 
->>> import wengert as torch
 >>> torch._dynamo.config.suppress_errors = True
 >>> torch._dynamo.reset()
 """

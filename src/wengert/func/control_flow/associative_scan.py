@@ -27,7 +27,6 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, r
     Raises:
         ValueError: an argument is none of these, or there are no slices.
 
-    >>> import wengert as torch
     >>> from wengert._higher_order_ops import associative_scan
     >>> associative_scan(lambda a, b: a * b, torch.tensor([1.0, 2.0, 3.0, 4.0]), 0, combine_mode="generic")
     tensor([ 1.,  2.,  6., 24.])

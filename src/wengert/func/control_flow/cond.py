@@ -24,7 +24,6 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         RuntimeError: ``pred`` is something else, or ``operands`` are no tuple (or list) of tensors in dicts, lists and
             tuples.
 
-    >>> import wengert as torch
     >>> torch.cond(torch.tensor(2.0) > 1, torch.sqrt, torch.neg, (torch.tensor(4.0),))
     tensor(2.)
     """

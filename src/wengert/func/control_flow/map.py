@@ -23,7 +23,6 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     Raises:
         RuntimeError: there are no slices, or not the same number of each tensor.
 
-    >>> import wengert as torch
     >>> from wengert._higher_order_ops import map
     >>> map(lambda row, w: row @ w, torch.eye(2), torch.tensor([3.0, 4.0]))
     tensor([3., 4.])

@@ -25,7 +25,6 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
     Raises:
         RuntimeError: something is no tensor, there are no slices, or the carry changes its structure or shapes.
 
-    >>> import wengert as torch
     >>> from wengert._higher_order_ops import scan
     >>> scan(lambda c, x: (c + x, c * x), torch.tensor(1.0), torch.tensor([1.0, 2.0, 3.0]))
     (tensor(7.), tensor([ 1.,  4., 12.]))

@@ -18,7 +18,6 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     Raises:
         RuntimeError: what should be callable is not, or the condition is something else.
 
-    >>> import wengert as torch
     >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1.0)))
     (tensor(3), tensor(8.))
     """

@@ -26,12 +26,10 @@ _RECORDED_DATA = (
     "It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you can use "
     "data.detach().clone()"
 )
-PLEASE = (
-    "If you would like this operator to be supported, please file an issue for a feature request at "
+PLEASE = ("If you would like this operator to be supported, please file an issue for a feature request at "
     "https://github.com/pytorch/maskedtensor/issues with a minimal reproducible code snippet.\n"
     "In the case that the semantics for the operator are not trivial, it would be appreciated to also include a "
-    "proposal for the semantics."
-)
+    "proposal for the semantics.")
 # What functions of the public surface and operators mean to a MaskedTensor, filled by ``_ops_refs``.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 OPERATORS: dict[Any, Callable[..., Any]] = {}
@@ -165,7 +163,6 @@ class MaskedTensor(Tensor):
     What an operator that it does not know would mean is not guessed: a ``TypeError`` names it. Strided tensors, and
     those of the layouts ``sparse_coo`` and ``sparse_csr``, whose values then have the places of the mask's.
 
-    >>> import wengert as torch
     >>> import warnings; warnings.simplefilter("ignore")
     >>> torch.masked.masked_tensor(torch.tensor([[0.0, 1.0], [2.0, 3.0]]), torch.tensor([[True, False], [True, True]]))
     MaskedTensor(
@@ -188,11 +185,9 @@ class MaskedTensor(Tensor):
         warnings.warn(_PROTOTYPE, UserWarning, stacklevel=2)
         if data.requires_grad:
             warnings.warn(_RECORDED_DATA, UserWarning, stacklevel=2)
-        return Tensor._make_wrapper_subclass(
-            cls, data.size(), strides=data.stride() if data.layout is strided else None, dtype=data.dtype,
-            device=data.device, requires_grad=requires_grad, dispatch_sizes_strides_policy="strides",
-            dispatch_layout=True,
-        )  # fmt: skip
+        return Tensor._make_wrapper_subclass(cls, data.size(),
+            strides=data.stride() if data.layout is strided else None, dtype=data.dtype, device=data.device,
+            requires_grad=requires_grad, dispatch_sizes_strides_policy="strides", dispatch_layout=True)  # fmt: skip
 
     def __init__(self, data: Any, mask: Any, requires_grad: bool = False) -> None:
         data, mask = _fitted(data, mask)
@@ -287,10 +282,8 @@ class MaskedTensor(Tensor):
         known = OPERATORS.get(packet)
         if known is not None:
             return known(*args, **(kwargs or {}))
-        warnings.warn(
-            f"{packet.__name__} is not implemented in __torch_dispatch__ for MaskedTensor.\n{PLEASE}", UserWarning,
-            stacklevel=2
-        )
+        warnings.warn(f"{packet.__name__} is not implemented in __torch_dispatch__ for MaskedTensor.\n{PLEASE}",
+            UserWarning, stacklevel=2)
         return NotImplemented
 
 

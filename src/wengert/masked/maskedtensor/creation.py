@@ -17,7 +17,6 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
         mask: truth values in the shape and the layout of ``data``.
         requires_grad: whether its gradient, a MaskedTensor too, shall be computed.
 
-    >>> import wengert as torch
     >>> import warnings; warnings.simplefilter("ignore")
     >>> x = torch.masked.masked_tensor(torch.tensor([1.0, 2.0, 5.0]), torch.tensor([True, True, False]))
     >>> x.mean()

@@ -23,7 +23,6 @@ class NestedInt(SymInt):
     It is at least 2 in comparisons, as sizes that a compiler knows nothing of; how it compares with larger numbers is
     not known.
 
-    >>> import wengert as torch
     >>> a = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
     >>> a.shape[1] == (a * 2).shape[1], a.shape[1] == 2
     (True, False)

@@ -27,7 +27,6 @@ class NestedTensor(Nest):
     Its shape is ``(parts, …, j, …)``: the sizes of the ragged dimension are ``offsets().diff()``, or ``lengths()``
     where parts do not reach to the next. Tensors with the same offsets go together.
 
-    >>> import wengert as torch
     >>> t = torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(1, 3)], layout=torch.jagged)
     >>> t.offsets(), t.values().shape
     (tensor([0, 2, 3]), torch.Size([3, 3]))
@@ -209,10 +208,8 @@ def nested_view_from_values_offsets(values: Tensor, offsets: Tensor, ragged_idx:
     return nested_view_from_values_offsets_lengths(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
 
 
-def nested_view_from_values_offsets_lengths(
-    values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged_idx: int = 1, min_seqlen: Any = None,
-    max_seqlen: Any = None
-) -> Any:
+def nested_view_from_values_offsets_lengths(values: Tensor, offsets: Tensor, lengths: Tensor | None,
+        ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None) -> Any:
     """The same where parts need not reach to the next: ``lengths`` says how far they do."""
     for place, (name, x) in enumerate((("input", values), ("offsets", offsets))):
         if not isinstance(x, Tensor):

@@ -29,7 +29,6 @@ class SDPBackend(IntEnum):
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     """Accept a choice of implementations for the block; every one of them computes the same.
 
-    >>> import wengert as torch
     >>> from wengert.nn.attention import SDPBackend, sdpa_kernel
     >>> with sdpa_kernel(SDPBackend.MATH):
     ...     torch.nn.functional.scaled_dot_product_attention(*[torch.ones(1, 2, 2)] * 3).shape

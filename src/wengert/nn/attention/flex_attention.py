@@ -119,17 +119,13 @@ class BlockMask:
     ``(B, H, rows, columns)`` lists their columns first; ``full_kv_…`` those shown in full, ``q_…`` the same by column.
     """
 
-    _TENSORS = (
-        "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
-        "full_q_num_blocks", "full_q_indices",
-    )  # fmt: skip
+    _TENSORS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
+        "full_q_num_blocks", "full_q_indices")  # fmt: skip
 
-    def __init__(
-        self, seq_lengths: tuple[int, int], kv_num_blocks: Tensor, kv_indices: Tensor,
-        full_kv_num_blocks: Tensor | None, full_kv_indices: Tensor | None, q_num_blocks: Tensor | None,
-        q_indices: Tensor | None, full_q_num_blocks: Tensor | None, full_q_indices: Tensor | None,
-        BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: Callable[..., Any] = noop_mask,
-    ) -> None:  # fmt: skip
+    def __init__(self, seq_lengths: tuple[int, int], kv_num_blocks: Tensor, kv_indices: Tensor,
+            full_kv_num_blocks: Tensor | None, full_kv_indices: Tensor | None, q_num_blocks: Tensor | None,
+            q_indices: Tensor | None, full_q_num_blocks: Tensor | None, full_q_indices: Tensor | None,
+            BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: Callable[..., Any] = noop_mask) -> None:  # fmt: skip
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
@@ -143,12 +139,10 @@ class BlockMask:
         self.full_q_num_blocks, self.full_q_indices = full_q_num_blocks, full_q_indices
 
     @classmethod
-    def from_kv_blocks(
-        cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None,
-        full_kv_indices: Tensor | None = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
-        mask_mod: Callable[..., Any] | None = None, seq_lengths: tuple[int, int] | None = None,
-        compute_q_blocks: bool = True,
-    ) -> BlockMask:  # fmt: skip
+    def from_kv_blocks(cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None,
+            full_kv_indices: Tensor | None = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
+            mask_mod: Callable[..., Any] | None = None, seq_lengths: tuple[int, int] | None = None,
+            compute_q_blocks: bool = True) -> BlockMask:  # fmt: skip
         """A mask whose blocks are listed by rows; the lists by columns follow."""
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -203,21 +197,17 @@ class BlockMask:
         index = index if isinstance(index, tuple) else (index,)
         index = tuple(slice(i, i + 1) if isinstance(i, int) else i for i in index)
         parts: Any = [None if (t := getattr(self, n)) is None else t[index] for n in self._TENSORS[:4]]
-        return BlockMask.from_kv_blocks(
-            BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=_sliced, seq_lengths=self.seq_lengths,
-            **dict(zip(self._TENSORS, parts))
-        )  # fmt: skip
+        return BlockMask.from_kv_blocks(BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=_sliced, seq_lengths=self.seq_lengths,
+            **dict(zip(self._TENSORS, parts)))  # fmt: skip
 
     def __repr__(self) -> str:
         def text(name: str) -> str:
             t = getattr(self, name)
             return f"    {name}={None if t is None else t.shape},\n"
 
-        return (
-            f"BlockMask(\n{''.join(map(text, self._TENSORS))}    BLOCK_SIZE={self.BLOCK_SIZE},\n    "
+        return (f"BlockMask(\n{''.join(map(text, self._TENSORS))}    BLOCK_SIZE={self.BLOCK_SIZE},\n    "
             f"shape={self.shape},\n    sparsity={self.sparsity():.2f}%,\n    "
-            f"mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}\n)"
-        )
+            f"mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}\n)")
 
     def __str__(self) -> str:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string()}\n)"
@@ -253,11 +243,9 @@ def _listed(dense: Any) -> list[Tensor]:
     return [dense.sum(-1).to(int32), dense.to(int32).argsort(-1, descending=True, stable=True).to(int32).contiguous()]
 
 
-def create_block_mask(
-    mask_mod: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
-    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False,
-    separate_full_blocks: bool = True, **_: Any,
-) -> BlockMask:  # fmt: skip
+def create_block_mask(mask_mod: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
+        device: Any = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False,
+        separate_full_blocks: bool = True, **_: Any) -> BlockMask:  # fmt: skip
     """The mask that ``mask_mod(b, h, q_idx, kv_idx)`` tells, and its blocks.
 
     >>> create_block_mask(lambda b, h, q, kv: q >= kv, 1, 1, 256, 256).full_kv_num_blocks
@@ -284,11 +272,10 @@ def create_block_mask(
 # -- attention ---------------------------------------------------------------------------------------------------------
 
 
-def flex_attention(
-    query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None,
-    block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False,
-    kernel_options: Any = None, *, return_aux: AuxRequest | None = None,
-) -> Any:  # fmt: skip
+def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None,
+        block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
+        return_lse: bool = False, kernel_options: Any = None, *,
+        return_aux: AuxRequest | None = None) -> Any:  # fmt: skip
     """Attention with scores changed by ``score_mod(score, b, h, q_idx, kv_idx)``, and hidden by ``block_mask``.
 
     Args:
@@ -300,7 +287,6 @@ def flex_attention(
 
     A row that sees nothing is zero. Computed in float32 at least.
 
-    >>> import wengert as torch
     >>> q = torch.eye(2).reshape(1, 1, 2, 2)
     >>> flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score - 1000 * (i < j))[0, 0, 0]
     tensor([1., 0.])
@@ -312,10 +298,8 @@ def flex_attention(
         raise ValueError(f"Expect query and key/value to have the same embedding dimension but got E={query.shape[-1]} "
             f"and E={key.shape[-1]}.")
     if not enable_gqa and query.shape[1] != key.shape[1]:
-        raise ValueError(
-            f"Expect query and key/value to have the same number of heads but got Hq={query.shape[1]} and "
-            f"Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."
-        )
+        raise ValueError(f"Expect query and key/value to have the same number of heads but got Hq={query.shape[1]} and "
+            f"Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA.")
     if enable_gqa and query.shape[1] % key.shape[1]:
         raise ValueError(
             f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={query.shape[1]} and "

@@ -55,9 +55,8 @@ class BackwardHook:
     first in backward: it keeps the gradients of the outputs. The one before then has both and calls the user's hooks.
     """
 
-    def __init__(
-        self, module: Any, user_hooks: Sequence[Callable[..., Any]], user_pre_hooks: Sequence[Callable[..., Any]]
-    ) -> None:
+    def __init__(self, module: Any, user_hooks: Sequence[Callable[..., Any]],
+            user_pre_hooks: Sequence[Callable[..., Any]]) -> None:
         self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
         self.grad_outputs: Any = None
         self.n_inputs = self.n_outputs = -1
@@ -101,10 +100,8 @@ class BackwardHook:
                 if new is None:
                     continue
                 if len(new) != len(grads):
-                    raise RuntimeError(
-                        f"Backward hook returned an invalid number of grad_input, got {len(new)}, "
-                        f"but expected {len(grads)}"
-                    )
+                    raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(new)}, "
+                        f"but expected {len(grads)}")
                 grads = new
             self.grad_outputs = None
             return tuple(grads[i] for i in places)
@@ -120,10 +117,8 @@ class BackwardHook:
                 if new is None:
                     continue
                 if len(new) != self.n_outputs:
-                    raise RuntimeError(
-                        f"Backward pre hook returned an invalid number of grad_output, got {len(new)}, "
-                        f"but expected {self.n_outputs}"
-                    )
+                    raise RuntimeError(f"Backward pre hook returned an invalid number of grad_output, got {len(new)}, "
+                        f"but expected {self.n_outputs}")
                 grads = new
             self.grad_outputs = grads
             if self.input_tensors_index is None:

@@ -93,7 +93,6 @@ class ConversionMethods(TraversalMethods):
 
         Only floating and complex tensors change dtype. ``TypeError`` for an integer ``dtype``.
 
-        >>> import wengert as torch
         >>> torch.nn.Linear(1, 1).to(torch.float64).weight.dtype
         torch.float64
         """
@@ -164,7 +163,6 @@ class ConversionMethods(TraversalMethods):
     def share_memory(self) -> Self:
         """Move parameters and buffers to memory that other processes see as well: what one of them learns, all have.
 
-        >>> import wengert as torch
         >>> torch.nn.Linear(1, 1).share_memory().weight.is_shared()
         True
         """

@@ -23,9 +23,8 @@ class Declared(Module):
 
     _shows: Any = ()
 
-    def __init_subclass__(
-        cls, function: str | None = None, takes: Sequence[str] = (), shows: Sequence[str] | None = None, **kwargs: Any,
-    ) -> None:
+    def __init_subclass__(cls, function: str | None = None, takes: Sequence[str] = (),
+            shows: Sequence[str] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if function is not None:
             cls.forward = _apply_function(function, takes)  # type: ignore[method-assign]

@@ -36,9 +36,8 @@ _global_parameter_registration_hooks: Hooks = OrderedDict()
 _global_is_full_backward_hook: bool | None = None
 
 
-def _register(
-    hooks: Hooks, hook: Callable[..., Any], prepend: bool = False, flagged: Sequence[Flags] = ()
-) -> RemovableHandle:
+def _register(hooks: Hooks, hook: Callable[..., Any], prepend: bool = False,
+        flagged: Sequence[Flags] = ()) -> RemovableHandle:
     """Enter ``hook``, and mark it in each of the ``flagged`` sets."""
     handle = RemovableHandle(hooks, extra_dict=list(flagged))
     hooks[handle.id] = hook
@@ -69,9 +68,8 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     return _register(_global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(
-    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
-) -> RemovableHandle:
+def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False,
+        always_call: bool = False) -> RemovableHandle:
     """``hook(module, args, [kwargs,] output) -> None or a new output`` after every module's ``forward``."""
     flagged = [_global_forward_hooks_with_kwargs] if with_kwargs else []
     if always_call:
@@ -99,10 +97,8 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 def _choose_global_kind(full: bool) -> None:
     global _global_is_full_backward_hook
     if _global_is_full_backward_hook is (not full):
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
-            "Please use only one of them."
-        )
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
+            "Please use only one of them.")
     _global_is_full_backward_hook = full
 
 
@@ -151,15 +147,13 @@ class HookMethods:
     _forward_pre_hooks: Hooks
     _forward_pre_hooks_with_kwargs: Flags
 
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
+            with_kwargs: bool = False) -> RemovableHandle:
         """Call ``hook(module, args) -> None or new args`` before ``forward``.
 
         With ``with_kwargs`` it is ``hook(module, args, kwargs) -> None or (args, kwargs)``. ``prepend`` puts it before
         the hooks that are there.
 
-        >>> import wengert as torch
         >>> m = torch.nn.Identity()
         >>> handle = m.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
         >>> m(torch.zeros(2))
@@ -168,9 +162,8 @@ class HookMethods:
         flagged = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return _register(self._forward_pre_hooks, hook, prepend, flagged)
 
-    def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
-    ) -> RemovableHandle:
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
+            always_call: bool = False) -> RemovableHandle:
         """Call ``hook(module, args, output) -> None or a new output`` after ``forward``.
 
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it also runs when
@@ -191,7 +184,6 @@ class HookMethods:
         Both are tuples with an entry for each positional argument and output, None where it is no tensor. The hook
         may not change its arguments in place.
 
-        >>> import wengert as torch
         >>> m = torch.nn.ReLU()
         >>> handle = m.register_full_backward_hook(lambda module, grad_input, grad_output: (grad_output[0] * 10,))
         >>> x = torch.tensor([-1.0, 2.0], requires_grad=True)
@@ -225,10 +217,8 @@ class HookMethods:
 
 def _choose_kind(module: Any, full: bool) -> None:
     if module._is_full_backward_hook is (not full):
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks on a single Module. "
-            "Please use only one of them."
-        )
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. "
+            "Please use only one of them.")
     module._is_full_backward_hook = full
 
 

@@ -48,17 +48,13 @@ class StateMethods:
 
     def get_extra_state(self) -> Any:
         """Override, with ``set_extra_state``, to keep something besides tensors in the state dict."""
-        raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called. "
-            "Override get_extra_state() and set_extra_state() together to keep extra state."
-        )
+        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called. "
+            "Override get_extra_state() and set_extra_state() together to keep extra state.")
 
     def set_extra_state(self, state: Any) -> None:
         """Override to take back what ``get_extra_state`` gave."""
-        raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called. "
-            "Override get_extra_state() and set_extra_state() together to keep extra state."
-        )
+        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called. "
+            "Override get_extra_state() and set_extra_state() together to keep extra state.")
 
     # Saving
 
@@ -68,19 +64,15 @@ class StateMethods:
         The tensors share memory with the module; they are detached unless ``keep_vars``. The dict has an attribute
         ``_metadata`` with the version of each module.
 
-        >>> import wengert as torch
         >>> list(torch.nn.Linear(2, 3).state_dict(prefix="head."))
         ['head.weight', 'head.bias']
         """
         if args:
             import warnings
 
-            warnings.warn(
-                "Positional args are being deprecated, use kwargs instead. Refer to "
+            warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to "
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
-                FutureWarning,
-                stacklevel=2,
-            )
+                FutureWarning, stacklevel=2)
             given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
             destination = given["destination"] if destination is None else destination
             prefix = prefix or given.get("prefix", "")
@@ -136,16 +128,14 @@ class StateMethods:
 
     # Loading
 
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> _IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True,
+            assign: bool = False) -> _IncompatibleKeys:
         """Copy ``state_dict`` into this module and its descendants.
 
         ``strict``: refuse keys that do not match. ``assign``: take the given tensors themselves rather than copy their
         values; a parameter keeps its ``requires_grad``. Sizes must agree in any case. ``RuntimeError`` lists
         everything that did not fit.
 
-        >>> import wengert as torch
         >>> a, b = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
         >>> a.load_state_dict(b.state_dict())
         <All keys matched successfully>
@@ -168,10 +158,8 @@ class StateMethods:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
         return keys
 
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
-        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
-    ) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
+            strict: bool, missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
         """Take this module's own state, without its children's, from ``state_dict``. Subclasses may extend it.
 
         ``local_metadata["version"]`` is the version that the state was saved by. Trouble is appended to the lists.
@@ -205,9 +193,8 @@ class StateMethods:
                     if head not in (self._modules if dot else local):
                         unexpected_keys.append(key)
 
-    def _register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], with_module: bool = False
-    ) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any],
+            with_module: bool = False) -> RemovableHandle:
         wrapped = _WrappedHook(hook, self if with_module else None)  # type: ignore[arg-type]
         return _register(self._load_state_dict_pre_hooks, wrapped)
 
@@ -227,10 +214,8 @@ def _quoted(name: str) -> str:
     return f'"{name}"'
 
 
-def _load(
-    module: Any, state: Any, prefix: str, metadata: Mapping[str, Any], assign: bool, keys: _IncompatibleKeys,
-    errors: list[str],
-) -> None:
+def _load(module: Any, state: Any, prefix: str, metadata: Mapping[str, Any], assign: bool, keys: _IncompatibleKeys,
+        errors: list[str]) -> None:
     local_metadata = dict(metadata.get(prefix[:-1], {}))
     if assign:
         local_metadata["assign_to_params_buffers"] = assign
@@ -259,10 +244,8 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
         if param.shape == () and value.shape == (1,):  # how 0-d tensors were saved before there were any
             value = value[0]
         if value.shape != param.shape:
-            return (
-                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                f"the shape in current model is {param.shape}."
-            )
+            return (f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                f"the shape in current model is {param.shape}.")
     if not assign and param.is_meta and not value.is_meta:
         import warnings
 

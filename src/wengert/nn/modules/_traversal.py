@@ -61,10 +61,8 @@ class TraversalMethods:
             raise AttributeError(f"`{name}` is not a buffer")
         return getattr(owner, name)
 
-    def _named_members(
-        self, get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]], prefix: str = "", recurse: bool = True,
-        remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Any]]:
+    def _named_members(self, get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]], prefix: str = "",
+            recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
         seen = set()
         owners: Any = (
             self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
@@ -82,12 +80,10 @@ class TraversalMethods:
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(self, prefix: str = "", recurse: bool = True,
+            remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
         """Pairs of qualified name and parameter.
 
-        >>> import wengert as torch
         >>> [name for name, _ in torch.nn.Sequential(torch.nn.Linear(1, 1)).named_parameters()]
         ['0.weight', '0.bias']
         """
@@ -98,9 +94,8 @@ class TraversalMethods:
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(self, prefix: str = "", recurse: bool = True,
+            remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """Pairs of qualified name and buffer."""
         return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
@@ -122,9 +117,8 @@ class TraversalMethods:
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
-    def named_modules(
-        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Module]]:
+    def named_modules(self, memo: set[Module] | None = None, prefix: str = "",
+            remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
         """Pairs of qualified name and module, this one first."""
         memo = set() if memo is None else memo
         this: Any = self

@@ -54,7 +54,6 @@ class _InPlace(Declared):
 class ReLU(_InPlace, function="relu", takes=["inplace"], shows=["inplace"]):
     """``max(0, x)``.
 
-    >>> import wengert as torch
     >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
@@ -105,10 +104,8 @@ class Hardtanh(
 ):
     """``clip(x, min_val, max_val)``."""
 
-    def __init__(
-        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
-        max_value: float | None = None,
-    ) -> None:
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+            min_value: float | None = None, max_value: float | None = None) -> None:
         super().__init__()
         if min_value is not None:
             _warn_renamed("min")
@@ -124,9 +121,8 @@ class Hardtanh(
 def _warn_renamed(which: str) -> None:
     import warnings
 
-    warnings.warn(
-        f"keyword argument `{which}_value` is deprecated and renamed to `{which}_val`", FutureWarning, stacklevel=3
-    )
+    warnings.warn(f"keyword argument `{which}_value` is deprecated and renamed to `{which}_val`", FutureWarning,
+        stacklevel=3)
 
 
 class ReLU6(Hardtanh, shows=["inplace"]):

@@ -29,21 +29,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     and ``loss``, their negative mean. The head scores the classes below ``cutoffs[0]`` and the clusters.
     """
 
-    def __init__(
-        self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,
-        device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
+            head_bias: bool = False, device: Any = None, dtype: Any = None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        if (
-            cutoffs != sorted(set(cutoffs))
-            or cutoffs[0] <= 0
-            or cutoffs[-1] > n_classes - 1
-            or any(int(c) != c for c in cutoffs)
-        ):
+        if (cutoffs != sorted(set(cutoffs)) or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1
+                or any(int(c) != c for c in cutoffs)):
             raise ValueError(
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
                 "value is between 1 and n_classes-1"
@@ -89,10 +83,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             chosen = within.gather(1, (target.index_select(0, rows) - low).unsqueeze(1))
             output = output.index_copy(0, rows, chosen.squeeze(1))
         if used != target.size(0):
-            raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                f"[{target.min().item()}, {target.max().item()}] were found. "
-            )
+            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{target.min().item()}, {target.max().item()}] were found. ")
         output = output + head.gather(1, in_head.unsqueeze(1)).squeeze(1)
         loss = (-output).mean()
         return _ASMoutput(output if is_batched else output.squeeze(0), loss)

@@ -25,7 +25,6 @@ class MultiheadAttention(Module):
     over the heads unless ``average_attn_weights=False``, or None with ``need_weights=False`` (which is faster).
     Masks: True, or ``-inf``, where attention is not allowed.
 
-    >>> import wengert as torch
     >>> attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = torch.zeros(1, 5, 8)
     >>> output, weights = attention(x, x, x)
@@ -36,16 +35,12 @@ class MultiheadAttention(Module):
     bias_k: Tensor | None
     bias_v: Tensor | None
 
-    def __init__(
-        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
-        add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
-        device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
+            add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None,
+            batch_first: bool = False, device: Any = None, dtype: Any = None) -> None:
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(
-                "embed_dim and num_heads must be greater than 0, "
-                f"got embed_dim={embed_dim} and num_heads={num_heads} instead"
-            )
+            raise ValueError("embed_dim and num_heads must be greater than 0, "
+                f"got embed_dim={embed_dim} and num_heads={num_heads} instead")
         if embed_dim % num_heads:
             raise AssertionError("embed_dim must be divisible by num_heads")
         factory = {"device": device, "dtype": dtype}
@@ -87,11 +82,9 @@ class MultiheadAttention(Module):
             if bias is not None:
                 xavier_normal_(bias)
 
-    def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
-        need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
-        is_causal: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
+            need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
+            is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
         if query.is_nested or key.is_nested or value.is_nested:
             from wengert.nested._multihead import attend
 
@@ -104,19 +97,16 @@ class MultiheadAttention(Module):
             query = query.transpose(1, 0)
             key = query if same_key else key.transpose(1, 0)
             value = key if same_value else value.transpose(1, 0)
-        output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
-            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
-            training=self.training, key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
-            use_separate_proj_weight=not self._qkv_same_embed_dim, q_proj_weight=self.q_proj_weight,
-            k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight,
-            average_attn_weights=average_attn_weights, is_causal=is_causal,
-        )
+        output, weights = F.multi_head_attention_forward(query, key, value, self.embed_dim, self.num_heads,
+            self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
+            self.out_proj.weight, self.out_proj.bias, training=self.training, key_padding_mask=key_padding_mask,
+            need_weights=need_weights, attn_mask=attn_mask, use_separate_proj_weight=not self._qkv_same_embed_dim,
+            q_proj_weight=self.q_proj_weight, k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights, is_causal=is_causal)
         return (output.transpose(1, 0) if swap else output), weights
 
-    def merge_masks(
-        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
-    ) -> tuple[Tensor | None, int | None]:
+    def merge_masks(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None,
+            query: Tensor) -> tuple[Tensor | None, int | None]:
         """Both masks as one that broadcasts to (N, heads, L, S), and its kind: 1 padding alone, 2 with attention."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1

@@ -44,10 +44,8 @@ class _NormBase(Module):
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
 
-    def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
-    ) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+            track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
@@ -77,14 +75,11 @@ class _NormBase(Module):
             raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
-    ) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
+            *rest: Any) -> None:
         version = local_metadata.get("version")
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
@@ -108,9 +103,8 @@ class _BatchNorm(_NormBase):
         elif training:
             mean = var = None
         weight, bias = weight_and_bias(self)
-        return F.batch_norm(
-            input, mean, var, weight, bias, training or (mean is None and var is None), momentum, self.eps,
-        )
+        return F.batch_norm(input, mean, var, weight, bias, training or (mean is None and var is None), momentum,
+            self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -119,7 +113,6 @@ class BatchNorm1d(_BatchNorm):
     In training by the statistics of the batch, which also move the running statistics by ``momentum`` (None: their
     plain average); in evaluation by the running statistics, or the batch's with ``track_running_stats=False``.
 
-    >>> import wengert as torch
     >>> torch.nn.BatchNorm1d(2)(torch.tensor([[0.0, 1.0], [2.0, 1.0]])).detach().round(decimals=2)
     tensor([[-1.,  0.],
             [ 1.,  0.]])
@@ -143,11 +136,9 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalization over the batches of all processes. In a single process it is ``BatchNorm`` of (N, C, *)."""
 
-    def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
-        bias: bool = True,
-    ) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+            track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
+            bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
@@ -162,10 +153,8 @@ class SyncBatchNorm(_BatchNorm):
         """``module`` with every batch norm in it replaced by a synchronized one that shares its state."""
         converted = module
         if isinstance(module, _BatchNorm):
-            converted = SyncBatchNorm(
-                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
-                process_group, bias=module.bias is not None,
-            )
+            converted = SyncBatchNorm(module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group, bias=module.bias is not None)
             if module.affine:
                 converted.weight, converted.bias = module.weight, module.bias
             for name in ("running_mean", "running_var", "num_batches_tracked", "training"):
@@ -178,10 +167,8 @@ class SyncBatchNorm(_BatchNorm):
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A normalization whose ``num_features`` is the second size of the first input."""
 
-    def __init__(
-        self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
-        device: Any = None, dtype: Any = None, *, bias: bool = True,
-    ) -> None:
+    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+            track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__(0, eps, momentum, False, False, **factory, bias=False)
         self.affine, self.track_running_stats = affine, track_running_stats

@@ -113,7 +113,6 @@ class _Numbered(Module):
 class Sequential(_Numbered):
     """Modules run one after the other: positional arguments, or one ordered dict of names and modules.
 
-    >>> import wengert as torch
     >>> torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
     Sequential(
       (0): Linear(in_features=2, out_features=3, bias=True)
@@ -179,7 +178,6 @@ class Sequential(_Numbered):
 class ModuleList(_Numbered):
     """A list whose modules are registered.
 
-    >>> import wengert as torch
     >>> layers = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
     >>> layers
     ModuleList(
@@ -232,7 +230,6 @@ class ModuleList(_Numbered):
 class ModuleDict(Module):
     """A dict whose modules are registered.
 
-    >>> import wengert as torch
     >>> heads = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2), "b": torch.nn.Identity()})
     >>> list(heads), "a" in heads
     (['a', 'b'], True)
@@ -311,7 +308,6 @@ def _as_parameter(value: Any) -> Any:
 class ParameterList(Module):
     """A list whose tensors become registered parameters; other values are kept as they are.
 
-    >>> import wengert as torch
     >>> weights = torch.nn.ParameterList([torch.zeros(2), torch.ones(2)])
     >>> [name for name, _ in weights.named_parameters()]
     ['0', '1']
@@ -358,9 +354,8 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(
-            f"  ({i}): {_describe(value, str(getattr(value, 'dtype', '')))}" for i, value in enumerate(self)
-        )
+        return "\n".join(f"  ({i}): {_describe(value, str(getattr(value, 'dtype', '')))}" for i,
+            value in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
@@ -369,7 +364,6 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """A dict whose tensors become registered parameters; other values are kept as they are.
 
-    >>> import wengert as torch
     >>> weights = torch.nn.ParameterDict({"left": torch.zeros(2)})
     >>> weights["left"].requires_grad
     True
@@ -383,10 +377,8 @@ class ParameterDict(Module):
 
     def _check_key(self, key: Any) -> str:
         if not isinstance(key, str):
-            raise TypeError(
-                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-                f"'{type(key).__name__}'). Open an issue on github if you need non-string keys."
-            )
+            raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                f"'{type(key).__name__}'). Open an issue on github if you need non-string keys.")
         return key
 
     def __getitem__(self, key: str) -> Any:
@@ -462,9 +454,8 @@ class ParameterDict(Module):
 
     def update(self, parameters: Any) -> None:
         """Add or replace values: a mapping (a plain dict in the order of its sorted keys), or pairs."""
-        _require_iterable(
-            parameters, "ParametersDict.update should be called with an iterable of key/value pairs, but got "
-        )
+        _require_iterable(parameters,
+            "ParametersDict.update should be called with an iterable of key/value pairs, but got ")
         if isinstance(parameters, (OrderedDict, ParameterDict)):
             pairs: Iterable[tuple[str, Any]] = parameters.items()
         elif isinstance(parameters, Mapping):
@@ -475,10 +466,8 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(
-            f"  ({key}): {_describe(value, _typename(value) if isinstance(value, Tensor) else '')}"
-            for key, value in self.items()
-        )
+        return "\n".join(f"  ({key}): {_describe(value, _typename(value) if isinstance(value, Tensor) else '')}"
+            for key, value in self.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

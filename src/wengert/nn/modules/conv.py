@@ -36,11 +36,10 @@ class _ConvNd(Module):
     weight: Tensor
     bias: Tensor | None
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...],
-        padding: str | tuple[int, ...], dilation: tuple[int, ...], transposed: bool, output_padding: tuple[int, ...],
-        groups: int, bias: bool, padding_mode: str, device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...],
+            padding: str | tuple[int, ...], dilation: tuple[int, ...], transposed: bool,
+            output_padding: tuple[int, ...], groups: int, bias: bool, padding_mode: str, device: Any = None,
+            dtype: Any = None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         if groups <= 0:
@@ -101,17 +100,13 @@ class _ConvNd(Module):
 
 
 class _Conv(_ConvNd):
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: str | Sizes = 0,
-        dilation: Sizes = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
+            padding: str | Sizes = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
+            padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
         each = _ntuple(self._dims)
-        super().__init__(
-            in_channels, out_channels, each(kernel_size), each(stride),
+        super().__init__(in_channels, out_channels, each(kernel_size), each(stride),
             padding if isinstance(padding, str) else each(padding), each(dilation), False, each(0), groups, bias,
-            padding_mode, device=device, dtype=dtype,
-        )
+            padding_mode, device=device, dtype=dtype)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         convolve = getattr(F, f"conv{self._dims}d")
@@ -139,7 +134,6 @@ class Conv1d(_Conv):
 class Conv2d(_Conv):
     """Cross-correlation over images: (N, C_in, H, W) or (C_in, H, W) -> (N, C_out, H_out, W_out). See ``Conv1d``.
 
-    >>> import wengert as torch
     >>> torch.nn.Conv2d(3, 8, kernel_size=3, padding=1)(torch.zeros(1, 3, 5, 5)).shape
     torch.Size([1, 8, 5, 5])
     """
@@ -154,18 +148,14 @@ class Conv3d(_Conv):
 
 
 class _ConvTransposeNd(_ConvNd):
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
-        output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1, padding_mode: str = "zeros",
-        device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+            output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1,
+            padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         each = _ntuple(self._dims)
-        super().__init__(
-            in_channels, out_channels, each(kernel_size), each(stride), each(padding), each(dilation), True,
-            each(output_padding), groups, bias, padding_mode, device=device, dtype=dtype,
-        )
+        super().__init__(in_channels, out_channels, each(kernel_size), each(stride), each(padding), each(dilation),
+            True, each(output_padding), groups, bias, padding_mode, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         convolve = getattr(F, f"conv_transpose{self._dims}d")
@@ -190,10 +180,8 @@ class _ConvTransposeNd(_ConvNd):
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in settings]  # type: ignore[operator]
         most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
         if any(not low <= n <= high for n, low, high in zip(size, least, most, strict=True)):
-            raise ValueError(
-                f"requested an output size of {size}, but valid sizes range from {least} to {most} "
-                f"(for an input of {input.size()[2:]})"
-            )
+            raise ValueError(f"requested an output size of {size}, but valid sizes range from {least} to {most} "
+                f"(for an input of {input.size()[2:]})")
         return tuple(n - low for n, low in zip(size, least, strict=True))
 
 
@@ -211,7 +199,6 @@ class ConvTranspose1d(_ConvTransposeNd):
 class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution over images: (N, C_in, H, W) -> (N, C_out, H_out, W_out). See ``ConvTranspose1d``.
 
-    >>> import wengert as torch
     >>> torch.nn.ConvTranspose2d(4, 2, 3, stride=2)(torch.zeros(1, 4, 5, 5), output_size=(12, 12)).shape
     torch.Size([1, 2, 12, 12])
     """
@@ -260,20 +247,17 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 
 class _LazyConv(_LazyConvXdMixin):
-    def __init__(
-        self, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0, dilation: Sizes = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+            dilation: Sizes = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+            dtype: Any = None) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         self._begin(out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
-    def __init__(
-        self, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
-        groups: int = 1, bias: bool = True, dilation: Sizes = 1, padding_mode: str = "zeros", device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def __init__(self, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+            output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1,
+            padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
         self._begin(out_channels, bias, device, dtype)
 

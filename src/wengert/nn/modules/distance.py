@@ -17,7 +17,6 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 class PairwiseDistance(Module):
     """``norm(x1 - x2 + eps, p)`` along the last dimension: (N, D) or (D), broadcast -> (N).
 
-    >>> import wengert as torch
     >>> torch.nn.PairwiseDistance(p=1)(torch.zeros(1, 2), torch.ones(1, 2))
     tensor([2.0000])
     """

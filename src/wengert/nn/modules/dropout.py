@@ -23,7 +23,6 @@ class _DropoutNd(Declared):
 class Dropout(_DropoutNd, function="dropout", takes=_SETTINGS):
     """Each element becomes zero with probability ``p``; the others are divided by ``1 - p``.
 
-    >>> import wengert as torch
     >>> torch.nn.Dropout(0.5).eval()(torch.ones(3))
     tensor([1., 1., 1.])
     """

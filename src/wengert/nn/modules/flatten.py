@@ -17,7 +17,6 @@ __all__ = ["Flatten", "Unflatten"]
 class Flatten(Module):
     """Merge the dimensions from ``start_dim`` to ``end_dim``: by default all but the batch.
 
-    >>> import wengert as torch
     >>> torch.nn.Flatten()(torch.zeros(2, 3, 4)).shape
     torch.Size([2, 12])
     """

@@ -19,7 +19,6 @@ _WINDOW = ["kernel_size", "dilation", "padding", "stride"]
 class Unfold(Declared, function="unfold", takes=_WINDOW, shows=_WINDOW):
     """The windows of images as columns: (N, C, H, W) -> (N, C * kernel area, number of windows).
 
-    >>> import wengert as torch
     >>> torch.nn.Unfold(2)(torch.zeros(1, 3, 4, 4)).shape
     torch.Size([1, 12, 9])
     """
@@ -32,9 +31,8 @@ class Unfold(Declared, function="unfold", takes=_WINDOW, shows=_WINDOW):
 class Fold(Declared, function="fold", takes=["output_size", *_WINDOW], shows=["output_size", *_WINDOW]):
     """Columns put back into images, summed where windows overlap: (N, C * kernel area, L) -> (N, C, *output_size)."""
 
-    def __init__(
-        self, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
-    ) -> None:
+    def __init__(self, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0,
+            stride: Sizes = 1) -> None:
         super().__init__()
         self.output_size = output_size
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride

@@ -18,16 +18,12 @@ __all__ = [
 
 
 class _InstanceNorm(_NormBase):
-    def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True,
-    ) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+            track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
-        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
-    ) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
+            strict: bool, missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
         if local_metadata.get("version") is None and not self.track_running_stats:
             keys = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if keys:
@@ -41,9 +37,8 @@ class _InstanceNorm(_NormBase):
                 )
             for key in keys:
                 del state_dict[key]
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+            error_msgs)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -56,11 +51,9 @@ class _InstanceNorm(_NormBase):
         return self._normalized(input)
 
     def _normalized(self, input: Tensor) -> Tensor:
-        return F.instance_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias,
+        return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
             self.training or not self.track_running_stats, self.momentum if self.momentum is not None else 0.0,
-            self.eps,
-        )
+            self.eps)
 
     def _complain_of_channels(self, dim: int, size: int) -> None:
         if self.affine:
@@ -85,7 +78,6 @@ class InstanceNorm1d(_InstanceNorm):
 class InstanceNorm2d(_InstanceNorm):
     """Normalize every channel of every image: (N, C, H, W) or (C, H, W).
 
-    >>> import wengert as torch
     >>> torch.nn.InstanceNorm2d(3)(torch.rand(1, 3, 4, 4)).mean().abs() < 1e-6
     tensor(True)
     """

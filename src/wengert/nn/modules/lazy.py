@@ -17,7 +17,6 @@ class LazyModuleMixin:
     Parameters start as ``UninitializedParameter``. The first call runs ``initialize_parameters`` with the arguments,
     and the module becomes an instance of ``cls_to_become``.
 
-    >>> import wengert as torch
     >>> m = torch.nn.LazyLinear(3)
     >>> _ = m(torch.zeros(1, 5))
     >>> m

@@ -21,7 +21,6 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 class Identity(Module):
     """Gives its input back; takes and ignores any arguments.
 
-    >>> import wengert as torch
     >>> torch.nn.Identity(54, unused=True)(torch.ones(2))
     tensor([1., 1.])
     """
@@ -52,7 +51,6 @@ class Linear(Module):
 
     ``weight`` is (out_features, in_features).
 
-    >>> import wengert as torch
     >>> torch.nn.Linear(20, 30)(torch.zeros(128, 20)).shape
     torch.Size([128, 30])
     """
@@ -60,9 +58,8 @@ class Linear(Module):
     weight: Tensor
     bias: Tensor | None
 
-    def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
+            dtype: Any = None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
@@ -92,10 +89,8 @@ class Bilinear(Module):
     weight: Tensor
     bias: Tensor | None
 
-    def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
+            dtype: Any = None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
@@ -115,10 +110,8 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}")
 
 
 class LazyLinear(LazyModuleMixin, Linear):

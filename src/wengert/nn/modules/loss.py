@@ -44,9 +44,8 @@ class _Loss(Module):
 class _WeightedLoss(_Loss):
     weight: Tensor | None
 
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
-    ) -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None,
+            reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
@@ -54,7 +53,6 @@ class _WeightedLoss(_Loss):
 class L1Loss(_Loss):
     """``|input - target|``.
 
-    >>> import wengert as torch
     >>> torch.nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]))
     tensor(1.5000)
     """
@@ -66,7 +64,6 @@ class L1Loss(_Loss):
 class MSELoss(_Loss):
     """``(input - target)²``.
 
-    >>> import wengert as torch
     >>> torch.nn.MSELoss(reduction="sum")(torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]))
     tensor(5.)
     """
@@ -78,9 +75,8 @@ class MSELoss(_Loss):
 class SmoothL1Loss(_Loss):
     """``(input - target)² / (2 * beta)`` where the difference is below ``beta``, else ``|difference| - beta / 2``."""
 
-    def __init__(
-        self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean", beta: float = 1.0
-    ) -> None:
+    def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
+            beta: float = 1.0) -> None:
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
@@ -107,10 +103,8 @@ class NLLLoss(_WeightedLoss):
     ``weight`` is one number for each class; targets equal to ``ignore_index`` count nothing.
     """
 
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100, reduce: Flag = None,
-        reduction: str = "mean",
-    ) -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
+            reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
@@ -121,41 +115,30 @@ class NLLLoss(_WeightedLoss):
 class NLLLoss2d(NLLLoss):
     """Deprecated name of ``NLLLoss``."""
 
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100, reduce: Flag = None,
-        reduction: str = "mean",
-    ) -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
+            reduce: Flag = None, reduction: str = "mean") -> None:
         import warnings
 
-        warnings.warn(
-            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
-            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.", FutureWarning, stacklevel=2)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class CrossEntropyLoss(_WeightedLoss):
     """``-log(softmax(input)[target])``; the target may also be probabilities of the classes.
 
-    >>> import wengert as torch
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
     """
 
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100, reduce: Flag = None,
-        reduction: str = "mean", label_smoothing: float = 0.0,
-    ) -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
+            reduce: Flag = None, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(
-            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
+        return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index,
+            reduction=self.reduction, label_smoothing=self.label_smoothing)
 
 
 class LinearCrossEntropyOptions:
@@ -163,10 +146,8 @@ class LinearCrossEntropyOptions:
 
     __slots__ = ("acc_dtype", "acc_policy", "allow_retain_graph", "batch_chunk_size", "chunking_method")
 
-    def __init__(
-        self, allow_retain_graph: bool = False, batch_chunk_size: int | None = None,
-        chunking_method: str | None = "auto", acc_policy: str = "auto", acc_dtype: Any = None,
-    ) -> None:
+    def __init__(self, allow_retain_graph: bool = False, batch_chunk_size: int | None = None,
+            chunking_method: str | None = "auto", acc_policy: str = "auto", acc_dtype: Any = None) -> None:
         if acc_policy not in ("auto", "accurate", "balanced", "compact"):
             raise ValueError(f"invalid acc_policy: {acc_policy!r}")
         if chunking_method not in (None, "auto"):
@@ -214,11 +195,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     probabilities.
     """
 
-    def __init__(
-        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
-        device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
-        ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+            device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
+            ignore_index: int | None = None, label_smoothing: float = 0.0,
+            options: LinearCrossEntropyOptions | None = None) -> None:
         if weight is not None and weight.shape != (num_classes,):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0 <= label_smoothing <= 1:
@@ -232,34 +212,27 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
-        return F.linear_cross_entropy(
-            input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
+        return F.linear_cross_entropy(input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
             linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
-            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options,
-        )
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)
 
     def extra_repr(self) -> str:
-        return (
-            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
             f"out_features={self.out_features}, bias={self.linear.bias is not None}, reduction={self.reduction}, "
-            f"ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}, options={self.options}"
-        )
+            f"ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}, options={self.options}")
 
 
 class PoissonNLLLoss(_Loss):
     """``exp(x) - target * x`` of ``x = log_input``, or ``x - target * log(x + eps)``; ``full`` adds Stirling's term."""
 
-    def __init__(
-        self, log_input: bool = True, full: bool = False, size_average: Flag = None, eps: float = 1e-8,
-        reduce: Flag = None, reduction: str = "mean",
-    ) -> None:
+    def __init__(self, log_input: bool = True, full: bool = False, size_average: Flag = None, eps: float = 1e-8,
+            reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        return F.poisson_nll_loss(
-            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
-        )
+        return F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full, eps=self.eps,
+            reduction=self.reduction)
 
 
 class GaussianNLLLoss(_Loss):
@@ -279,9 +252,8 @@ class KLDivLoss(_Loss):
     ``reduction="batchmean"`` is the divergence as mathematics defines it.
     """
 
-    def __init__(
-        self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean", log_target: bool = False
-    ) -> None:
+    def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
+            log_target: bool = False) -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
@@ -302,26 +274,22 @@ class BCEWithLogitsLoss(_Loss):
     weight: Tensor | None
     pos_weight: Tensor | None
 
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
-        pos_weight: Tensor | None = None,
-    ) -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None,
+            reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(
-            input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
-        )
+        return F.binary_cross_entropy_with_logits(input, target, self.weight, pos_weight=self.pos_weight,
+            reduction=self.reduction)
 
 
 class _MarginLoss(_Loss):
     """A loss whose one setting is ``margin``."""
 
-    def __init__(
-        self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
-    ) -> None:
+    def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None,
+            reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -329,9 +297,8 @@ class _MarginLoss(_Loss):
 class HingeEmbeddingLoss(_MarginLoss):
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
 
-    def __init__(
-        self, margin: float = 1.0, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
-    ) -> None:
+    def __init__(self, margin: float = 1.0, size_average: Flag = None, reduce: Flag = None,
+            reduction: str = "mean") -> None:
         super().__init__(margin, size_average, reduce, reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -376,10 +343,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 class MultiMarginLoss(_WeightedLoss):
     """``sum over other classes of max(0, margin - input[target] + input[other]) ** p / classes``."""
 
-    def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Flag = None,
-        reduce: Flag = None, reduction: str = "mean",
-    ) -> None:
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Flag = None,
+            reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
@@ -388,9 +353,8 @@ class MultiMarginLoss(_WeightedLoss):
         self.p, self.margin = p, margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multi_margin_loss(
-            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
-        )
+        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight,
+            reduction=self.reduction)
 
 
 def _check_margin(loss: Module, margin: float) -> None:
@@ -401,38 +365,30 @@ def _check_margin(loss: Module, margin: float) -> None:
 class TripletMarginLoss(_Loss):
     """``max(0, |anchor - positive| - |anchor - negative| + margin)`` with p-norms; ``swap`` may use the positive."""
 
-    def __init__(
-        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: Flag = None,
-        reduce: Flag = None, reduction: str = "mean",
-    ) -> None:
+    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+            size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         _check_margin(self, margin)
         self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_loss(
-            anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap,
-            reduction=self.reduction,
-        )
+        return F.triplet_margin_loss(anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps,
+            swap=self.swap, reduction=self.reduction)
 
 
 class TripletMarginWithDistanceLoss(_Loss):
     """``TripletMarginLoss`` with any distance: ``distance_function(x1, x2)``, by default the Euclidean one."""
 
-    def __init__(
-        self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
-        swap: bool = False, reduction: str = "mean",
-    ) -> None:
+    def __init__(self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
+            swap: bool = False, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         _check_margin(self, margin)
         self.distance_function = PairwiseDistance() if distance_function is None else distance_function
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
-            reduction=self.reduction,
-        )
+        return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function,
+            margin=self.margin, swap=self.swap, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
@@ -447,6 +403,5 @@ class CTCLoss(_Loss):
         self.blank, self.zero_infinity = blank, zero_infinity
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
-        return F.ctc_loss(
-            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
-        )
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
+            self.zero_infinity)

@@ -47,11 +47,9 @@ def of_compiled(name: str) -> str:
     """
     if name not in _OF_COMPILED:
         return ""
-    return (
-        "torch.jit.script and torch.jit.trace compile nothing here and give the Python module or function itself, "
+    return ("torch.jit.script and torch.jit.trace compile nothing here and give the Python module or function itself, "
         "which has no graph and no TorchScript code; save the module's state_dict with torch.save, and build the "
-        "module anew from its class"
-    )
+        "module anew from its class")
 
 
 __all__ = [
@@ -62,11 +60,9 @@ __all__ = [
 ]
 
 # The registries of hooks that every instance has, and the sets that qualify them.
-_HOOK_TABLES = (
-    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
+_HOOK_TABLES = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
     "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
-    "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
-)
+    "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
 
 
 class Module(HookMethods, StateMethods, ConversionMethods):
@@ -75,7 +71,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     Assign parameters, buffers and other modules to attributes in ``__init__``, after ``super().__init__()``; compute
     in ``forward``; call the module itself, which also runs its hooks.
 
-    >>> import wengert as torch
     >>> class Doubled(torch.nn.Module):
     ...     def __init__(self):
     ...         super().__init__()
@@ -127,16 +122,9 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = self.__dict__
         try:
-            hooked = (
-                state["_forward_hooks"]
-                or state["_forward_pre_hooks"]
-                or state["_backward_hooks"]
-                or state["_backward_pre_hooks"]
-                or _global_forward_hooks
-                or _global_forward_pre_hooks
-                or _global_backward_hooks
-                or _global_backward_pre_hooks
-            )
+            hooked = (state["_forward_hooks"] or state["_forward_pre_hooks"] or state["_backward_hooks"]
+                or state["_backward_pre_hooks"] or _global_forward_hooks or _global_forward_pre_hooks
+                or _global_backward_hooks or _global_backward_pre_hooks)
         except KeyError as missing:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute {missing}") from None
         if hooked:
@@ -246,10 +234,8 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             self._modules[name] = _after_hooks(_global_module_registration_hooks, self, name, None)
         elif name in self._buffers or isinstance(value, Buffer):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{_typename(value)}' as buffer '{name}' "
-                    "(torch.nn.Buffer, torch.Tensor or None expected)"
-                )
+                raise TypeError(f"cannot assign '{_typename(value)}' as buffer '{name}' "
+                    "(torch.nn.Buffer, torch.Tensor or None expected)")
             persistent = name not in self._non_persistent_buffers_set
             _set_buffer(self, name, value, value.persistent if isinstance(value, Buffer) else persistent)
         else:

@@ -29,7 +29,6 @@ def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
 class LayerNorm(Module):
     """Normalize over the last dimensions, of sizes ``normalized_shape``, then scale and shift (Ba et al., 2016).
 
-    >>> import wengert as torch
     >>> torch.nn.LayerNorm(4)(torch.rand(2, 3, 4)).shape
     torch.Size([2, 3, 4])
     """
@@ -37,10 +36,8 @@ class LayerNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
-    def __init__(
-        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
-        bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
+            bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
@@ -57,10 +54,8 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-            f"bias={self.bias is not None}"
-        )
+        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}")
 
 
 class GroupNorm(Module):
@@ -69,10 +64,8 @@ class GroupNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
-    def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
-        dtype: Any = None, *, bias: bool = True,
-    ) -> None:
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+            dtype: Any = None, *, bias: bool = True) -> None:
         super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
@@ -89,10 +82,8 @@ class GroupNorm(Module):
         return F.group_norm(input, self.num_groups, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-            f"bias={self.bias is not None}"
-        )
+        return (f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}")
 
 
 class RMSNorm(Module):
@@ -103,10 +94,8 @@ class RMSNorm(Module):
 
     weight: Tensor | None
 
-    def __init__(
-        self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
-        device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
+            device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine

@@ -81,7 +81,6 @@ class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
 class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """Put zeros around images.
 
-    >>> import wengert as torch
     >>> torch.nn.ZeroPad2d((1, 0, 0, 0))(torch.ones(1, 1, 1, 2))
     tensor([[[[0., 1., 1.]]]])
     """

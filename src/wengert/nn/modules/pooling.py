@@ -28,10 +28,8 @@ _MAX = ["kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_ind
 
 
 class _MaxPoolNd(Declared, shows=_MAX[:-1]):
-    def __init__(
-        self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-        return_indices: bool = False, ceil_mode: bool = False,
-    ) -> None:
+    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
+            return_indices: bool = False, ceil_mode: bool = False) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.dilation = padding, dilation
@@ -49,7 +47,6 @@ class MaxPool1d(_MaxPoolNd, function="max_pool1d", takes=_MAX):
 class MaxPool2d(_MaxPoolNd, function="max_pool2d", takes=_MAX):
     """The maximum of windows of images: (N, C, H, W) or (C, H, W). See ``MaxPool1d``.
 
-    >>> import wengert as torch
     >>> torch.nn.MaxPool2d(2)(torch.arange(4.0).reshape(1, 1, 2, 2))
     tensor([[[[3.]]]])
     """
@@ -100,10 +97,8 @@ _AVG = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 class AvgPool1d(Declared, function="avg_pool1d", takes=_AVG, shows=_AVG[:3]):
     """The mean of windows of sequences: (N, C, L) or (C, L). ``count_include_pad``: the padding counts as zeros."""
 
-    def __init__(
-        self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
+    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False,
+            count_include_pad: bool = True) -> None:
         super().__init__()
         self.kernel_size, self.stride = _single(kernel_size), _single(kernel_size if stride is None else stride)
         self.padding = _single(padding)
@@ -111,10 +106,8 @@ class AvgPool1d(Declared, function="avg_pool1d", takes=_AVG, shows=_AVG[:3]):
 
 
 class _AvgPoolNd(Declared, shows=_AVG[:3]):
-    def __init__(
-        self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: int | None = None,
-    ) -> None:
+    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False,
+            count_include_pad: bool = True, divisor_override: int | None = None) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.ceil_mode = padding, ceil_mode
@@ -124,7 +117,6 @@ class _AvgPoolNd(Declared, shows=_AVG[:3]):
 class AvgPool2d(_AvgPoolNd, function="avg_pool2d", takes=[*_AVG, "divisor_override"]):
     """The mean of windows of images, or their sum over ``divisor_override``: (N, C, H, W) or (C, H, W).
 
-    >>> import wengert as torch
     >>> torch.nn.AvgPool2d(2)(torch.arange(4.0).reshape(1, 1, 2, 2))
     tensor([[[[1.5000]]]])
     """
@@ -140,10 +132,9 @@ class _FractionalMaxPoolNd(Module):
     _dims = 0
     _random_samples: Tensor | None
 
-    def __init__(
-        self, kernel_size: Sizes, output_size: Sizes | None = None, output_ratio: float | Sequence[float] | None = None,
-        return_indices: bool = False, _random_samples: Tensor | None = None,
-    ) -> None:
+    def __init__(self, kernel_size: Sizes, output_size: Sizes | None = None,
+            output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
+            _random_samples: Tensor | None = None) -> None:
         super().__init__()
         each = _ntuple(self._dims)
         self.kernel_size, self.return_indices = each(kernel_size), return_indices
@@ -163,10 +154,8 @@ class _FractionalMaxPoolNd(Module):
 
     def forward(self, input: Tensor) -> Any:
         pool = getattr(F, f"fractional_max_pool{self._dims}d")
-        return pool(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
-            _random_samples=self._random_samples,
-        )
+        return pool(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+            _random_samples=self._random_samples)
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
@@ -185,9 +174,8 @@ _LP = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
 
 class _LPPoolNd(Declared, shows=_LP):
-    def __init__(
-        self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
-    ) -> None:
+    def __init__(self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
+            ceil_mode: bool = False) -> None:
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 

@@ -24,9 +24,8 @@ def _uniform_by_hidden_size(module: Any) -> None:
         init.uniform_(weight, -bound, bound)
 
 
-def _check_settings(
-    input_size: Any, hidden_size: Any, num_layers: int, bias: Any, batch_first: Any, dropout: Any, proj_size: int
-) -> None:
+def _check_settings(input_size: Any, hidden_size: Any, num_layers: int, bias: Any, batch_first: Any, dropout: Any,
+        proj_size: int) -> None:
     if not isinstance(dropout, Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:  # type: ignore[operator]
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
@@ -62,11 +61,9 @@ class RNNBase(Module):
     projection), the number being the layer's, with ``_reverse`` behind for the second direction.
     """
 
-    def __init__(
-        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
-        device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+            batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
+            device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         _check_settings(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if mode not in recurrent.GATES:
@@ -128,10 +125,8 @@ class RNNBase(Module):
         """Refuse an input of another type or shape than the weights."""
         kind = self._flat_weights[0].dtype
         if input.dtype != kind and not _is_autocast():
-            raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "
-                f"Convert input: input.to({kind}), or convert model: model.to({input.dtype})"
-            )
+            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "
+                f"Convert input: input.to({kind}), or convert model: model.to({input.dtype})")
         expected = 3 if batch_sizes is None else 2
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
@@ -148,9 +143,8 @@ class RNNBase(Module):
         batch = input.size(0 if self.batch_first else 1) if batch_sizes is None else int(batch_sizes[0])
         return self.num_layers * (1 + self.bidirectional), batch, features
 
-    def check_hidden_size(
-        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
-    ) -> None:
+    def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int],
+            msg: str = "Expected hidden size {}, got {}") -> None:
         """Refuse a state of another shape."""
         if tuple(hx.size()) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
@@ -225,10 +219,8 @@ class RNNBase(Module):
         return self.mode.partition("_")[0]
 
     def _run(self, rows: Tensor, sizes: tuple[int, ...], state: tuple[Tensor, ...]) -> Any:
-        return recurrent.network(
-            self.mode, rows, sizes, state, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
-            self.bidirectional,
-        )
+        return recurrent.network(self.mode, rows, sizes, state, self._flat_weights, self.bias, self.num_layers,
+            self.dropout, self.training, self.bidirectional)
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -264,7 +256,6 @@ class RNN(RNNBase):
     ``RNN(input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, device=None, dtype=None)``.
 
-    >>> import wengert as torch
     >>> output, h = torch.nn.RNN(10, 20, 2)(torch.zeros(5, 3, 10))
     >>> output.shape, h.shape
     (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
@@ -299,7 +290,6 @@ class LSTM(RNNBase):
     ``LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
     proj_size=0, device=None, dtype=None)``.
 
-    >>> import wengert as torch
     >>> output, (h, c) = torch.nn.LSTM(10, 20, batch_first=True)(torch.zeros(3, 5, 10))
     >>> output.shape, c.shape
     (torch.Size([3, 5, 20]), torch.Size([1, 3, 20]))
@@ -335,10 +325,8 @@ class LSTM(RNNBase):
         dims = 3 if batched else 2
         if hx[0].dim() != dims or hx[1].dim() != dims:
             kind = "batched" if batched else "unbatched"
-            raise RuntimeError(
-                f"For {kind} {dims}-D input, hx and cx should also be {dims}-D but got "
-                f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
-            )
+            raise RuntimeError(f"For {kind} {dims}-D input, hx and cx should also be {dims}-D but got "
+                f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
 
 
 class RNNCellBase(Module):
@@ -350,9 +338,8 @@ class RNNCellBase(Module):
     bias_ih: Tensor | None
     bias_hh: Tensor | None
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
+            dtype: Any = None) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = num_chunks * hidden_size
@@ -403,15 +390,12 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """One step of ``RNN``: (N, input_size), (N, hidden_size) -> (N, hidden_size); also without the batch.
 
-    >>> import wengert as torch
     >>> torch.nn.RNNCell(10, 20)(torch.zeros(6, 10)).shape
     torch.Size([6, 20])
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+            device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -427,9 +411,8 @@ class RNNCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of ``GRU``: (N, input_size), (N, hidden_size) -> (N, hidden_size); also without the batch."""
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+            dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
@@ -442,9 +425,8 @@ class GRUCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of ``LSTM``: (N, input_size), ((N, hidden_size), (N, hidden_size)) -> ``(h, c)``."""
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+            dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:

@@ -26,11 +26,9 @@ class _Table(Module):
     weight: Tensor
     padding_idx: int | None
 
-    def _begin(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
-        norm_type: float, scale_grad_by_freq: bool, weight: Tensor | None, factory: dict[str, Any],
-        freeze: bool = False,
-    ) -> None:
+    def _begin(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
+            norm_type: float, scale_grad_by_freq: bool, weight: Tensor | None, factory: dict[str, Any],
+            freeze: bool = False) -> None:
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < max(num_embeddings, 1):
@@ -73,28 +71,23 @@ class Embedding(_Table):
     ``max_norm`` shortens, in place, the vectors that are looked up; ``scale_grad_by_freq`` divides gradients by how
     often an index occurs; ``sparse`` makes the gradient a sparse tensor.
 
-    >>> import wengert as torch
     >>> torch.nn.Embedding(10, 3)(torch.tensor([[1, 2], [4, 5]])).shape
     torch.Size([2, 2, 3])
     """
 
-    def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
-        _freeze: bool = False, device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+            max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+            sparse: bool = False, _weight: Tensor | None = None, _freeze: bool = False, device: Any = None,
+            dtype: Any = None) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
-        self._begin(
-            num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, _weight, factory,
-            _freeze,
-        )
+        self._begin(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, _weight,
+            factory, _freeze)
         self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse,
-        )
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+            self.sparse)
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
@@ -111,15 +104,12 @@ class Embedding(_Table):
         return text
 
     @classmethod
-    def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
-    ) -> Self:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
+            max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+            sparse: bool = False) -> Self:
         """A table that holds the rows of ``embeddings``; they are not trained unless ``freeze=False``."""
-        return cls._holding(
-            embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
-        )
+        return cls._holding(embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
 class EmbeddingBag(_Table):
@@ -129,23 +119,19 @@ class EmbeddingBag(_Table):
     ``offsets`` (B) where bags start -> (B, embedding_dim). ``per_sample_weights`` only with ``mode="sum"``.
     """
 
-    def __init__(
-        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
-        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+            scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+            include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None,
+            dtype: Any = None) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
-        self._begin(
-            num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, _weight, factory
-        )
+        self._begin(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, _weight,
+            factory)
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        return F.embedding_bag(
-            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
-            per_sample_weights, self.include_last_offset, self.padding_idx,
-        )
+        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+            self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx)
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
@@ -157,13 +143,10 @@ class EmbeddingBag(_Table):
         return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
 
     @classmethod
-    def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
-        padding_idx: int | None = None,
-    ) -> Self:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None,
+            norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+            include_last_offset: bool = False, padding_idx: int | None = None) -> Self:
         """A table that holds the rows of ``embeddings``; they are not trained unless ``freeze=False``."""
-        return cls._holding(
-            embeddings, freeze, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq,
-            mode=mode, sparse=sparse, include_last_offset=include_last_offset, padding_idx=padding_idx,
-        )
+        return cls._holding(embeddings, freeze, max_norm=max_norm, norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq, mode=mode, sparse=sparse, include_last_offset=include_last_offset,
+            padding_idx=padding_idx)

@@ -50,14 +50,11 @@ def _sequence_length(src: Tensor, batch_first: bool) -> int:
 class _Layer(Module):
     """What the two kinds of layers share: self-attention, the feed-forward block, and norms and dropouts."""
 
-    def _begin(
-        self, blocks: int, d_model: int, nhead: int, dim_feedforward: int, dropout: float, layer_norm_eps: float,
-        batch_first: bool, norm_first: bool, bias: bool, factory: dict[str, Any],
-    ) -> None:
+    def _begin(self, blocks: int, d_model: int, nhead: int, dim_feedforward: int, dropout: float, layer_norm_eps: float,
+            batch_first: bool, norm_first: bool, bias: bool, factory: dict[str, Any]) -> None:
         for name in ("self_attn", "multihead_attn")[: blocks - 1]:
-            attention = MultiheadAttention(
-                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **factory
-            )
+            attention = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first,
+                **factory)
             self.add_module(name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
         self.dropout = Dropout(dropout)
@@ -68,12 +65,10 @@ class _Layer(Module):
         for i in range(1, blocks + 1):
             self.add_module(f"dropout{i}", Dropout(dropout))
 
-    def _sa_block(
-        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
-    ) -> Tensor:
-        x = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal,
-        )[0]
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None,
+            is_causal: bool = False) -> Tensor:
+        x = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False,
+            is_causal=is_causal)[0]
         return self.dropout1(x)
 
     def _feed_forward(self, x: Tensor) -> Tensor:
@@ -85,17 +80,14 @@ class TransformerEncoderLayer(_Layer):
 
     ``norm_first`` normalizes before the blocks instead (Xiong et al., 2020).
 
-    >>> import wengert as torch
     >>> layer = torch.nn.TransformerEncoderLayer(d_model=8, nhead=2, dim_feedforward=16)
     >>> layer(torch.rand(10, 3, 8)).shape
     torch.Size([10, 3, 8])
     """
 
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+            activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
+            norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
         self._begin(2, d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, norm_first, bias, factory)
@@ -105,10 +97,8 @@ class TransformerEncoderLayer(_Layer):
         self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
         self.activation = activation
 
-    def forward(
-        self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+            is_causal: bool = False) -> Tensor:
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask")
         mask = canonical_mask(src_mask, "src_mask", src.dtype)
         x = src
@@ -125,21 +115,17 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, and a feed-forward block: (T, N, d_model) -> the same."""
 
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
-        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+            activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
+            norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
         self._begin(3, d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, norm_first, bias, factory)
         self.activation = _activation(activation)
 
-    def forward(
-        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool = False, memory_is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+            tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+            tgt_is_causal: bool = False, memory_is_causal: bool = False) -> Tensor:
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory, memory_mask, memory_key_padding_mask, memory_is_causal)
         x = tgt
@@ -151,14 +137,10 @@ class TransformerDecoderLayer(_Layer):
         x = self.norm2(x + self._mha_block(x, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _mha_block(
-        self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        x = self.multihead_attn(
-            x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal,
-            need_weights=False,
-        )[0]
+    def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None,
+            is_causal: bool = False) -> Tensor:
+        x = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+            is_causal=is_causal, need_weights=False)[0]
         return self.dropout2(x)
 
     def _ff_block(self, x: Tensor) -> Tensor:
@@ -172,10 +154,8 @@ class TransformerEncoder(Module):
     PyTorch leaves them out (``enable_nested_tensor``).
     """
 
-    def __init__(
-        self, encoder_layer: Any, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True,
-        mask_check: bool = True,
-    ) -> None:
+    def __init__(self, encoder_layer: Any, num_layers: int, norm: Module | None = None,
+            enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
         super().__init__()
         self.layers = _copies(encoder_layer, num_layers)
         self.num_layers = num_layers
@@ -186,15 +166,12 @@ class TransformerEncoder(Module):
         if enable_nested_tensor and why_not:
             import warnings
 
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}", stacklevel=2
-            )
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}",
+                stacklevel=2)
             self.use_nested_tensor = False
 
-    def forward(
-        self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
-        is_causal: bool | None = None,
-    ) -> Tensor:
+    def forward(self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+            is_causal: bool | None = None) -> Tensor:
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask")
         mask = canonical_mask(mask, "mask", src.dtype)
         first: Any = self.layers[0]
@@ -242,20 +219,16 @@ class TransformerDecoder(Module):
         self.num_layers = num_layers
         self.norm = norm
 
-    def forward(
-        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+            tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+            tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
         first: Any = self.layers[0]
         causal = is_causal_mask(tgt_mask, tgt_is_causal, _sequence_length(tgt, first.self_attn.batch_first))
         output = tgt
         for layer in self.layers:
-            output = layer(
-                output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
-                memory_is_causal=memory_is_causal,
-            )
+            output = layer(output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask, memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=causal, memory_is_causal=memory_is_causal)
         return output if self.norm is None else self.norm(output)
 
 
@@ -266,12 +239,11 @@ class Transformer(Module):
     ``generate_square_subsequent_mask`` makes the causal one.
     """
 
-    def __init__(
-        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = "relu", custom_encoder: Any = None,
-        custom_decoder: Any = None, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
-        bias: bool = True, device: Any = None, dtype: Any = None,
-    ) -> None:
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+            dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = "relu",
+            custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5,
+            batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None,
+            dtype: Any = None) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
         layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
@@ -299,27 +271,23 @@ class Transformer(Module):
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """The mask that hides the future: ``-inf`` above the diagonal.
 
-        >>> import wengert as torch
         >>> torch.nn.Transformer.generate_square_subsequent_mask(2)
         tensor([[0., -inf],
                 [0., 0.]])
         """
         return causal_mask(sz, device=device, dtype=dtype)
 
-    def forward(
-        self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
-        src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None,
+            memory_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+            tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+            src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
+            memory_is_causal: bool = False) -> Tensor:
         batch_dim = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
-        return self.decoder(
-            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
-            memory_is_causal=memory_is_causal,
-        )
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask, memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)

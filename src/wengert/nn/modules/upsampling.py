@@ -24,15 +24,12 @@ class Upsample(Module):
 
     ``mode`` is nearest, linear (1 dimension), bilinear or bicubic (2), or trilinear (3).
 
-    >>> import wengert as torch
     >>> torch.nn.Upsample(scale_factor=2)(torch.ones(1, 1, 2)).shape
     torch.Size([1, 1, 4])
     """
 
-    def __init__(
-        self, size: Sizes | None = None, scale_factor: Factors | None = None, mode: str = "nearest",
-        align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-    ) -> None:
+    def __init__(self, size: Sizes | None = None, scale_factor: Factors | None = None, mode: str = "nearest",
+            align_corners: bool | None = None, recompute_scale_factor: bool | None = None) -> None:
         super().__init__()
         self.name = type(self).__name__
         self.size = size
@@ -44,10 +41,8 @@ class Upsample(Module):
         self.mode, self.align_corners, self.recompute_scale_factor = mode, align_corners, recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.interpolate(
-            input, self.size, self.scale_factor, self.mode, self.align_corners,
-            recompute_scale_factor=self.recompute_scale_factor,
-        )
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
+            recompute_scale_factor=self.recompute_scale_factor)
 
     def extra_repr(self) -> str:
         if self.scale_factor is not None:

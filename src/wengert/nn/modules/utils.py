@@ -33,7 +33,6 @@ def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
     """Strip ``prefix``, such as ``"module."``, from the keys of a state dict and of its metadata, in place.
 
-    >>> import wengert as torch
     >>> state = torch.nn.Linear(1, 1).state_dict(prefix="module.")
     >>> torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
     >>> list(state)

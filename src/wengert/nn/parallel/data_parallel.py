@@ -14,7 +14,6 @@ class DataParallel(Module):
 
     Names in the state dict start with ``module.``, so checkpoints go back and forth.
 
-    >>> import wengert as torch
     >>> list(torch.nn.DataParallel(torch.nn.Linear(2, 1)).state_dict())
     ['module.weight', 'module.bias']
     """

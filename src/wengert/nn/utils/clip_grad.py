@@ -21,12 +21,10 @@ def _as_list(tensors: Tensors) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
-def get_total_norm(
-    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
-) -> Tensor:
+def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+        foreach: bool | None = None) -> Tensor:
     """The norm of all tensors as if they were one vector; 0 of none. ``foreach`` is accepted.
 
-    >>> import wengert as torch
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
     tensor(5.)
     """
@@ -48,9 +46,8 @@ def get_total_norm(
     return total
 
 
-def clip_grads_with_norm_(
-    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
-) -> None:
+def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
+        foreach: bool | None = None) -> None:
     """Scale the gradients of ``parameters`` in place so that ``total_norm``, known before, is at most ``max_norm``."""
     grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
     with no_grad():
@@ -59,15 +56,12 @@ def clip_grads_with_norm_(
             grad.mul_(factor.to(grad.device))
 
 
-def clip_grad_norm_(
-    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
-) -> Tensor:
+def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+        foreach: bool | None = None) -> Tensor:
     """Scale the gradients of ``parameters`` in place so that their common norm is at most ``max_norm``.
 
     Gives the norm before. With ``error_if_nonfinite`` a norm that is NaN or infinite is a ``RuntimeError``.
 
-    >>> import wengert as torch
     >>> x = torch.zeros(2, requires_grad=True)
     >>> x.grad = torch.tensor([3.0, 4.0])
     >>> torch.nn.utils.clip_grad_norm_(x, max_norm=1.0)
@@ -87,10 +81,8 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     """Deprecated name of ``clip_grad_norm_``."""
     import warnings
 
-    warnings.warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning, stacklevel=2,
-    )
+    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning, stacklevel=2)
     return clip_grad_norm_(*args, **kwargs)
 
 

@@ -21,7 +21,6 @@ def _one_device(parameters: list[Tensor]) -> None:
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """The elements of all parameters in one dimension; differentiable.
 
-    >>> import wengert as torch
     >>> torch.nn.utils.parameters_to_vector([torch.zeros(2, 2), torch.ones(1)])
     tensor([0., 0., 0., 0., 1.])
     """

@@ -12,7 +12,6 @@ __all__ = ["skip_init"]
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     """``module_cls(*args, **kwargs)`` for a module whose values will be loaded: the random stream stays where it is.
 
-    >>> import wengert as torch
     >>> torch.nn.utils.skip_init(torch.nn.Linear, 5, 1).weight.shape
     torch.Size([1, 5])
     """

@@ -131,14 +131,12 @@ class _Orthogonal(Module):
         return A.mT if wide else A
 
 
-def orthogonal(
-    module: AnyModule, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
-) -> AnyModule:
+def orthogonal(module: AnyModule, name: str = "weight", orthogonal_map: str | None = None, *,
+        use_trivialization: bool = True) -> AnyModule:
     """Keep the matrix (or matrices) ``name`` orthogonal (unitary if complex) while it is trained.
 
     ``orthogonal_map``: ``"matrix_exp"`` (the default for square ones), ``"cayley"`` or ``"householder"``.
 
-    >>> import wengert as torch
     >>> m = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(4, 4))
     >>> torch.allclose(m.weight @ m.weight.T, torch.eye(4), atol=1e-5)
     True
@@ -238,9 +236,8 @@ def default_dim(module: AnyModule) -> int:
     return 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
-def spectral_norm(
-    module: AnyModule, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
-) -> AnyModule:
+def spectral_norm(module: AnyModule, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+        dim: int | None = None) -> AnyModule:
     """Divide the weight, as a matrix with ``dim`` in front, by its largest singular value (Miyato et al., 2018)."""
     weight = _tensor_of(module, name)
     dim = default_dim(module) if dim is None else dim

@@ -29,7 +29,6 @@ _cache: dict[tuple[int, str], Tensor] = {}
 def cached() -> Iterator[None]:
     """Compute every parametrized tensor only once inside: for modules that use a weight several times.
 
-    >>> import wengert as torch
     >>> with torch.nn.utils.parametrize.cached():
     ...     pass
     """
@@ -121,10 +120,8 @@ class ParametrizationList(ModuleList):
         name = f"original{number}"
         original = getattr(self, name)
         if value.dtype != original.dtype:
-            raise ValueError(
-                f"{subject} returned by `right_inverse` has dtype {value.dtype} while `{name}` has dtype "
-                f"{original.dtype}"
-            )
+            raise ValueError(f"{subject} returned by `right_inverse` has dtype {value.dtype} while `{name}` has dtype "
+                f"{original.dtype}")
         original.data = value.data
 
     def forward(self) -> Tensor:
@@ -143,15 +140,12 @@ def _check_inverse(original: Tensor, new: Tensor) -> None:
     for what in ("dtype", "device"):
         before, after = getattr(original, what), getattr(new, what)
         if before != after:
-            raise ValueError(
-                f"When `right_inverse` outputs one tensor, it may not change the {what}.\n"
-                f"original.{what}: {before}\nright_inverse(original).{what}: {after}"
-            )
+            raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the {what}.\n"
+                f"original.{what}: {before}\nright_inverse(original).{what}: {after}")
 
 
-def _check_result(
-    result: Any, dtype: Any, shape: Any, before: str = "unparametrized", after: str = "parametrized"
-) -> None:
+def _check_result(result: Any, dtype: Any, shape: Any, before: str = "unparametrized",
+        after: str = "parametrized") -> None:
     """Refuse a parametrization whose result is of another type or shape than the tensor it stands for."""
     if not isinstance(result, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
@@ -170,7 +164,6 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     ``parametrization`` is a module: its ``forward`` gives the tensor, its ``right_inverse``, if it has one, the
     original, which makes assignment possible. ``unsafe`` allows it to change shape and dtype.
 
-    >>> import wengert as torch
     >>> class Symmetric(torch.nn.Module):
     ...     def forward(self, X):
     ...         return X.triu() + X.triu(1).transpose(-1, -2)
@@ -194,10 +187,8 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         _inject_property(module, tensor_name)
         module.parametrizations[tensor_name] = chain
     else:
-        raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
-            f"'{tensor_name}'"
-        )
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+            f"'{tensor_name}'")
     return module
 
 
@@ -234,11 +225,9 @@ def _inject_class(module: Module) -> None:
         return memo[id(self)]
 
     def refuse_to_pickle(self: Any) -> Any:
-        raise RuntimeError(
-            "Serialization of parametrized modules is only supported through state_dict(). See:\n"
+        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
             "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-            "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
-        )
+            "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
 
     body: dict[str, Any] = {"__getstate__": refuse_to_pickle}
     if not hasattr(cls, "__deepcopy__"):
@@ -302,9 +291,8 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(
-    from_module: Module, to_module: Module, tensor_name: str | None = None
-) -> Module:
+def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
+        tensor_name: str | None = None) -> Module:
     """Register the parametrizations of one module (all, or of one tensor), with their originals, on another."""
     if not is_parametrized(from_module):
         return to_module

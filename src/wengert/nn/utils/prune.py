@@ -54,9 +54,8 @@ class BasePruningMethod:
         return getattr(module, name + "_mask").to(dtype=original.dtype) * original
 
     @classmethod
-    def apply(
-        cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
-    ) -> BasePruningMethod:
+    def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None,
+            **kwargs: Any) -> BasePruningMethod:
         """Prune the parameter ``name``, perhaps again, by its own values or by ``importance_scores``."""
         method = _combined(cls(*args, **kwargs), module, name)
         again = isinstance(method, PruningContainer)
@@ -64,10 +63,8 @@ class BasePruningMethod:
         if importance_scores is None:
             importance_scores = original
         elif importance_scores.shape != original.shape:
-            raise AssertionError(
-                f"importance_scores should have the same shape as parameter {name} of {module}, got "
-                f"{importance_scores.shape} vs {original.shape}"
-            )
+            raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}, got "
+                f"{importance_scores.shape} vs {original.shape}")
         if again:
             mask = getattr(module, name + "_mask").detach().clone()
         else:
@@ -147,10 +144,8 @@ class PruningContainer(BasePruningMethod):
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
-            raise ValueError(
-                f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to "
-                f"PruningContainer {self}. Found '{method._tensor_name}'"
-            )
+            raise ValueError(f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to "
+                f"PruningContainer {self}. Found '{method._tensor_name}'")
         self._pruning_methods += (method,)
 
     def __len__(self) -> int:
@@ -325,7 +320,6 @@ def identity(module: Module, name: str) -> Module:
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
     """Prune elements at random.
 
-    >>> import wengert as torch
     >>> m = torch.nn.utils.prune.random_unstructured(torch.nn.Linear(2, 3), "weight", amount=2)
     >>> int((m.weight_mask == 0).sum())
     2
@@ -346,9 +340,8 @@ def random_structured(module: Module, name: str, amount: float, dim: int) -> Mod
     return module
 
 
-def ln_structured(
-    module: Module, name: str, amount: float, n: Any, dim: int, importance_scores: Tensor | None = None
-) -> Module:
+def ln_structured(module: Module, name: str, amount: float, n: Any, dim: int,
+        importance_scores: Tensor | None = None) -> Module:
     """Prune the channels along ``dim`` of the smallest ``n``-norm."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
@@ -360,9 +353,8 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     return module
 
 
-def global_unstructured(
-    parameters: Any, pruning_method: Any, importance_scores: dict[Any, Tensor] | None = None, **kwargs: Any
-) -> None:
+def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: dict[Any, Tensor] | None = None,
+        **kwargs: Any) -> None:
     """Prune several parameters, ``(module, name)`` pairs, as if they were one tensor."""
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -372,10 +364,8 @@ def global_unstructured(
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
-        raise TypeError(
-            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-            f"{pruning_method} of type {method.PRUNING_TYPE}"
-        )
+        raise TypeError('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type {method.PRUNING_TYPE}")
     tensors = [getattr(module, name) for module, name in parameters]
     judged = [scores.get(pair, tensor) for pair, tensor in zip(parameters, tensors, strict=True)]
     masks = [getattr(m, name + "_mask", None) for m, name in parameters]

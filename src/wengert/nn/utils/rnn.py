@@ -35,10 +35,8 @@ class PackedSequence(PackedSequence_):
 
     __slots__ = ()
 
-    def __new__(
-        cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
-        unsorted_indices: Tensor | None = None,
-    ) -> Self:
+    def __new__(cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
+            unsorted_indices: Tensor | None = None) -> Self:
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
@@ -125,17 +123,14 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The order that undoes ``permutation``; None of None."""
     if permutation is None:
         return None
-    return empty_like(permutation).scatter_(
-        0, permutation, arange(permutation.numel(), device=permutation.device, dtype=permutation.dtype)
-    )
+    return empty_like(permutation).scatter_(0, permutation,
+        arange(permutation.numel(), device=permutation.device, dtype=permutation.dtype))
 
 
 def _check_lengths(lengths: Tensor, batch: int, steps: int) -> list[int]:
     if lengths.dim() != 1 or lengths.device.type != "cpu":
-        raise RuntimeError(
-            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D "
-            f"{lengths.device.type} Long tensor"
-        )
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D "
+            f"{lengths.device.type} Long tensor")
     listed = lengths.tolist()
     if len(listed) != batch:
         raise RuntimeError(
@@ -161,14 +156,12 @@ def _rows(batch_sizes: Sequence[int], batch: int) -> Tensor:
     return cat([arange(step * batch, step * batch + size) for step, size in enumerate(batch_sizes)])
 
 
-def pack_padded_sequence(
-    input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
-) -> PackedSequence:
+def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,
+        enforce_sorted: bool = True) -> PackedSequence:
     """Pack a padded batch (T, N, ...), or (N, T, ...) with ``batch_first``; differentiable.
 
     ``lengths`` must not grow along the batch unless ``enforce_sorted=False``, which sorts the batch.
 
-    >>> import wengert as torch
     >>> x = torch.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
     >>> packed = torch.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True, enforce_sorted=False)
     >>> packed.data, packed.batch_sizes
@@ -189,9 +182,8 @@ def pack_padded_sequence(
     return PackedSequence(data, as_tensor(sizes, dtype=int64), order)
 
 
-def pad_packed_sequence(
-    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
-) -> tuple[Tensor, Tensor]:
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+        total_length: int | None = None) -> tuple[Tensor, Tensor]:
     """The padded batch and the lengths of a packed sequence, in the order before packing; differentiable."""
     sizes = sequence.batch_sizes.tolist()
     time, batch = len(sizes), sizes[0]
@@ -215,13 +207,10 @@ def pad_packed_sequence(
     return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
 
 
-def pad_sequence(
-    sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
-    padding_side: str = "right",
-) -> Tensor:
+def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
+        padding_side: str = "right") -> Tensor:
     """Tensors (L_i, ...) padded to the longest and stacked: (T, N, ...), or (N, T, ...) with ``batch_first``.
 
-    >>> import wengert as torch
     >>> torch.nn.utils.rnn.pad_sequence([torch.ones(2), torch.ones(1)], batch_first=True)
     tensor([[1., 1.],
             [1., 0.]])

@@ -75,10 +75,8 @@ class SpectralNorm:
         if weight is None:
             raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         if is_lazy(weight):
-            raise ValueError(
-                "The module passed to `SpectralNorm` can't have uninitialized parameters. "
-                "Make sure to run the dummy forward before applying spectral normalization"
-            )
+            raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. "
+                "Make sure to run the dummy forward before applying spectral normalization")
         with no_grad():
             sizes = hook.reshape_weight_to_matrix(weight).size()
             u, v = (F.normalize(weight.new_empty(size).normal_(0, 1), dim=0, eps=eps) for size in sizes)
@@ -99,10 +97,8 @@ class SpectralNormLoadStateDictPreHook:
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
-    def __call__(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
-        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
-    ) -> None:
+    def __call__(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+            missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
         fn = self.fn
         version = local_metadata.get("spectral_norm", {}).get(fn.name + ".version")
         key = prefix + fn.name
@@ -135,9 +131,8 @@ class SpectralNormStateDictHook:
         versions[key] = self.fn._version
 
 
-def spectral_norm(
-    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
-) -> Module:
+def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+        dim: int | None = None) -> Module:
     """Divide the weight by its largest singular value, estimated by power iteration (Miyato et al., 2018)."""
     from .parametrizations import default_dim
 

@@ -29,10 +29,8 @@ def _with_tied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
         if len(tied) < 2 or not values:
             continue
         if any(value is not values[0] for value in values):
-            raise ValueError(
-                f"functional_call got multiple values for keys {sorted(tied)}, which are tied. "
-                "Consider using tie_weights=False"
-            )
+            raise ValueError(f"functional_call got multiple values for keys {sorted(tied)}, which are tied. "
+                "Consider using tie_weights=False")
         complete.update(dict.fromkeys(tied, values[0]))
     return complete
 
@@ -74,10 +72,8 @@ def _swap(module: Module, path: str, tensor: Any) -> Any:
 
 
 @contextmanager
-def _reparametrize_module(
-    module: Module, parameters_and_buffers: dict[str, Tensor], *, tie_weights: bool = False, strict: bool = False,
-    stack_weights: bool = False,
-) -> Iterator[None]:
+def _reparametrize_module(module: Module, parameters_and_buffers: dict[str, Tensor], *, tie_weights: bool = False,
+        strict: bool = False, stack_weights: bool = False) -> Iterator[None]:
     """Inside, the module has the given tensors; they are given back what the module replaced them by."""
     given = _with_tied(module, parameters_and_buffers) if tie_weights else parameters_and_buffers
     if strict:
@@ -93,10 +89,8 @@ def _reparametrize_module(
         parameters_and_buffers.update((key, after[key]) for key in parameters_and_buffers if key in after)
 
 
-def _functional_call(
-    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None, kwargs: dict[str, Any] | None = None,
-    *, tie_weights: bool = True, strict: bool = False,
-) -> Any:
+def _functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
+        kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
     from ..parallel import DataParallel
 
     if isinstance(module, DataParallel):
@@ -106,10 +100,8 @@ def _functional_call(
         return module(*args, **(kwargs or {}))
 
 
-def functional_call(
-    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None, kwargs: dict[str, Any] | None = None,
-    *, tie_weights: bool = True, strict: bool = False,
-) -> Any:
+def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
+        kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
     """Deprecated place of ``func.functional_call``: call ``module`` with other tensors than its own."""
     import warnings
 

@@ -50,10 +50,8 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         value = [value] * groups
     elif len(value) != groups:
-        raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. "
-            f"{name} has {len(value)} values, param_groups has {groups}."
-        )
+        raise ValueError(f"{name} must have the same length as optimizer.param_groups. "
+            f"{name} has {len(value)} values, param_groups has {groups}.")
     return [copied(v) for v in value]
 
 
@@ -69,7 +67,6 @@ class LRScheduler:
         optimizer: its groups' ``lr`` are set here and at every ``step()``.
         last_epoch: the last epoch done, when a schedule is resumed; -1 at the start.
 
-    >>> import wengert as torch
     >>> w = torch.zeros(1, requires_grad=True)
     >>> optimizer = torch.optim.SGD([w], lr=1.0)
     >>> class Halving(torch.optim.lr_scheduler.LRScheduler):
@@ -93,12 +90,10 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
-                raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
+                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
                     "last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training from a "
                     "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for a "
-                    "fresh training run (not recommended)"
-                )
+                    "fresh training run (not recommended)")
         self.base_lrs = current(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         _track_steps(optimizer)
@@ -127,10 +122,8 @@ class LRScheduler:
     def get_lr(self) -> list[Any]:
         """The learning rates of epoch ``last_epoch``; for use within ``step``, others ask ``get_last_lr``."""
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning, stacklevel=2)
         return self._lrs()
 
     def _lrs(self) -> list[Any]:

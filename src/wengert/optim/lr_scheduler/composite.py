@@ -30,11 +30,9 @@ class _Composite(LRScheduler):
                     f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
                 )
             if optimizer is not part.optimizer:
-                raise ValueError(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
                     f"{type(part).__name__} at index {i} has {part.optimizer}, which is different from "
-                    f"{type(optimizer).__name__}."
-                )
+                    f"{type(optimizer).__name__}.")
 
     def state_dict(self) -> dict[str, Any]:
         """The attributes but the optimizer, and the states of the parts."""
@@ -52,7 +50,6 @@ class _Composite(LRScheduler):
 class SequentialLR(_Composite):
     """One schedule after the other: the next begins at each of the epochs ``milestones``.
 
-    >>> import wengert as torch
     >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     >>> warmup = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.25, total_iters=2)
     >>> decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
@@ -67,9 +64,8 @@ class SequentialLR(_Composite):
     [0.5]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int],
+            last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
         self._check_parts(optimizer, schedulers)

@@ -58,12 +58,11 @@ class CyclicLR(_Cycling):
         last_epoch: the last batch done, when a schedule is resumed.
     """
 
-    def __init__(
-        self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float], step_size_up: int = 2000,
-        step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
-        scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
-        base_momentum: float | list[float] = 0.8, max_momentum: float | list[float] = 0.9, last_epoch: int = -1,
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float],
+            step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+            scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
+            base_momentum: float | list[float] = 0.8, max_momentum: float | list[float] = 0.9,
+            last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
@@ -162,13 +161,11 @@ class OneCycleLR(_Cycling):
         last_epoch: the last batch done, when a schedule is resumed.
     """
 
-    def __init__(
-        self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None,
-        epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
-        anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float | list[float] = 0.85,
-        max_momentum: float | list[float] = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
-        three_phase: bool = False, last_epoch: int = -1,
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None,
+            epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
+            anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float | list[float] = 0.85,
+            max_momentum: float | list[float] = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
+            three_phase: bool = False, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         if total_steps is not None:

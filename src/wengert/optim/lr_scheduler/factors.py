@@ -41,7 +41,6 @@ class _Chainable(LRScheduler):
 class StepLR(_Chainable):
     """Multiply by ``gamma`` every ``step_size`` epochs.
 
-    >>> import wengert as torch
     >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
     >>> for epoch in range(4):
@@ -69,9 +68,8 @@ class StepLR(_Chainable):
 class MultiStepLR(_Chainable):
     """Multiply by ``gamma`` at each of the epochs ``milestones``; as often as it is listed."""
 
-    def __init__(
-        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
+            last_epoch: int = -1) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -86,9 +84,8 @@ class MultiStepLR(_Chainable):
 class ConstantLR(_Chainable):
     """Multiply by ``factor`` until epoch ``total_iters``."""
 
-    def __init__(
-        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
+            last_epoch: int = -1) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
@@ -107,10 +104,8 @@ class ConstantLR(_Chainable):
 class LinearLR(_Chainable):
     """Multiply by a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` equal steps."""
 
-    def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
-        last_epoch: int = -1,
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
+            total_iters: int = 5, last_epoch: int = -1) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if end_factor > 1.0 or end_factor < 0:

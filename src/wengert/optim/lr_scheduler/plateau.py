@@ -27,7 +27,6 @@ class ReduceLROnPlateau(LRScheduler):
         min_lr: lower bound, for all groups or for each.
         eps: reductions smaller than this are not made.
 
-    >>> import wengert as torch
     >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
     >>> for loss in (3.0, 3.0, 3.0):
@@ -36,10 +35,9 @@ class ReduceLROnPlateau(LRScheduler):
     [0.1]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
-        threshold_mode: str = "rel", cooldown: int = 0, min_lr: list[float] | float = 0, eps: float = 1e-8,
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+            threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: list[float] | float = 0,
+            eps: float = 1e-8) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)
@@ -112,12 +110,10 @@ class ReduceLROnPlateau(LRScheduler):
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
+                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
                     f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
                     "being added to the optimizer. Please modify the `min_lrs` field to match the length of the "
-                    "`optimizer` param groups."
-                )
+                    "`optimizer` param groups.")
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs):
             old = float(group["lr"])

@@ -54,10 +54,8 @@ def _indices(call: Call) -> tuple[list[Any], int, bool]:
         if getattr(k, "level", None) is level:
             v = k.value
             if v._wg_data.dtype.kind == "b":
-                raise RuntimeError(
-                    "vmap: We do not support batching operators that can support dynamic shape. "
-                    "Attempting to batch over indexing with a boolean mask."
-                )
+                raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. "
+                    "Attempting to batch over indexing with a boolean mask.")
             rows.append(_f("reshape", v, (call.size, *[1] * (wide - k._wg_data.ndim), *v.shape[1:])))
             some = True
         else:

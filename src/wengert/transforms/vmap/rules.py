@@ -252,10 +252,8 @@ def as_strided(call: Call) -> Any:
 
     x, size, stride, start = call["input"], call["size"], call["stride"], call["storage_offset"]
     if len(size) != len(stride):
-        raise RuntimeError(
-            "Tensor.as_strided(size, stride, ...): size and stride must have the same length! "
-            f"Got size {list(size)} and stride {list(stride)}"
-        )
+        raise RuntimeError("Tensor.as_strided(size, stride, ...): size and stride must have the same length! "
+            f"Got size {list(size)} and stride {list(stride)}")
     steps = x.stride()
     if not steps[0] and call.size > 1:  # one tensor repeated: each example gets places of its own
         x = x.clone()

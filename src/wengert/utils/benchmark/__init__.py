@@ -1,6 +1,5 @@
 """``torch.utils.benchmark``: how long statements take, measured in blocks, and tables that compare them.
 
->>> import wengert as torch
 >>> from wengert.utils.benchmark import Timer
 >>> timer = Timer("x.sum()", globals={"x": torch.ones(3)}, label="sums", description="short")
 >>> timer.timeit(10).number_per_run

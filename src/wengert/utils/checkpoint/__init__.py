@@ -53,11 +53,9 @@ def noop_context_fn() -> tuple[Any, Any]:
     return nullcontext(), nullcontext()
 
 
-def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
-    context_fn: Callable[[], Any] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
-    early_stop: bool = True, **kwargs: Any,
-) -> Any:  # fmt: skip
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+        context_fn: Callable[[], Any] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
+        early_stop: bool = True, **kwargs: Any) -> Any:  # fmt: skip
     """``function(*args, **kwargs)`` without keeping its intermediate values: backward computes them again.
 
     Args:
@@ -74,7 +72,6 @@ def checkpoint(
         CheckpointError: when the gradient is computed, if the second run saves other tensors than the first.
         ValueError: for options that do not go together.
 
-    >>> import wengert as torch
     >>> from wengert.utils.checkpoint import checkpoint
     >>> x = torch.tensor([0.0, 1.0], requires_grad=True)
     >>> checkpoint(lambda t: t.exp() * t, x, use_reentrant=False).sum().backward()
@@ -139,7 +136,6 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
         **kwargs: Any) -> Any:
     """Run a sequence of modules (or functions) in ``segments`` parts, all but the last of them checkpointed.
 
-    >>> import wengert as torch
     >>> from wengert.utils.checkpoint import checkpoint_sequential
     >>> x = torch.tensor([1.0], requires_grad=True)
     >>> checkpoint_sequential([torch.exp, torch.log, torch.exp], 2, x, use_reentrant=False).backward()

@@ -118,10 +118,8 @@ class _Run:
 class Frame:
     """One checkpointed call: how to run it again, what it saved, and what running backwards have recomputed."""
 
-    def __init__(
-        self, function: Any, args: Any, kwargs: Any, preserve: bool, context: Any, check: bool, early_stop: bool,
-        complain: Any
-    ) -> None:  # fmt: skip
+    def __init__(self, function: Any, args: Any, kwargs: Any, preserve: bool, context: Any, check: bool,
+            early_stop: bool, complain: Any) -> None:  # fmt: skip
         self.function, self.kwargs, self.context, self.check, self.complain = function, kwargs, context, check, complain
         self.early_stop = early_stop if _early_stop is None else _early_stop
         packing = modes().packing
@@ -164,12 +162,9 @@ class Frame:
                 self.runs[key] = run
             self.compare(run)
         if holder.number not in run.caught:
-            overlap = (
-                "Performing two backward calls that overlap (i.e. require the same saved activation in order to "
+            overlap = ("Performing two backward calls that overlap (i.e. require the same saved activation in order to "
                 "compute gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
-                if group.get() is not None
-                else ""
-            )
+                if group.get() is not None else "")
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
                 f"{overlap}If you are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise "
@@ -202,10 +197,8 @@ class Frame:
 
         around = modes()
         try:  # the context of the second run sees that it was stopped
-            with (
-                enable_grad(), _Hooks(pack, _same), self.surroundings.again(), self.context,
-                self.surroundings.device_again(),
-            ):  # fmt: skip
+            with (enable_grad(), _Hooks(pack, _same), self.surroundings.again(), self.context,
+                    self.surroundings.device_again()):  # fmt: skip
                 self.function(*args, **self.kwargs)
         except _StopRecomputationError:
             pass
@@ -238,11 +231,9 @@ class Frame:
                 )
 
 
-_TIP = (
-    "\n\nTip: To see a more detailed error message, either pass `debug=True` "
+_TIP = ("\n\nTip: To see a more detailed error message, either pass `debug=True` "
     "to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\nwith `with "
-    "torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally.\n"
-)
+    "torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally.\n")
 
 
 def _same(t: Any) -> Any:

@@ -83,10 +83,8 @@ def logs() -> tuple[Callable[[], Any], Callable[[CheckpointError], None]]:
             return "\n".join(f"{line}   ({i} of {count} in {name})\n\n{stack}\n\n"
                 for i, (line, stack) in enumerate(zip(log.lines, log.stacks), 1))
 
-        text = _TEXT.format(
-            stacks_first=stacks(first, "original"), stacks_second=stacks(second, "recompute"),
-            first="\n".join(first.lines), second="\n".join(second.lines),
-        )
+        text = _TEXT.format(stacks_first=stacks(first, "original"), stacks_second=stacks(second, "recompute"),
+            first="\n".join(first.lines), second="\n".join(second.lines))
         raise CheckpointError(text) from error
 
     return lambda: (first, second), complain

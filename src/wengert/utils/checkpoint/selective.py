@@ -162,12 +162,9 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
             if not isinstance(op, OpOverload):
-                advice = (
-                    "Please update the OpOverloadPacket to a specific OpOverload.For example, if you have "
-                    "`torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
-                    if isinstance(op, OpOverloadPacket)
-                    else ""
-                )
+                advice = ("Please update the OpOverloadPacket to a specific OpOverload.For example, if you have "
+                    "`torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`." if isinstance(op, OpOverloadPacket)
+                    else "")
                 raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. "
                     f"{advice}")
         chosen = set(policy_fn_or_list)

@@ -48,7 +48,6 @@ def default_collate(batch: Any) -> Any:
         TypeError: a sample is none of these.
         RuntimeError: sequences in the batch differ in length.
 
-    >>> import wengert as torch
     >>> from wengert.utils.data import default_collate
     >>> default_collate([(torch.tensor([1, 2]), "a", 0), (torch.tensor([3, 4]), "b", 1)])
     [tensor([[1, 2],

@@ -62,7 +62,6 @@ class DataLoader:
     Raises:
         ValueError: options that contradict each other.
 
-    >>> import wengert as torch
     >>> from wengert.utils.data import DataLoader, TensorDataset
     >>> dataset = TensorDataset(torch.arange(5), torch.arange(5) * 10)
     >>> for x, y in DataLoader(dataset, batch_size=2):
@@ -77,14 +76,13 @@ class DataLoader:
     _iterator: Any = None
     _stream_length: int | None = None
 
-    def __init__(
-        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
-        sampler: Iterable[Any] | None = None, batch_sampler: Iterable[Any] | None = None, num_workers: int = 0,
-        collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False, drop_last: bool = False,
-        timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: Any = None,
-        generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
-        pin_memory_device: str = "", in_order: bool = True,
-    ):
+    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
+            sampler: Iterable[Any] | None = None, batch_sampler: Iterable[Any] | None = None, num_workers: int = 0,
+            collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False, drop_last: bool = False,
+            timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None,
+            multiprocessing_context: Any = None, generator: Generator | None = None, *,
+            prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "",
+            in_order: bool = True):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         stream = isinstance(dataset, IterableDataset)
         if stream:
@@ -182,17 +180,12 @@ class DataLoader:
         if available is None:
             suggestion = "DataLoader is not able to compute a suggested max number of worker in current system."
         else:
-            suggestion = (
-                f"Our suggested max number of worker in current system is {available}"
+            suggestion = (f"Our suggested max number of worker in current system is {available}"
                 f"{'' if counted else ' (`cpuset` is not taken into account)'}, "
-                "which is smaller than what this DataLoader is going to create."
-            )
-        warnings.warn(
-            f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} "
+                "which is smaller than what this DataLoader is going to create.")
+        warnings.warn(f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} "
             "Please be aware that excessive worker creation might get DataLoader running slow or even freeze, "
-            "lower the worker number to avoid potential slowness/freeze if necessary.",
-            stacklevel=3,
-        )
+            "lower the worker number to avoid potential slowness/freeze if necessary.", stacklevel=3)
 
 
 def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:
@@ -201,10 +194,8 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
-        raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing."
-            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
-        )
+        raise ValueError("prefetch_factor option could only be specified in multiprocessing."
+            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None.")
     if prefetch_factor is not None and prefetch_factor < 0:
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent_workers and num_workers == 0:

@@ -62,7 +62,6 @@ class TensorDataset(Dataset):
     Raises:
         AssertionError: the first sizes differ.
 
-    >>> import wengert as torch
     >>> from wengert.utils.data import TensorDataset
     >>> TensorDataset(torch.tensor([10, 20, 30]), torch.tensor([1, 2, 3]))[1]
     (tensor(20), tensor(2))
@@ -206,12 +205,10 @@ class Subset(Dataset):
         self.indices = indices
         kind = type(self)
         if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
-            raise NotImplementedError(
-                f"{kind.__name__} overrides __getitem__ but not __getitems__. "
+            raise NotImplementedError(f"{kind.__name__} overrides __getitem__ but not __getitems__. "
                 "When subclassing Subset and overriding __getitem__, you must also override __getitems__ "
                 "to ensure DataLoader works correctly with your custom logic. A simple implementation:\n\n"
-                "def __getitems__(self, indices):\n    return [self.__getitem__(idx) for idx in indices]"
-            )
+                "def __getitems__(self, indices):\n    return [self.__getitem__(idx) for idx in indices]")
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, list):
@@ -236,7 +233,6 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Genera
     Raises:
         ValueError: the lengths do not add up to the dataset's, or a fraction is not between 0 and 1.
 
-    >>> import wengert as torch
     >>> from wengert.utils.data import random_split
     >>> [len(part) for part in random_split(range(10), [0.75, 0.25])]
     [8, 2]

@@ -41,10 +41,8 @@ class DistributedSampler(Sampler):
     [[0, 2, 4], [1, 3, 0]]
     """
 
-    def __init__(
-        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
-        seed: int = 0, drop_last: bool = False,
-    ):
+    def __init__(self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+            seed: int = 0, drop_last: bool = False):
         if num_replicas is None:
             num_replicas = int(_process_group().get_world_size())
         if rank is None:

@@ -64,26 +64,19 @@ class _BaseDataLoaderIter:
         return data
 
     def _warn_of_length(self) -> None:
-        message = (
-            f"Length of IterableDataset {self._dataset} was reported to be {self._stream_length}"
-            f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
-        )
+        message = (f"Length of IterableDataset {self._dataset} was reported to be {self._stream_length}"
+            f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. ")
         if self._num_workers > 0:
-            message += (
-                "For multiprocessing data-loading, this could be caused by not properly configuring the "
+            message += ("For multiprocessing data-loading, this could be caused by not properly configuring the "
                 "IterableDataset replica at each worker. Please see "
-                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
-            )
+                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples.")
         warnings.warn(message, stacklevel=3)
 
 
 def _warn_of_pinning(device: str) -> None:
     if device:
-        warnings.warn(
-            "pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
-            f"pin_memory_device='{device}'.",
-            stacklevel=6,
-        )
+        warnings.warn("pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
+            f"pin_memory_device='{device}'.", stacklevel=6)
     warnings.warn(
         "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
         stacklevel=6,
@@ -97,9 +90,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self._dataset_fetcher = _DatasetKind.create_fetcher(
-            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
-        )
+        self._dataset_fetcher = _DatasetKind.create_fetcher(self._dataset_kind, self._dataset, self._auto_collation,
+            self._collate_fn, self._drop_last)
 
     def _next_data(self) -> Any:
         return self._dataset_fetcher.fetch(next(self._sampler_iter))

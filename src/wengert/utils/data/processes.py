@@ -45,10 +45,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._stop = context.Event()
         self._home = os.getpid()
         self._closed = False
-        settings = Settings(
-            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last, self._base_seed,
-            loader.worker_init_fn, self._num_workers,
-        )
+        settings = Settings(self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last,
+            self._base_seed, loader.worker_init_fn, self._num_workers)
         for worker_id in range(self._num_workers):
             tasks_there, tasks_here = context.Pipe(duplex=False)
             results_here, results_there = context.Pipe(duplex=False)
@@ -189,11 +187,8 @@ def _explain_pickling(error: Exception) -> None:
     from pickle import PicklingError
 
     if isinstance(error, (TypeError, AttributeError, PicklingError)):
-        warnings.warn(
-            "Got pickle error when attempting to start a worker Process. "
+        warnings.warn("Got pickle error when attempting to start a worker Process. "
             "This might be because the worker Process arguments are not picklable. "
             "Python 3.14+ changed the multiprocessing start method in non-Mac POSIX platforms "
             "to 'forkserver', which requires the worker Process arguments to be picklable. "
-            "You can also try multiprocessing.set_start_method('fork').",
-            stacklevel=5,
-        )
+            "You can also try multiprocessing.set_start_method('fork').", stacklevel=5)

@@ -68,17 +68,14 @@ class RandomSampler(Sampler):
         TypeError: ``replacement`` is not a bool.
         ValueError: ``num_samples`` (by default the length of ``data_source``) is not an integer above zero.
 
-    >>> import wengert as torch
     >>> from wengert.utils.data import RandomSampler
     >>> _ = torch.manual_seed(0)
     >>> sorted(RandomSampler("abcde"))
     [0, 1, 2, 3, 4]
     """
 
-    def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
-        generator: Generator | None = None,
-    ):
+    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
+            generator: Generator | None = None):
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -144,9 +141,8 @@ class WeightedRandomSampler(Sampler):
     [1, 1, 1]
     """
 
-    def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None,
-    ):
+    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True,
+            generator: Generator | None = None):
         if not is_count(num_samples):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):

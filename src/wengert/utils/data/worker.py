@@ -174,9 +174,8 @@ class _Server:
         settings = self.settings
         try:
             if epoch != self.epoch:
-                self.fetcher = _DatasetKind.create_fetcher(
-                    settings.kind, settings.dataset, settings.auto_collation, settings.collate_fn, settings.drop_last
-                )
+                self.fetcher = _DatasetKind.create_fetcher(settings.kind, settings.dataset, settings.auto_collation,
+                    settings.collate_fn, settings.drop_last)
                 self.epoch = epoch
             return self.fetcher.fetch(index)
         except StopIteration:

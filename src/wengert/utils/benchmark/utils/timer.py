@@ -46,12 +46,10 @@ class Timer:
 
     _timer_cls: Any = timeit.Timer
 
-    def __init__(
-        self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = timer,
-        globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None,
-        description: str | None = None, env: str | None = None, num_threads: int = 1,
-        language: Language | str = Language.PYTHON,
-    ) -> None:
+    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
+            timer: Callable[[], float] = timer, globals: dict[str, Any] | None = None, label: str | None = None,
+            sub_label: str | None = None, description: str | None = None, env: str | None = None, num_threads: int = 1,
+            language: Language | str = Language.PYTHON) -> None:
         if not isinstance(stmt, str):
             raise ValueError("Currently only a `str` stmt is supported.")
         names = dict(globals or {})
@@ -121,10 +119,8 @@ class Timer:
         """
         return self._blocks(lambda times, number: True, min_run_time, float("inf"), callback)
 
-    def adaptive_autorange(
-        self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
-        callback: Callable[[int, float], NoReturn] | None = None,
-    ) -> Measurement:
+    def adaptive_autorange(self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
+            callback: Callable[[int, float], NoReturn] | None = None) -> Measurement:
         """Blocks until the interquartile range is less than ``threshold`` of the median, or ``max_run_time`` has
         passed.
         """
