@@ -23,7 +23,7 @@ import wengert.ops.nested
 import wengert.ops.pathwise
 import wengert.ops.recurrent
 import wengert.ops.sparse  # noqa: F401
-from wengert.functions import PLACES
+from wengert.functions.places import PLACES
 from wengert.ops import FAMILIES
 from wengert.ops.operator import TABLE, Composite, Operator
 

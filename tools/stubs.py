@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import wengert
-from wengert.functions import PLACES
+from wengert.functions.places import PLACES
 from wengert.ops.operator import TABLE, Composite, Operator
 from wengert.tensor.functions import FUNCTIONS
 from wengert.tensor.tensor import members

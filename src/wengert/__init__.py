@@ -23,9 +23,9 @@ from ._version import __version__
 from .arrays import dtypes as _dtypes
 from .arrays.dtypes import get_default_dtype, set_default_dtype
 from .compat import finder as _finder
-from .functions import PLACES as _PLACES
 from .functions.conversion import LEGACY as _LEGACY
 from .functions.limits import finfo, iinfo
+from .functions.places import PLACES as _PLACES
 from .functions.random import Generator, default_generator
 from .functions.settings import *  # noqa: F403
 from .graph import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .arrays.errors import LinAlgError  # noqa: F401
-from .functions import PLACES
+from .functions.places import PLACES
 
 if TYPE_CHECKING:
     from .names.linalg import *  # noqa: F403

@@ -6,7 +6,7 @@ from typing import Any
 
 from .arrays import sobol
 from .arrays.dtypes import F32, F64, get_default_dtype, scalar_name
-from .functions import PLACES
+from .functions.places import PLACES
 from .functions.random import FUNCTIONS, Generator
 from .tensor import Tensor
 

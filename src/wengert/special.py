@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .functions import PLACES
+from .functions.places import PLACES
 
 if TYPE_CHECKING:
     from .names.special import *  # noqa: F403

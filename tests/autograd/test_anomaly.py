@@ -8,6 +8,7 @@ import warnings
 import weakref
 
 import pytest
+
 from tests.makers import ramp_leaf
 
 

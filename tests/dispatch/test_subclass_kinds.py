@@ -7,8 +7,8 @@ import io
 import pickle
 
 import pytest
-from tests.makers import cases, module, refuses
 
+from tests.makers import cases, module, refuses
 from tests.subclasses import load
 
 NAMES = ("base", "own", "logging", "sparse", "diagonal", "asked for sizes", "asked for strides", "redispatching")

@@ -8,6 +8,7 @@ import threading
 import traceback
 
 import pytest
+
 from tests.makers import cases, leaf, refuses
 
 

@@ -7,10 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.makers import cases, refuses
 
 import wengert as torch
 import wengert.nn.functional as F
+from tests.makers import cases, refuses
 from wengert.autograd import gradcheck, gradgradcheck
 
 PLACES = torch.tensor([[0, 1, 1, 0], [2, 0, 2, 2]])  # (0, 2) occurs twice

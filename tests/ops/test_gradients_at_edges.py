@@ -6,6 +6,7 @@ import math
 import warnings
 
 import pytest
+
 from tests.makers import cases, refuses, scalar_leaf
 
 

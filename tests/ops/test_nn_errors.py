@@ -9,9 +9,9 @@ import importlib
 import warnings
 
 import pytest
-from tests.makers import cases, refuses
 
 import wengert as torch
+from tests.makers import cases, refuses
 from wengert.nn import functional as F
 
 L, z = torch.tensor, torch.zeros

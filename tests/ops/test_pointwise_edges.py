@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from tests.makers import cases, ramp_leaf, refuses
 
 import wengert as torch
+from tests.makers import cases, ramp_leaf, refuses
 
 INF, NAN = float("inf"), float("nan")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
+
 from tests.makers import leaf, ramp_leaf
 
 

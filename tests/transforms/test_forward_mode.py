@@ -9,6 +9,7 @@ import warnings
 import weakref
 
 import pytest
+
 from tests.makers import module
 
 

@@ -11,6 +11,7 @@ import threading
 import weakref
 
 import pytest
+
 from tests.makers import ones_leaf
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..functions import PLACES
+from ..functions.places import PLACES
 from ..tensor.functions import function
 
 if TYPE_CHECKING:

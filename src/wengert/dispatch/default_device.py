@@ -11,6 +11,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.context import ContextVar
+from ..functions.places import PLACES
 from ..graph.modes import modes, set_modes
 from ..tensor.types import CPU, placed
 from ..tensor.types import device as device_type
@@ -33,8 +34,6 @@ _default: ContextVar[Any] = ContextVar("wengert_default_device", default=None)  
 @functools.cache
 def _device_constructors() -> set[Any]:
     """The functions that make tensors and take a ``device``."""
-    from ..functions.surface import PLACES
-
     found = {PLACES["torch"].get(name) for name in _MAKERS.split()}
     return (found | {PLACES["fft"].get(name) for name in ("fftfreq", "rfftfreq")}) - {None}
 

@@ -6,6 +6,7 @@ import inspect
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import FUNCTION_MODES, Modes, Scope, add_field, modes, set_modes
 from ..tensor.classes import KNOWN
@@ -82,8 +83,6 @@ _PARTS = {
 
 def _public(name: str) -> Any:
     """What the user called, for an operator that has no public name of its own (``sum_dim`` is a part of ``sum``)."""
-    from ..functions.surface import PLACES
-
     public = _PARTS.get(name, "")
     return getattr(Tensor, public) if public == "__getitem__" else PLACES["torch"].get(public)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays.context import ContextVar
 from ..arrays.ghost import Ghost
+from ..functions.places import PLACES
 from ..graph.interceptors import Interceptor
 from ..graph.modes import DISPATCH, Scope, add_field, change, modes, set_modes
 from ..ops.operator import TABLE, Operator
@@ -285,8 +286,6 @@ def _implementation(name: str) -> Callable[..., Any]:
         return inplace_function(name[:-1])
     if name in TABLE:
         return function(name)
-    from ..functions.surface import PLACES
-
     # takes PyTorch's arguments, which an operator of ours behind another name need not
     made = PLACES["torch"].get(name)
     if made is not None:

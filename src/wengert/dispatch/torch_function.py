@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..functions.parameter import Parameter
+from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import SUBCLASSES, Scope, add_field, change, install, modes, set_modes
 from ..ops.structseq import rebuilt
@@ -116,8 +117,6 @@ _WRITTEN = frozenset((
 
 def _in_python(func: Any) -> bool:
     """Whether PyTorch has ``func`` in Python."""
-    from ..functions.surface import PLACES
-
     name = getattr(func, "__name__", "")
     return name in _WRITTEN or (PLACES["functional"].get(name) is func and name not in _COMPILED)
 
@@ -152,8 +151,6 @@ def _warn_of_plain_method(func: Any) -> None:
 
 def name_of(func: Any) -> str:
     """A function's address, for messages."""
-    from ..functions.surface import PLACES
-
     name = getattr(func, "__name__", str(func))
     prop = getattr(func, "__self__", None)
     if isinstance(prop, property):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
-from ..functions.surface import PLACES
+from ..functions.places import PLACES
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
 from . import constraints

@@ -15,7 +15,7 @@ from ..arrays.eight import converted
 from ..arrays.errors import check_countable, refuse_overflow, warn, warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
-from ..graph.modes import modes, no_grad
+from ..graph.modes import modes
 from ..ops.outs import OVERLAP, overlapping
 from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
@@ -385,13 +385,7 @@ def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def made(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         found = f(input, *args, **kwargs)
-        if type(input) is classes.Batched_:
-            from ..transforms.vmap import decomposed, lowered, raised
-
-            levels = decomposed(input)[1]
-            with no_grad():
-                return raised(lowered(found, levels).clone(), levels)
-        return found
+        return classes.mapping.batched_as(input, found) if type(input) is classes.Batched_ else found
 
     return made
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
-from .surface import PLACES
+from .places import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

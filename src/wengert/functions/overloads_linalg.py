@@ -104,7 +104,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 
 
 def _draw(A: Any) -> Any:
-    from .surface import PLACES
+    from .places import PLACES
 
     return lambda n, q: PLACES["torch"]["randn"](n, q, dtype=dt.of(A._wg_data.dtype))
 

@@ -16,6 +16,7 @@ from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels, modes
 from ..ops.errors import broadcast_message
 from ..ops.outs import check_memory
+from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor
@@ -108,20 +109,18 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 def by_map(kind: str) -> Any:
-    """Makes a random function do what the maps around it want; ``kind``: see ``batching.random.randomly``."""
+    """Makes a random function do what the maps around it want; ``kind``: see ``transforms.vmap.random``."""
 
     def decorate(f: Any) -> Any:
         @functools.wraps(f)
         def random(*args: Any, **kwargs: Any) -> Any:
             if not map_levels.get():
                 return f(*args, **kwargs)
-            from ..transforms.vmap.random import randomly, refuse_out
-
-            refuse_out(kwargs.get("out"))
+            classes.mapping.refuse_out(kwargs.get("out"))
             if kind == "never":
                 below = "_with_noise" if modes().inside is not None else ""
                 raise RuntimeError(f"vmap: we do not yet support aten::{f.__name__}{below}. Please file an issue")
-            return randomly(f, args, kwargs, kind)
+            return classes.mapping.randomly(f, args, kwargs, kind)
 
         return random
 
@@ -147,9 +146,7 @@ def _filling(f: Any) -> Any:
             inside.check(self, f.__name__ + _form(f.__name__, (*args, *kwargs.values())))
         if not map_levels.get():
             return f(self, *args, **kwargs)
-        from ..transforms.vmap.random import randomly_inplace
-
-        return randomly_inplace(f, self, args, kwargs)
+        return classes.mapping.randomly_inplace(f, self, args, kwargs)
 
     return random_
 
@@ -165,10 +162,8 @@ def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, dev
     shape = sizes_given(name, sizes, size)
     check_sizes(shape, name)
     if map_levels.get():
-        from ..transforms.vmap.random import made, refuse_out
-
-        refuse_out(out)
-        return made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
+        classes.mapping.refuse_out(out)
+        return classes.mapping.made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
     if where is not None:
         return finish(unmade(shape, np_dtype(dtype)), requires_grad)
     if out is not None:
@@ -221,10 +216,9 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
     """The integers below ``n`` in a random order."""
     check_countable(int(n))
     if map_levels.get():
-        from ..transforms.vmap.random import made, refuse_out
-
-        refuse_out(out)
-        return made(lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
+        classes.mapping.refuse_out(out)
+        return classes.mapping.made(
+            lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
     if placed(device) is not None:
         return finish(unmade((int(n),), np_dtype(dtype, dt.I64)), requires_grad)
     found = _stream(generator).randperm(int(n), np_dtype(dtype, dt.I64))

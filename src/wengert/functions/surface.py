@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.errors import warn_once
 from ..dispatch.argument_errors import reporting
+from ..dispatch.torch_function import PUBLIC, overridable
 from ..ops import load
 from ..ops.operator import TABLE, Operator
 from ..tensor import backward as _backward  # noqa: F401  gives Tensor.backward its engine
@@ -24,9 +25,7 @@ from ..tensor.functions import (
 )
 from ..tensor.tensor import Tensor
 from . import conversion, creation, indexing, overloads, random, ranges
-
-# namespace -> name -> function; read by the public packages
-PLACES: dict[str, dict[str, Any]] = {p: {} for p in ("torch", "functional", "linalg", "fft", "special", "sparse")}
+from .places import PLACES
 
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
@@ -76,9 +75,6 @@ def assemble() -> None:
             setattr(Tensor, n, f if n in _EVERYDAY else reporting(f, 1))
     cls_: Any = Tensor
     cls_.is_set_to = reporting(cls_.is_set_to, 1)
-    from ..dispatch.torch_function import overridable
-    from . import overloads_complex
-
     # one for each function, wherever it is offered; operators ask by themselves
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
@@ -90,6 +86,8 @@ def assemble() -> None:
     PLACES["torch"]["fill"] = function("fill")
     for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS):
         PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
+    from . import overloads_complex  # which wants the operators
+
     cls: Any = Tensor
     cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
     for special in (cls.__getitem__, cls.__setitem__):
@@ -147,8 +145,6 @@ def _inverted(inverted: Any) -> Any:
 
 def special_method(special: str, name: str, **how: bool) -> Any:
     """The operator ``name`` as a special method, which those who override it know by the name that PyTorch gives it."""
-    from ..dispatch.torch_function import PUBLIC
-
     public = PUBLIC.get(special)
     found = dunder(name, public=None if public is None else getattr(Tensor, public), **how)
     found.__name__ = {"__rtruediv__": "__rdiv__"}.get(special, special)

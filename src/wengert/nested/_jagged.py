@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..functions.surface import PLACES
+from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.tensor import wrap

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..arrays import dtypes as dt
 from ..functions.limits import iinfo
-from ..functions.surface import PLACES
+from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.tensor import wrap

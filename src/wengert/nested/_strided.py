@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..functions.surface import PLACES
+from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function

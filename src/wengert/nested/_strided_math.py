@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..functions.surface import PLACES
+from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ._base import Nest, as_one, methods, nest, numbers, numbers_plan

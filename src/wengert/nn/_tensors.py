@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 else:
-    from wengert.functions import PLACES
+    from wengert.functions.places import PLACES
 
     def __getattr__(name: str) -> Any:
         found = PLACES["torch"].get(name)

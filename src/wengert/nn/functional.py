@@ -10,7 +10,7 @@ from types import FunctionType as _Function
 from typing import TYPE_CHECKING, Any
 
 from ..dispatch.torch_function import overridable
-from ..functions import PLACES
+from ..functions.places import PLACES
 from ._multihead import FUNCTIONS as _WHOLE
 
 if TYPE_CHECKING:

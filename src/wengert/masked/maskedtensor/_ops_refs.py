@@ -10,7 +10,7 @@ from typing import Any
 
 from ...autograd import Function
 from ...dispatch.torch_dispatch import aten
-from ...functions.surface import PLACES
+from ...functions.places import PLACES
 from ...tensor import Tensor
 from ...tensor.types import sparse_coo, strided
 from .binary import NATIVE_BINARY_MAP, NATIVE_INPLACE_BINARY_MAP

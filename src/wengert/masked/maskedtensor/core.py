@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...autograd import Function
 from ...dispatch.torch_dispatch import aten
 from ...dispatch.torch_function import UNCONVERTED, DisableTorchFunctionSubclass, converted
-from ...functions.surface import PLACES
+from ...functions.places import PLACES
 from ...tensor import Tensor
 from ...tensor.types import sparse_coo, sparse_csr, strided
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ...dispatch.torch_dispatch import aten
-from ...functions.surface import PLACES
+from ...functions.places import PLACES
 from ...tensor import Tensor
 from .. import _ops as masked
 from .core import PLEASE, MaskedTensor, is_masked_tensor, parts

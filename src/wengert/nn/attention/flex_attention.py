@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...func import vmap
-from ...functions import PLACES
+from ...functions.places import PLACES
 from ...tensor import Tensor, bool_, float32, float64, int32
 
 if TYPE_CHECKING:

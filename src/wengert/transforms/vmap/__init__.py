@@ -12,6 +12,7 @@ from ...tensor import classes
 from .batched import (
     Batched,
     Level,
+    batched_as,
     decomposed,
     expanded,
     lowered,
@@ -22,12 +23,14 @@ from .batched import (
     without,
     wrapped,
 )
+from .call import each_example, holds_batched, innermost, refuse_write
 from .custom_functions import apply_function, check_rule
-from .dispatch import Maps, each_example, holds_batched, innermost, refuse_write
+from .dispatch import Maps
+from .random import made, randomly, randomly_inplace, refuse_out
 
-__all__ = ["Batched", "Level", "apply_function", "check_rule", "decomposed", "each_example", "expanded",
-    "holds_batched", "innermost", "lowered", "mapped_over", "plain", "raised", "refuse_write", "repeated", "without",
-    "wrapped"]
+__all__ = ["Batched", "Level", "apply_function", "batched_as", "check_rule", "decomposed", "each_example", "expanded",
+    "holds_batched", "innermost", "lowered", "made", "mapped_over", "plain", "raised", "randomly", "randomly_inplace",
+    "refuse_out", "refuse_write", "repeated", "without", "wrapped"]
 
 classes.Batched_, classes.mapping = Batched, sys.modules[__name__]
 classes.KNOWN.add(Batched)

@@ -15,7 +15,7 @@ import numpy as np
 from ...dispatch.torch_function import disabled
 from ...functions.show import written
 from ...functions.sizes import sizes_given
-from ...graph.modes import NO_BACKWARD, Scope, map_levels, modes, transforms
+from ...graph.modes import NO_BACKWARD, Scope, map_levels, modes, no_grad, transforms
 from ...tensor.functions import function
 from ...tensor.tensor import Tensor
 from ...tensor.types import contiguous_format
@@ -203,6 +203,13 @@ def raised(t: Any, levels: Sequence[Level]) -> Any:
     have = [*others, *levels]
     want = sorted(have, key=lambda x: x.number)
     return _composed(_arranged(inner, have, want), want)
+
+
+def batched_as(t: Any, new: Any) -> Any:
+    """The tensor ``new``, once for each example of the batched ``t``."""
+    levels = decomposed(t)[1]
+    with no_grad():
+        return raised(lowered(new, levels).clone(), levels)
 
 
 # -- the class --------------------------------------------------------------------------------------------------------

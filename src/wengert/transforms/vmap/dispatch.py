@@ -19,98 +19,17 @@ from ...ops.structseq import rebuilt
 from ...tensor.classes import UNSET
 from ...tensor.functions import function, inplace_function
 from ...tensor.inplace import refuse_recorded
-from .batched import Batched, all_alike, expanded, plain, repeated, settled, wrapped
+from . import indexing, products, rules, windows
+from .batched import Batched, all_alike, plain, repeated, settled, wrapped
+from .call import Call, holds_batched, innermost, invoke, one_by_one, refuse_write
+from .rules import pointwise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from ...graph.modes import Modes
     from ...ops.operator import Operator
     from .batched import Level
-
-    Rule = Callable[["Call"], Any]
-
-
-class Call:
-    """An operator with its arguments as a rule wants them.
-
-    ``values``: by parameter; of what is batched at this level the value, whose first dimension is the batch.
-    ``batched``: the parameters (for lists of tensors: those with a batched element) of which that is so.
-    """
-
-    __slots__ = ("batched", "given", "level", "op", "size", "values")
-
-    def __init__(self, op: Operator, args: tuple[Any, ...], level: Level) -> None:
-        self.op, self.level, self.size = op, level, level.size
-        self.given = dict(zip(op.params, args))
-        self.values: dict[str, Any] = {}
-        self.batched: set[str] = set()
-        for p, v in self.given.items():
-            if type(v) is Batched and v.level is level:
-                self.batched.add(p)
-                v = v.value
-            elif p in op.tensor_lists and any(type(x) is Batched and x.level is level for x in v):
-                self.batched.add(p)
-            self.values[p] = v
-
-    def __getitem__(self, p: str) -> Any:
-        return self.values[p]
-
-    def rank(self, p: str) -> int:
-        """The number of dimensions that the mapped function sees."""
-        return self.given[p]._wg_data.ndim
-
-    def shape(self, p: str) -> tuple[int, ...]:
-        """The shape that the mapped function sees."""
-        return self.given[p]._wg_data.shape
-
-    def whole(self, p: str) -> Any:
-        """The tensor with a batch dimension in front in any case."""
-        return self.values[p] if p in self.batched else expanded(self.values[p], self.level)
-
-    def row(self, p: str) -> list[Any]:
-        """The tensors of a list, each with a batch dimension (None where there is none)."""
-        return [None if x is None else expanded(x, self.level) for x in self.given[p]]
-
-    def aligned(self, p: str, rank: int) -> Any:
-        """The tensor so that it broadcasts against others of ``rank`` dimensions: ones between the
-        batch and the rest.
-        """
-        x = self.values[p]
-        missing = rank - self.rank(p)
-        if p not in self.batched or missing <= 0:
-            return x
-        shape = x._wg_data.shape
-        return function("reshape")(x, (shape[0], *[1] * missing, *shape[1:]))
-
-    def entire(self, p: str, rank: int) -> Any:
-        """The tensor with a batch dimension in any case, and ``rank`` dimensions after it."""
-        x = self.whole(p)
-        missing = rank - self.rank(p)
-        return function("reshape")(x, (self.size, *[1] * missing, *x._wg_data.shape[1:])) if missing > 0 else x
-
-    def run(self, **changes: Any) -> Any:
-        """The operator itself, on the values with ``changes``."""
-        return invoke(self.op, {**self.values, **changes})
-
-    @property
-    def tensors(self) -> list[str]:
-        """The parameters that are tensors in this call."""
-        return [p for p in self.op.tensors if hasattr(self.given[p], "_wg_data")]
-
-
-def invoke(op: Operator, values: dict[str, Any], call: Any = None) -> Any:
-    """The public function of ``op`` (or its in-place form) with arguments by parameter."""
-    params = op.params
-    end = len(params) - op.kwonly
-    if op.variadic:
-        end = params.index(op.variadic) + 1
-    return (call or function(op.name))(*[values[p] for p in params[:end]], **{p: values[p] for p in params[end:]})
-
-
-def holds_batched(args: Any) -> bool:
-    """Whether some argument is a batched tensor, or a list with one."""
-    return any(type(v) is Batched or (type(v) in (list, tuple) and any(type(x) is Batched for x in v)) for v in args)
+    from .call import Rule
 
 
 class Maps(Interceptor):
@@ -128,12 +47,6 @@ class Maps(Interceptor):
         if any(a is UNSET for a in call.args):
             return below(call)  # which says what is missing
         return mapped(call.op, call.args, call.out, modes())
-
-
-def innermost(args: Any) -> Level:
-    """The map furthest in that some argument varies along."""
-    levels = [x.level for v in args for x in (v if type(v) in (list, tuple) else (v,)) if type(x) is Batched]
-    return max(levels, key=lambda level: level.number)
 
 
 def _check_running(level: Level, where: str) -> None:
@@ -168,7 +81,7 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
 
 def _mapped(op: Operator, args: tuple[Any, ...], level: Level) -> Any:
     rule = rule_of(op)
-    if rule is _elementwise and not (op.kwonly or op.variadic):
+    if rule is pointwise and not (op.kwonly or op.variadic):
         values = _aligned(args, level, op.promote)
         if values is not None:
             return _hidden(function(op.name)(*values), level)
@@ -203,22 +116,35 @@ def _hidden(answer: Any, level: Level) -> Any:
     return wrapped(answer, level)
 
 
+_ELEMENTWISE = {"pointwise", "compare", "trig", "activation", "pairs", "powers", "rounding", "special", "complexes"}
+_ALONG = {"reduce", "extrema", "scan", "order", "sorting", "linalg_norms", "activation"}
+_MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
 _found: dict[str, Rule] = {}
+
+
+def choose(op: Operator) -> Rule:
+    """The rule of an operator: its own, or that of its family, or example by example."""
+    for table in (rules.RULES, products.RULES, indexing.RULES, windows.RULES):
+        if op.name in table:
+            return table[op.name]
+    family = op.forward.__module__.rpartition(".")[2]
+    if op.outputs is ... or op.tensor_lists:
+        return one_by_one
+    if family in _ALONG and "dim" in op.params and len(op.tensors) == 1:
+        return rules.along
+    if family in _ELEMENTWISE and "dim" not in op.params:
+        return pointwise
+    if family in _MATRICES and len(op.tensors) == 1:
+        return rules.trailing
+    return one_by_one
 
 
 def rule_of(op: Operator) -> Rule:
     """The operator's rule."""
     rule = _found.get(op.name)
     if rule is None:
-        from .rules import choose, pointwise
-
-        global _elementwise
-        _elementwise = pointwise
         rule = _found[op.name] = choose(op)
     return rule
-
-
-_elementwise: Any = None  # the rule of that name, once it is there
 
 
 # What PyTorch's vmap calls the write of a batch to a tensor without one: these have a rule of their own and go by one
@@ -232,23 +158,8 @@ _BATCHED = frozenset(("fill_", "index_put_", "index_add_", "index_fill_", "scatt
 _BROADCAST = frozenset(("add", "atan2", "copysign"))  # and of these it is the shape of the result that does not fit
 
 
-def refuse_write(target: Any, level: Level, name: str) -> None:
-    """Refuse to write the batch of ``level`` to a tensor without one; ``name``: what PyTorch calls that."""
-    if type(target) is Batched and target.level is level:
-        return
-    raise RuntimeError(
-        f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
-        "more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
-        f"{f'at level {level.number}' if ':' in name else 'in a vmap'}. Please try to use "
-        f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, "
-        "please file a bug report instead."
-    )
-
-
 def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form: the value's memory is written to, which every view of it shares."""
-    from .rules import pointwise
-
     target, level = args[0], innermost(args)
     _check_running(level, "gen_vmap_inplace_plumbing")
     rule = rule_of(op)
@@ -284,48 +195,3 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
         inplace_function("copy")(value, y)
     target._wg_vc = value._wg_vc
     return target
-
-
-def one_by_one(call: Call) -> Any:
-    """The rule of last resort: each example by itself."""
-    op, size = call.op, call.size
-    select = function("select")
-    answers = []
-    for i in range(size or 1):
-        row: dict[str, Any] = {}
-        for p, v in call.values.items():
-            if p not in call.batched:
-                row[p] = v
-            elif p in op.tensor_lists:
-                row[p] = [_example(x, call.level, i) for x in call.given[p]]
-            else:
-                row[p] = select(v, 0, i) if size else v.new_zeros(v.shape[1:])
-        answers.append(invoke(op, row))
-    first = answers[0]
-    if not isinstance(first, tuple):
-        return _stacked(answers, size)
-    columns = [_stacked(list(c), size) for c in zip(*answers)]
-    return rebuilt(first, columns)
-
-
-def each_example(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``f``, any function of tensors, called for one example after the other; its results as batched tensors."""
-    level = innermost((*args, *kwargs.values()))
-    answers = []
-    for i in range(level.size or 1):
-        row = [[_example(x, level, i) for x in v] if type(v) is list else _example(v, level, i) for v in args]
-        answers.append(f(*row, **{k: _example(v, level, i) for k, v in kwargs.items()}))
-    if not isinstance(answers[0], tuple):
-        return wrapped(_stacked(answers, level.size), level)
-    return tuple(wrapped(_stacked(list(c), level.size), level) for c in zip(*answers))
-
-
-def _example(x: Any, level: Level, i: int) -> Any:
-    if type(x) is Batched and x.level is level:
-        return function("select")(x.value, 0, i) if level.size else x.value.new_zeros(x.value.shape[1:])
-    return x
-
-
-def _stacked(rows: list[Any], size: int) -> Any:
-    found = function("stack")(rows, 0)
-    return found if size else function("narrow")(found, 0, 0, 0)

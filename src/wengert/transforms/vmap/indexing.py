@@ -11,10 +11,10 @@ from ...graph.modes import modes
 from ...ops.views import axis
 from ...tensor.functions import function
 from .batched import expanded
-from .dispatch import one_by_one
+from .call import one_by_one
 
 if TYPE_CHECKING:
-    from .dispatch import Call, Rule
+    from .call import Call, Rule
 
 
 def _f(name: str, *args: Any) -> Any:

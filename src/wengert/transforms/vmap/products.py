@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...tensor.functions import function
-from .dispatch import one_by_one
+from .call import one_by_one
 
 if TYPE_CHECKING:
-    from .dispatch import Call, Rule
+    from .call import Call, Rule
 
 
 def _f(name: str, *args: Any) -> Any:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...functions.random import default_generator
 from ...graph.modes import map_levels
+from ...tensor.tensor import Tensor
 from .batched import Batched, all_alike, expanded, repeated, without, wrapped
-from .dispatch import each_example, refuse_write
+from .call import each_example, refuse_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,8 +86,6 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
                 return again(*args)
         if not all_alike((*args, *kwargs.values()), level):
             raise RuntimeError(_NOT_ALIKE)
-        from ...functions.random import default_generator
-
         stream = kwargs.get("generator") or default_generator
         start = stream.get_state()
 
@@ -103,8 +103,6 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
             args = (wrapped(expanded(args[0], level), level), *args[1:])
         with without():
             return each_example(again, args, {})
-    from ...tensor.tensor import Tensor
-
     whole = [expanded(x, level) if isinstance(x, Tensor) else x for x in args]
     lines = kind == "rows" and whole[0]._wg_data.ndim == 3
     if lines:

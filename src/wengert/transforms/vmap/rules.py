@@ -15,37 +15,13 @@ from ...graph.modes import modes
 from ...ops.structseq import rebuilt
 from ...ops.views import axis, dims_of, resolve_shape
 from ...tensor.functions import function
-from .dispatch import one_by_one
+from .call import one_by_one
 
 if TYPE_CHECKING:
-    from ...ops.operator import Operator
-    from .dispatch import Call, Rule
+    from .call import Call, Rule
 
-_ELEMENTWISE = {"pointwise", "compare", "trig", "activation", "pairs", "powers", "rounding", "special", "complexes"}
-_ALONG = {"reduce", "extrema", "scan", "order", "sorting", "linalg_norms", "activation"}
 # of the elementwise ones, those that see to their operands' types themselves
 _PROMOTING = {"sub", "rsub", "pow", "ldexp", "heaviside"}
-_MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
-
-
-def choose(op: Operator) -> Rule:
-    """The rule of an operator: its own, or that of its family, or example by example."""
-    from . import indexing, products, windows
-
-    for table in (RULES, products.RULES, indexing.RULES, windows.RULES):
-        if op.name in table:
-            return table[op.name]
-    family = op.forward.__module__.rpartition(".")[2]
-    if op.outputs is ... or op.tensor_lists:
-        return one_by_one
-    if family in _ALONG and "dim" in op.params and len(op.tensors) == 1:
-        return along
-    if family in _ELEMENTWISE and "dim" not in op.params:
-        return pointwise
-    if family in _MATRICES and len(op.tensors) == 1:
-        return trailing
-    return one_by_one
-
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 

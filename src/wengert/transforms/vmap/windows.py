@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...ops.structseq import rebuilt
 from ...tensor.functions import function
-from .dispatch import one_by_one
+from .call import one_by_one
 from .products import _merged, _parted
 from .rules import pointwise
 
 if TYPE_CHECKING:
-    from .dispatch import Call, Rule
+    from .call import Call, Rule
 
 
 def folded(call: Call) -> Any:

@@ -1,0 +1,7 @@
+"""The functions of the public namespaces, by place and name: filled by ``surface``, read by the public packages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PLACES: dict[str, dict[str, Any]] = {p: {} for p in ("torch", "functional", "linalg", "fft", "special", "sparse")}
