@@ -48,7 +48,7 @@ POINTWISE = {
     "less": "x < y", "isnan": "x.isnan()", "xlogy": "torch.xlogy(x, p)", "nan_to_num": "x.nan_to_num()",
     "fill": "x.detach().fill_(1.0)", "clone": "x.clone()", "to double": "x.double()", "to bfloat16": "x.bfloat16()",
     "to half": "x.half()", "in-place add": "x.detach().add_(y.detach())",
-}  # fmt: skip
+}
 ACTIVATIONS = {
     "relu": "F.relu(x)", "gelu": "F.gelu(x)", "gelu tanh": "F.gelu(x, approximate='tanh')", "silu": "F.silu(x)",
     "elu": "F.elu(x)", "leaky_relu": "F.leaky_relu(x)", "softplus": "F.softplus(x)", "hardswish": "F.hardswish(x)",
@@ -57,7 +57,7 @@ ACTIVATIONS = {
     "log_softmax": "x.log_softmax(-1)", "layer_norm": "F.layer_norm(x, (n,), r, r)",
     "rms_norm": "F.rms_norm(x, (n,), r)", "batch_norm": "F.batch_norm(image, None, None, training=True)",
     "normalize": "F.normalize(x, dim=-1)",
-}  # fmt: skip
+}
 REDUCTIONS = {
     "sum": "x.sum()", "sum of rows": "x.sum(1)", "sum of columns": "x.sum(0)", "mean": "x.mean()",
     "mean of rows": "x.mean(1)", "var of rows": "x.var(1)", "std": "x.std()", "norm": "x.norm()",
@@ -70,7 +70,7 @@ REDUCTIONS = {
     "l1_loss": "F.l1_loss(x, y)", "smooth_l1_loss": "F.smooth_l1_loss(x, y)",
     "kl_div": "F.kl_div(x, p, reduction='batchmean')", "bce with logits": "F.binary_cross_entropy_with_logits(x, p)",
     "bce": "F.binary_cross_entropy(p, p.detach())",
-}  # fmt: skip
+}
 SHAPES = {
     "transpose, copied": "x.t().contiguous()", "reshape": "x.reshape(-1)", "expand": "k.expand(n, n).clone()",
     "cat": "torch.cat((x, y))", "cat of rows": "torch.cat((x, y), 1)", "stack": "torch.stack((x, y))",
@@ -82,12 +82,12 @@ SHAPES = {
     "pad": "F.pad(x, (1, 1, 1, 1))", "repeat": "x.repeat(2, 1)", "repeat_interleave": "r.repeat_interleave(n)",
     "diagonal": "x.diagonal()", "one_hot": "F.one_hot(t, n)", "unfold": "F.unfold(image, 3)",
     "masked_select": "x.masked_select(c)", "nonzero": "c.nonzero()",
-}  # fmt: skip
+}
 PRODUCTS = {
     "matmul": "x @ y", "linear": "F.linear(x, y, r)", "matrix times vector": "x @ r",
     "bmm": "image.flatten(0, 1) @ image.flatten(0, 1).mT", "addmm": "torch.addmm(x, y, z)",
     "einsum": "torch.einsum('ij,ij->i', x, y)", "dot": "r.dot(r)", "outer": "torch.outer(r, r)",
-}  # fmt: skip
+}
 IMAGES = {
     "max_pool2d": "F.max_pool2d(image, 2)", "max_pool2d 3, stride 2": "F.max_pool2d(image, 3, 2, 1)",
     "avg_pool2d": "F.avg_pool2d(image, 2)", "avg_pool2d 3, stride 2": "F.avg_pool2d(image, 3, 2, 1)",
@@ -95,12 +95,12 @@ IMAGES = {
     "avg_pool3d": "F.avg_pool3d(volume, 2)", "adaptive_avg_pool2d": "F.adaptive_avg_pool2d(image, 1)",
     "interpolate nearest": "F.interpolate(image, scale_factor=2)",
     "interpolate bilinear": "F.interpolate(image, scale_factor=2, mode='bilinear')",
-}  # fmt: skip
+}
 RANDOM = {
     "randn": "torch.randn(n, n)", "rand": "torch.rand(n, n)", "randint": "torch.randint(10, (n, n))",
     "randperm": "torch.randperm(n * n)", "bernoulli": "torch.bernoulli(p.detach())", "normal_": "x.detach().normal_()",
     "zeros": "torch.zeros(n, n)", "arange": "torch.arange(n * n)",
-}  # fmt: skip
+}
 HALVES = {
     f"{kind} {name}": re.sub(r"\bx\b", short, expression)
     for kind, short in (("bfloat16", "wide"), ("float16", "half"))
@@ -109,7 +109,7 @@ HALVES = {
         "softmax": "x.softmax(-1)", "layer_norm": "F.layer_norm(x, (n,))", "sum": "x.sum()", "sum of rows": "x.sum(1)",
         "mean of columns": "x.mean(0)", "max of rows": "x.amax(1)", "matmul": "x @ x", "to float": "x.float()",
     }.items()
-}  # fmt: skip
+}
 OPERATORS = {**POINTWISE, **ACTIVATIONS, **REDUCTIONS, **SHAPES, **PRODUCTS, **IMAGES, **RANDOM, **HALVES}
 #: What takes too long, or has no place, in the largest size.
 NOT_LARGE = {"bmm", "bfloat16 matmul", "float16 matmul", "one_hot"}
@@ -221,7 +221,7 @@ def table(found: dict[str, float], names: list[str], sizes: list[int]) -> str:
 def main(argv: list[str]) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks --operators", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of operators")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--rounds", type=int, default=2)

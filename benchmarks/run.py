@@ -147,7 +147,7 @@ def gate(ratios: dict[str, float], args: argparse.Namespace) -> int:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     names = ", ".join(w.name for w in WORKLOADS)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of workloads: " + names)
     parser.add_argument("--libraries", nargs="+", default=["wengert", "torch"],

@@ -199,7 +199,7 @@ def cnn(torch: Any) -> Step:
     model = nn.Sequential(
         nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10),
-    )  # fmt: skip
+    )
     x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
     optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0)
     return train(model, optimizer, lambda: functional.cross_entropy(model(x), y))
@@ -300,4 +300,4 @@ WORKLOADS = [
     Workload("adamw", "AdamW step, 10 million parameters", 0.8, adamw_step),
     Workload("layer-norm", "layer norm 512×2048, both ways", 0.7, layer_norm),
     Workload("attention", "attention 8×6×256×64 causal, both ways", 0.8, attention),
-]  # fmt: skip
+]

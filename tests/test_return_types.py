@@ -54,7 +54,7 @@ def test_given_where_results_go(torch):
         "linalg_svd": (torch.linalg.svd, (x,), (f, f, f)), "linalg_qr": (torch.linalg.qr, (x,), (f, f)),
         "svd": (torch.svd, (x,), (f, f, f)), "slogdet": (torch.slogdet, (x,), (f, f)),
         "linalg_slogdet": (torch.linalg.slogdet, (x,), (f, f)), "qr": (torch.qr, (x,), (f, f)),
-    }  # fmt: skip
+    }
     for name, (function, args, dtypes) in calls.items():
         out = empty(*dtypes)
         row = function(*args, out=out)

@@ -209,7 +209,7 @@ def pages() -> dict[str, str]:
             f"# {name}", "", title + ". [All families](../operators.md).", "",
             *map(entry, sorted(ops, key=lambda op: (not op.places, op.name))),
             *(["## Functions that these rules call", "", "\n\n".join(extra), ""] if extra else []),
-        ]  # fmt: skip
+        ]
         found[f"operators/{name}.md"] = "\n".join(sections).rstrip() + "\n"
     return {"operators.md": index, **found}
 

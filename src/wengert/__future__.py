@@ -13,7 +13,7 @@ from __future__ import annotations
 __all__ = [
     "get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion",
     "set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion",
-]  # fmt: skip
+]
 
 _overwrite = _swap = False
 

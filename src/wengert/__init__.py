@@ -84,13 +84,11 @@ globals().update(_dtypes.NAMES)
 globals().update(_LEGACY)
 newaxis = None
 
-_SUBMODULES = frozenset((
-    "__config__", "__future__", "accelerator", "amp", "autograd", "backends",
-    "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library",
-    "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
-    "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "torch_version", "types", "utils", "version", "xpu",
-))  # fmt: skip
+_SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
+    "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg",
+    "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
+    "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version",
+    "types", "utils", "version", "xpu"))
 _LOWLEVEL = ("ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "crow_indices_copy",
     "get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp", "has_spectral", "indices_copy",
     "row_indices_copy", "set_anomaly_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
@@ -104,7 +102,7 @@ _LOWLEVEL = ("ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi",
     "native_dropout", "native_group_norm", "native_layer_norm", "nonzero_static", "norm_except_dim", "nuclear_norm",
     "poisson_nll_loss", "put", "range", "resize_as_", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "solve",
     "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig",
-    "triplet_margin_loss", "unique_dim", "view_as_complex_copy", "view_as_real_copy")  # fmt: skip
+    "triplet_margin_loss", "unique_dim", "view_as_complex_copy", "view_as_real_copy")
 _ELSEWHERE = {  # name -> (module, its name there)
     **{n: ("sparse", n) for n in ("dsmm", "hsmm", "hspmm", "smm", "spmm", "sspaddmm")},
     **{n: ("types", n) for n in ("SymBool", "SymFloat", "SymInt")},
@@ -131,7 +129,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
         "Float", "Double", "Half", "BFloat16", "ComplexFloat", "ComplexDouble", "Long", "Int", "Short", "Char", "Byte",
         "Bool")},
     **{n: ("compat.lowlevel", n) for n in _LOWLEVEL},
-}  # fmt: skip
+}
 
 
 if "TORCH_LOGS" in _os.environ:

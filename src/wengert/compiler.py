@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
     "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance",
-]  # fmt: skip
+]
 
 
 class OptimizedModule(Module):

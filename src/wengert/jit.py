@@ -31,7 +31,7 @@ __all__ = [
     "Attribute", "Final", "Future", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing",
     "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "trace_module",
     "unused", "wait", "ScriptFunction", "ScriptModule", "TracerWarning", "script_method",
-]  # fmt: skip
+]
 
 T = TypeVar("T")
 

@@ -37,7 +37,7 @@ __all__ = [
     "get_testing_overrides", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
     "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property", "redispatch_function",
     "resolve_name", "wrap_torch_function",
-]  # fmt: skip
+]
 
 # What is never overridden: it takes no tensor, is not about its values, or PyTorch does not ask there.
 _IGNORED: dict[str, str] = {

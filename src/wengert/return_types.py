@@ -15,7 +15,7 @@ from .tensor.results import fields_of, return_type
 _OURS = frozenset((  # operators that stand for others of PyTorch's, or whose results are plain tuples there
     "adaptive_max_windows", "fractional_windows", "max_pool_windows", "packed_qr", "sort_stable", "std_mean", "unique",
     "unique_consecutive", "var_mean",
-))  # fmt: skip
+))
 
 
 def _names() -> list[str]:

@@ -81,7 +81,7 @@ def test_the_type(torch, name):
         ("float8_e4m3fnuz", 240.0, 0.125, 2.0**-7), ("float8_e5m2fnuz", 57344.0, 0.125, 2.0**-15),
         ("float8_e8m0fnu", 2.0**127, 1.0, 2.0**-127),
     ],
-)  # fmt: skip
+)
 def test_limits(torch, name, most, eps, tiny):
     info = torch.finfo(getattr(torch, name))
     assert ((info.max, info.eps, info.tiny, info.smallest_normal, info.bits, info.resolution, info.dtype) == (most, eps,
@@ -100,7 +100,7 @@ def test_what_moves_numbers(torch, name):
         torch.where(torch.ones(6, dtype=torch.bool), x, x), x.expand(2, 6)[1].contiguous(),
         torch.empty(6, dtype=d).copy_(torch.tensor(NUMBERS)), x.view(2, 3).t().contiguous().t().reshape(6),
         x.to(torch.float64).to(d),
-    ):  # fmt: skip
+    ):
         assert y.dtype is d and y.tolist() == NUMBERS
     assert ((x == x).all() and not (x != x).any() and (x == 1).tolist() == [n == 1 for n in NUMBERS]
         and not torch.isnan(x).any())
@@ -126,7 +126,7 @@ def test_what_moves_numbers(torch, name):
     ("torch.rand(2, dtype=x.dtype)", "check_uniform_bounds"), ("torch.arange(3, dtype=x.dtype)", "arange_cpu"),
     ("x.normal_()", "normal_kernel_cpu"), ("torch.matmul(x.view(1, 2, 3), x.view(1, 3, 2))", "bmm"),
     ("x.round()", "round_vml_cpu"),
-])  # fmt: skip
+])
 def test_what_computes_is_refused(torch, name, call, kernel):
     with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for '{name.capitalize()}'"):
         eval(call, {"torch": torch, "x": eight(torch, name)})

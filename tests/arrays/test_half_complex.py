@@ -73,7 +73,7 @@ def test_what_moves_numbers(torch):
         torch.empty(4, dtype=torch.complex32).copy_(x.to(torch.complex64)),
         torch.tensor(NUMBERS, dtype=torch.complex32), x.conj().resolve_conj().conj(),
         x.view(2, 2).t().contiguous().t().reshape(4), torch.view_as_complex(torch.view_as_real(x)), x.expand(2, 4)[1],
-    ):  # fmt: skip
+    ):
         assert y.dtype is torch.complex32 and y.tolist() == NUMBERS
     assert (x == x).all() and not (x != x).any() and not x.isnan().any() and x.isfinite().all() and x.any()
     assert torch.full((2,), 1 + 1j, dtype=torch.complex32).tolist() == [1 + 1j] * 2 and x.fill_(1j).tolist() == [1j] * 4
@@ -111,7 +111,7 @@ def test_promotion(torch):
     ("x.view(2, 2) @ x.view(2, 2)", "addmm_impl_cpu_"), ("x.cumsum(0)", "cumsum_out_cpu"),
     ("x.flip(0)", "flip_cpu"), ("torch.dot(x, x)", "dot"), ("torch.arange(2, dtype=x.dtype)", "arange_cpu"),
     ("x.tanh()", "tanh_vml_cpu"),
-])  # fmt: skip
+])
 def test_what_is_refused(torch, call, kernel):
     with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for 'ComplexHalf'"):
         eval(call, {"torch": torch, "x": half(torch)})

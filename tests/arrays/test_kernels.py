@@ -701,7 +701,7 @@ def test_copies_of_views(dtype):
         x[:, 3:, 5:], x[..., :1],
              np.broadcast_to(x[:, :1], x.shape),
              np.broadcast_to(x[..., :1], x.shape), np.broadcast_to(x[0, 0, 0], (50, 60)), x[0, :, 0],
-             x[:0]]  # fmt: skip
+             x[:0]]
     for view in views:
         got = K.in_order(view)
         np.testing.assert_array_equal(got, view)
@@ -720,7 +720,7 @@ def test_pairs(dtype):
     y = np.concatenate([odd[::-1], rng.standard_normal(2000).astype(dtype)])
     calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)),
         *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
-             *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0))]  # fmt: skip
+             *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0))]
     for name, args in calls:
         got, want = getattr(K, name)(*args), K.plain(name)(*args)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
@@ -909,7 +909,7 @@ def test_plain_attention_goes_by_heads(causal):
 SHAPES = [
     ((8, 8), (8, 8)), ((5, 1, 3), (4, 1)), ((), ()), ((3,), ()), ((0, 3), (1, 3)), ((2, 3, 4), (4,)), ((1,), (1, 1)),
     ((2, 3, 4), (2, 1, 4)), ((2, 3, 4), (3, 1)), ((300, 700), (700,)), ((300, 700), (300, 1)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64, np.float16, np.bool_])
@@ -1065,7 +1065,7 @@ def test_matmul_and_linear(dtype):
     pairs = [
         ((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((6, 2, 3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)),
         ((2, 3, 4), (2, 4, 5)), ((0, 4), (4, 5)), ((3, 0), (0, 5)), ((2, 0, 4), (4, 5)), ((2, 3, 0), (0, 2)),
-    ]  # fmt: skip
+    ]
     for left, right in pairs:
         a, b = array(*left), array(*right)
         got = K.matmul(a, b)
@@ -1153,7 +1153,7 @@ OPTIMIZERS = {  # family: how optim_kernels computes it, and the constants of th
         ("rmsprop_update", {"lr": 0.1, "alpha": 0.9, "eps": 1e-8, "momentum": 0.5}), (0, 0.9, 0.1, 1e-8, -0.1, 0.5)
     ),
     "adadelta": (("adadelta_update", {"lr": 1.0, "rho": 0.9, "eps": 1e-6}), (0, 0.9, 0.1, 1e-6, -1.0)),
-}  # fmt: skip
+}
 OPTIMIZERS["adam_amsgrad"] = OPTIMIZERS["adam"]
 
 
@@ -1266,7 +1266,7 @@ CONVOLUTIONS = {  # x, weight, stride, padding, dilation, groups
     "one element": ((1, 1, 1, 1), (1, 1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
     "one axis": ((3, 4, 50), (8, 2, 5), (1,), (2,), (2,), 2),
     "one axis, stride": ((3, 4, 50), (7, 4, 5), (3,), (1,), (1,), 1),
-}  # fmt: skip
+}
 
 
 @native

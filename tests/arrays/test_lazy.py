@@ -75,7 +75,7 @@ def test_resolving(torch):
         "v.view_as(v)", "v.squeeze()", "v.view(1, 2).mT", "v.movedim(0, 0)", "v.tensor_split(2)[0]",
         "v.view(1, 2).diagonal()", "list(v)[1]", "v[..., None]",
     ],
-)  # fmt: skip
+)
 def test_views_of_lazy_tensors_are_lazy(torch, view):
     x = numbers(torch, 1 + 2j, 3 - 4j)
     for lazy, plain in ((x.conj(), x.conj().resolve_conj()), (torch._neg_view(x), -x), (x.conj().imag, -x.imag)):
@@ -96,7 +96,7 @@ def test_results_are_not_lazy(torch):
         lambda v: torch.outer(v, v), lambda v: torch.einsum("i,j->ij", v, v), lambda v: v.exp(), lambda v: v**2,
         lambda v: torch.fft.fft(v), lambda v: v.mean(), lambda v: torch.linalg.norm(v),
         lambda v: v.gather(0, torch.tensor([1])),
-    ):  # fmt: skip
+    ):
         assert not f(c).is_conj() and torch.allclose(f(c), f(p))
     assert torch.equal(c, p) and (c == p).all() and bool(c[0]) and torch.tensor([c[0], c[1]]).tolist() == c.tolist()
 
@@ -111,7 +111,7 @@ def test_results_are_not_lazy(torch):
         "v.addcmul_(w, w)", "v.index_add_(0, torch.tensor([1]), w[:1])", "v.tanh_()", "v.conj().mul_(1j)",
         "v.imag.zero_()", "v.exp_()",
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("lazy", ["x.conj()", "torch._neg_view(x)", "torch._neg_view(x.conj())"])
 def test_writes_go_through(torch, write, lazy):
     w = numbers(torch, 5 - 1j, 6j)
@@ -277,7 +277,7 @@ def test_lazy_gradients(torch):
         lambda a: a.conj() * a, lambda a: a.conj().imag * a.real, lambda a: a.mH @ a, lambda a: a.conj().real + a.imag,
         lambda a: a.H.conj().sin(),
     ],
-)  # fmt: skip
+)
 def test_checked_numerically(torch, f):
     a = torch.randn(2, 2, dtype=torch.complex128, generator=torch.Generator().manual_seed(3)).requires_grad_()
     assert torch.autograd.gradcheck(f, a, check_forward_ad=True) and torch.autograd.gradgradcheck(f, a)

@@ -16,7 +16,7 @@ native = pytest.importorskip("wengert.arrays._kernels")
 SHAPES = [
     (1, 1, 1), (1, 5, 33), (8, 1, 32), (8, 16, 32), (9, 17, 31), (24, 16, 24), (65, 300, 33), (130, 257, 70),
     (129, 256, 513), (300, 513, 40),
-]  # fmt: skip
+]
 
 
 def layouts(a):

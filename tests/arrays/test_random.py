@@ -76,10 +76,9 @@ MIXED = [
     ("bernoulli float32", 4), ("log_normal float32", 3), ("normal float32", 31), ("gamma float64 30.0", 4),
     ("randn float16", 1), ("randperm int64", 9), ("randn float64", 15), ("poisson float32 9.0", 3),
     ("randn float64", 1),
-]  # fmt: skip
+]
 """Draws in a row: small normals keep a spare one, which everything else leaves alone."""
 
-# fmt: off
 GOLDEN = {
     "rand float32": (
         0, 3698806354, 2585190238, 799352829,
@@ -299,7 +298,6 @@ GOLDEN_MIXED = [
     -0.81403875, 0.17347544, -0.49390182, -0.57282856, -0.92246383, 0, 2.2012339,
     -0.046299968, 0.76681217, -0.0079116821, 3, -0.15791182, 1, 0.5310698,
 ]
-# fmt: on
 
 
 @pytest.mark.parametrize("name", DRAWS)
@@ -348,7 +346,7 @@ def test_shapes_and_types():
         g.log_normal((), np.float32), g.geometric((), 0.5, np.int8), g.poisson(np.array(3.0)),
         g.standard_gamma(np.array(3.0)), g.binomial(np.array(3.0), np.array(0.5)),
         g.rrelu_slopes(np.array(-1.0), 0.1, 0.3),
-    ]  # fmt: skip
+    ]
     assert all(type(result) is np.ndarray and result.shape == () for result in results)
     assert g.multinomial(np.ones(4), 1).shape == (1,)
     assert g.multinomial(np.ones((3, 4)), 2).shape == (3, 2)

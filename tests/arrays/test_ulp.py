@@ -23,7 +23,7 @@ native = pytest.mark.skipif(not K.available, reason="installed without native ke
 
 # name: largest error of the native kernel in single and in double precision, of the plain definition
 NUMPYS = ("exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-          "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "cbrt")  # fmt: skip
+          "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "cbrt")
 BOUNDS = {
     **dict.fromkeys(NUMPYS, (2.0, 4.0, 4.0)),
     **dict.fromkeys(("exp", "expm1", "log", "log2", "log10", "tan", "cosh", "arcsin", "arccos", "arctan"),
@@ -61,7 +61,7 @@ def points(name, dtype, count):
         rng.standard_normal(count), rng.uniform(-15, 15, count), rng.uniform(-top, top, count),
         10.0 ** rng.uniform(np.log10(float(info.tiny)), 4, count) * rng.choice([-1, 1], count),
         [0.0, 1.0, 0.5, float(info.tiny), 3 * float(info.smallest_subnormal), np.nextafter(top, 0)],
-    ))  # fmt: skip
+    ))
     if name in UNIT:
         x = np.tanh(x)
     elif name in POSITIVE:
@@ -91,7 +91,7 @@ def exact(m):
         "elu": lambda x: x if x > 0 else m.expm1(x), "mish": lambda x: x * m.tanh(m.log1p(m.exp(x))),
         "gelu": lambda x: x * m.ncdf(x), "ndtr": m.ncdf, "erfcx": lambda x: m.exp(x * x) * m.erfc(x),
         "lgamma": lambda x: m.log(abs(m.gamma(x))), "trigamma": lambda x: m.psi(1, x),
-    }  # fmt: skip
+    }
     named = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
         "arctanh": "atanh"}
     return lambda name: own.get(name) or getattr(m, named.get(name, name))
@@ -205,13 +205,13 @@ def test_functions_of_tensors(dtype):
     exactly = {
         "rsqrt": lambda v: 1 / m.sqrt(v), "sqrt": m.sqrt, "log1p": m.log1p, "softsign": lambda v: v / (1 + v),
         "sinc": lambda v: m.sin(m.pi * v) / (m.pi * v), "celu": lambda v: v, "square": lambda v: v * v,
-    }  # fmt: skip
+    }
     for name, function in exactly.items():
         got = getattr(torch, name, None) or getattr(torch.nn.functional, name)
         want = [float(function(m.mpf(v))) for v in x.tolist()]
         torch.testing.assert_close(got(x).double(), torch.tensor(want, dtype=torch.float64),
             rtol=2 * torch.finfo(dtype).eps,
-                                   atol=8 * torch.finfo(dtype).eps if name == "sinc" else 0)  # fmt: skip
+                                   atol=8 * torch.finfo(dtype).eps if name == "sinc" else 0)
     for exponent in (2.5, -1.5, 3.0, 0.5):
         want = [float(m.mpf(v) ** m.mpf(exponent)) for v in x.tolist()]
         torch.testing.assert_close((x**exponent).double(), torch.tensor(want, dtype=torch.float64),

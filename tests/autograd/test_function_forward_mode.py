@@ -57,7 +57,7 @@ def test_an_argument_returned_as_it_is(torch, forward_ad, returned):
     (lambda t: t.mul_(2), None),
     (lambda t: t * 2, "not modifying the forward mode gradients inplace"),
     (lambda t: t.mul_(2).view_as(t), "not returning the forward mode gradients as-is"),
-])  # fmt: skip
+])
 def test_in_place(torch, forward_ad, jvp, error):
     def forward(ctx, x):
         ctx.mark_dirty(x)

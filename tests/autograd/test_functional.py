@@ -164,7 +164,7 @@ FUNCTIONS = {
     "several outputs": (lambda x: (x * x.sum(), x[:1].sin()), 1),
     "both": (lambda x, y: (x.sum() * y, (x * 2).exp()), 2), "unrelated": (lambda x, y: (x * 1, (y * 2).sum()), 2),
     "scalar": (lambda x: x.prod(), 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
@@ -232,7 +232,7 @@ def test_answers_have_the_class_of_the_inputs(torch):
         functional.jacobian(torch.exp, x), functional.jacobian(torch.exp, x, vectorize=True),
         functional.hessian(lambda x: x.exp().sum(), x), functional.jvp(torch.exp, x, v)[1],
         functional.hvp(lambda x: x.exp().sum(), x, v)[1],
-    ):  # fmt: skip
+    ):
         assert type(found) is Mine
 
 

@@ -79,7 +79,7 @@ def test_the_layout_policy_and_its_default(torch, modes):
     ("name", "core"),
     [("set_multithreading_enabled",) * 2, ("_force_original_view_tracking", "set_view_replay_enabled"),
      ("enforce_grad_layout_policy", "set_grad_layout_enforcement_enabled"), ("set_grad_enabled",) * 2],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("value", [3, None, "yes"])
 def test_switches_take_booleans(torch, modes, name, core, value):
     kind = type(value).__name__

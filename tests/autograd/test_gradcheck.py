@@ -209,7 +209,7 @@ def test_mismatch_of_complex_functions(torch, fast):
     for function, at, match in (
         (lambda t: t.clone(), z, part), (lambda t: torch.complex(t, t), x, part),
         (torch.real, z, "^Jacobian mismatch for output 0 with respect to input 0"),
-    ):  # fmt: skip
+    ):
 
         def spoilt(t, function=function):
             y = function(t)
@@ -641,7 +641,7 @@ def test_verdict_wrong_at_a_kink_is_wrong():
 @pytest.mark.parametrize(
     ("layout", "block"), [("sparse_csr", None), ("sparse_csc", None), ("sparse_bsr", (2, 2)), ("sparse_bsc", (2, 1))],
     ids=["csr", "csc", "bsr", "bsc"],
-)  # fmt: skip
+)
 @pytest.mark.filterwarnings("ignore:Sparse")
 def test_compressed_inputs(torch, layout, block, masked, fast):
     more = {} if block is None else {"blocksize": block}
@@ -660,7 +660,7 @@ def test_compressed_inputs(torch, layout, block, masked, fast):
     [(lambda y: y[:1], "shape .* but got: shapes torch.Size\\(\\[2\\]\\) and torch.Size\\(\\[1\\]\\)"),
      (lambda y: y.float(), "dtype .* but got: dtypes torch.float64 and torch.float32")],
     ids=["shape", "dtype"],
-)  # fmt: skip
+)
 def test_outputs_that_change_when_inputs_move(torch, change, words):
     calls = []
 
@@ -700,6 +700,6 @@ def test_what_cannot_be_checked_together(torch):
             {"check_rev_over_rev": False, "check_fwd_over_rev": True, "check_undefined_grad": False,
                 "check_batched_grad": True},
          "check_batched_grad=True requires check_rev_over_rev"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(AssertionError, match=words):
             check(torch.sin, x, **more)

@@ -73,7 +73,7 @@ def test_only_common_attributes_are_asked_for(torch, kinds, fast):
     expected = {
         "data", "dtype", "is_floating_point", "is_sparse", "layout", "new_zeros", "numel", "requires_grad",
         "requires_grad_", "size", "stride",
-    }  # fmt: skip
+    }
     assert a.asked | b.asked == expected | ({"device", "is_complex"} if fast else set())
 
 

@@ -110,7 +110,7 @@ def test_the_public_names(torch):
         "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
         "increment_version", "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu",
         "saved_tensors_hooks", "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
-    ]  # fmt: skip
+    ]
 
 
 def test_increment_version_takes_tensors(torch):
@@ -197,7 +197,7 @@ def test_the_abstract_node_has_no_answers(torch):
     assert sorted(node.__abstractmethods__) == [
         "_input_metadata", "_register_hook_dict", "_sequence_nr", "metadata", "name", "next_functions", "register_hook",
         "register_prehook",
-    ]  # fmt: skip
+    ]
 
     class Own(node):
         def name(self):

@@ -59,7 +59,7 @@ def test_creation(torch):
         for make in (lambda: torch.zeros(2), lambda: torch.tensor([1.0]), lambda: torch.rand(2),
             lambda: torch.ones(2).clone(),
                      lambda: torch.arange(3), lambda: torch.zeros(2)[0],
-                     lambda: torch.nn.Linear(2, 2).bias):  # fmt: skip
+                     lambda: torch.nn.Linear(2, 2).bias):
             assert make().is_inference()
         assert torch.ones(2, requires_grad=True).requires_grad
         with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
@@ -189,7 +189,7 @@ def test_what_may_be_saved(torch):
         assert fine().requires_grad
     for refused in (lambda: w * i, lambda: i @ w, lambda: i / w, lambda: torch.nn.functional.linear(i, w),
         lambda: w.clone().mul_(i),
-                    lambda: torch.nn.functional.mse_loss(w, i)):  # fmt: skip
+                    lambda: torch.nn.functional.mse_loss(w, i)):
         with pytest.raises(RuntimeError, match=SAVED):
             refused()
 
@@ -308,7 +308,7 @@ def test_what_is_detached_outside_may_be_written_to(torch, get):
 
 
 @pytest.mark.parametrize("write", [lambda x: x.sum(), lambda x: (x * x).sum(), lambda x: x.view(3, 1).exp().sum(),
-                                   lambda x: (x * 2 + x).sum()])  # fmt: skip
+                                   lambda x: (x * 2 + x).sum()])
 def test_gradients_computed_inside_are_inference_tensors(torch, write):
     x, seen = torch.ones(3, requires_grad=True), []
     x.register_hook(lambda g: seen.append(g.is_inference()))

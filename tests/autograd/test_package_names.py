@@ -25,7 +25,7 @@ def test_the_public_names_of_the_package(torch):
         "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
         "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
         "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
-    ]  # fmt: skip
+    ]
     namespace: dict = {}
     exec(f"from {torch.__name__}.autograd import *", namespace)
     assert set(torch.autograd.__all__) <= set(namespace)

@@ -534,7 +534,7 @@ def test_pytest_and_its_workers(tmp_path, write, workers):
 
         def test_who():
             assert "wengert" in torch.__file__
-    """)  # fmt: skip
+    """)
     done = call([*WENGERT, "-m", "pytest"], "-q", "-p", "no:cacheprovider", *workers, "test_who.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout

@@ -42,7 +42,7 @@ def test_every_node_before_it_runs(torch, logs, lines):
     assert [line.split("with ")[1] for line in lines] == [
         "grad_outputs: [f64[]]", "grad_outputs: [f64[]]", "grad_outputs: [f64[2, 3]]", "grad_outputs: [f32[2, 3]]",
         "grad_outputs: [f32[2, 3]]",
-    ]  # fmt: skip
+    ]
 
 
 def test_several_outputs_and_undefined_gradients(torch, logs, lines):

@@ -16,7 +16,7 @@ def test_checks(torch):
     for check, error in (
         (torch._check, RuntimeError), (torch._check_value, ValueError), (torch._check_type, TypeError),
         (torch._check_index, IndexError), (torch._check_not_implemented, NotImplementedError),
-    ):  # fmt: skip
+    ):
         check(True, lambda: "unused")
         with pytest.raises(error, match="Expected cond to be True, but got False"):
             check(False)

@@ -122,7 +122,7 @@ def tensors(torch):
         "torch": torch, "F": torch.nn.functional, "I": torch.tensor([0, 2, 1]), "ip5": add_through_view,
         "a": leaf(2, 3), "b": leaf(3, 4), "c": leaf(2, 4), "v": leaf(3), "t": leaf(2, 3, 4), "u": leaf(2, 4, 3),
         "b2": leaf(4, 5), "s": leaf(3, 3), "im": leaf(1, 1, 4, 4), "k": leaf(2, 1, 3, 3), "bk": leaf(2),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ CALLED = {
     "hardtanh_backward(g, x, -0.3, 0.3)": "F.hardtanh(x, -0.3, 0.3)",
     "softplus_backward(g, x, 1.0, 20.0)": "F.softplus(x)",
     "_softmax_backward_data(g, x.softmax(1), 1, x.dtype)": "x.softmax(1)",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("call", CALLED)
@@ -189,7 +189,7 @@ def test_operators_of_gradients_by_name(torch, call):
         "F": torch.nn.functional, "x": torch.tensor([[0.1, -0.5, 0.7], [0.35, 0.2, -0.9]], requires_grad=True),
         "g": torch.tensor([[1.0, 2.0, -1.0], [0.5, 3.0, 2.0]]), "t": torch.tensor([[0.2, 0.4, 0.1], [0.1, 0.6, 0.3]]),
         "i": torch.arange(9.0).reshape(1, 3, 3).sin().requires_grad_(), "aten": torch.ops.aten,
-    }  # fmt: skip
+    }
     found = eval(f"aten.{call}", scope)
     y, leaf = eval(CALLED[call], scope), scope["i" if "pool" in call else "x"]
     seed = scope["g"] if y.shape == scope["g"].shape else scope["g"][None, :, :2] if y.dim() else None

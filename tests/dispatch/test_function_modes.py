@@ -72,7 +72,7 @@ def test_operators_have_pytorchs_names(torch, log):
         (lambda: x.clone().add_(y), "add_.Tensor"), (lambda: x.cumsum(0), "cumsum.default"),
         (lambda: x.to(torch.float64), "_to_copy.default"), (lambda: functional.linear(x, y), "t.default mm.default"),
         (lambda: functional.linear(x, y, b), "t.default addmm.default"),
-    ):  # fmt: skip
+    ):
         with log() as mode:
             call()
         found = [n for n in mode.names
@@ -95,7 +95,7 @@ def test_one_object_for_each_operator(torch, dispatch):
         and op.overloadpacket is aten.sin)
     assert (str(op), op.__name__, op.name(), repr(op)) == (
         "aten.sin.default", "sin.default", "aten::sin", "<OpOverload(op='aten.sin', overload='default')>",
-    )  # fmt: skip
+    )
     assert (aten.mul.Tensor.name() == "aten::mul.Tensor" and str(aten.sin) == "aten.sin"
         and len({op, aten.sin.default}) == 1)
     assert (aten.mul.Tensor(torch.ones(2), 3).tolist() == [3, 3]
@@ -311,7 +311,7 @@ def test_counts_of_products_and_convolutions(torch, flops):
         (lambda: functional.conv2d(image.detach(), kernel), 31104),
         (lambda: functional.conv_transpose2d(image, leaf(3, 4, 3, 3)), 82944),
         (lambda: functional.conv2d(leaf(2, 4, 8, 8), leaf(4, 2, 3, 3), groups=2), 41472), (lambda: x.exp().sin(), 0),
-    ):  # fmt: skip
+    ):
         assert flops(call).get_total_flops() == expected
     counts = flops(lambda: functional.linear(x, w, b)).get_flop_counts()
     assert {str(op): n for op, n in counts["Global"].items()} == {"aten.addmm": 240, "aten.mm": 480}
@@ -337,7 +337,7 @@ def test_counts_by_module(torch, flops):
     counts = flops(lambda: model(torch.randn(4, 5, requires_grad=True))).get_flop_counts()
     assert {name: sum(row.values()) for name, row in counts.items() if row} == {
         "Global": 1728, "Sequential": 1728, "Sequential.0": 720, "Sequential.2": 1008, "Sequential.2.0": 1008,
-    }  # fmt: skip
+    }
 
 
 def test_the_table(capsys):
@@ -352,7 +352,7 @@ def test_the_table(capsys):
     assert [line.split() for line in lines[2:]] == [
         ["Global", "240", "100.00%"], ["-", "aten.addmm", "240", "100.00%"], ["Sequential", "240", "100.00%"],
         ["-", "aten.addmm", "240", "100.00%"],
-    ]  # fmt: skip
+    ]
 
 
 def counting(torch, answer=None):
@@ -373,7 +373,7 @@ CREATION = (
     "ones(2)", "zeros(2, 3)", "empty(2)", "full((2,), 3)", "rand(2)", "randn(2)", "randint(3, (2,))", "randperm(3)",
     "arange(3)", "eye(2)", "linspace(0, 1, 3)", "tensor([1])", "as_tensor([1])", "zeros_like(x)", "randn_like(x)",
     "normal(0.0, 1.0, (2,))", "manual_seed(0)",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("call", [c for c in CREATION if c != "manual_seed(0)"])

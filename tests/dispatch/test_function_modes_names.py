@@ -43,11 +43,11 @@ CALLS = {
     "x.fill_(1.0)": T + "fill_", "torch.norm(x)": "torch.functional.norm", "x.norm()": T + "norm", "x.std()": T + "std",
     "x.clamp(0, 1)": T + "clamp", "1.0 in x": T + "__contains__", "x.backward": None,
     "x.__reversed__()": T + "__reversed__", "torch.linalg.norm(x)": "torch.linalg.norm", "torch.ones(2)": "torch.ones",
-}  # fmt: skip
+}
 PROPERTIES = ("shape", "dtype", "device", "layout", "grad", "requires_grad", "is_leaf", "grad_fn", "data", "ndim",
     "is_cuda", "is_sparse", "is_meta",
               "T", "mT", "H", "real", "itemsize", "nbytes", "_version", "_base", "is_cpu", "output_nr", "retains_grad",
-              "is_quantized")  # fmt: skip
+              "is_quantized")
 
 
 @pytest.mark.parametrize("text", CALLS)

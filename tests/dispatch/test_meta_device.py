@@ -20,7 +20,7 @@ MAKERS = {
     "tensor": ([[1.0, 2.0]],), "as_tensor": ([1, 2],), "asarray": ([1.0],), "empty_strided": ((2, 3), (1, 2)),
     "tril_indices": (3, 3), "triu_indices": (3, 3), "hann_window": (4,), "normal": (0.0, 1.0, (3,)),
     "scalar_tensor": (2.0,), "empty_permuted": ((2, 3, 4), (0, 2, 1)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -25,13 +25,13 @@ _NUMBERS = {
 _OTHERS = {
     "select": {"index": 0}, "select_scatter": {"index": 0}, "movedim": {"source": 0}, "moveaxis": {"source": 0},
     "unfold": {"size": 1}, "split": {"split_size_or_sections": 1}, "unsafe_split": {"split_size_or_sections": 1},
-}  # fmt: skip
+}
 # What PyTorch's functions require although their stand-ins in get_testing_overrides do not.
 _REQUIRED = {
     "frobenius_norm": {"dim": 0}, "native_layer_norm": {"weight": None, "bias": None, "eps": 1.0},
     "nonzero_static": {"size": 1}, "_fused_rms_norm": {"weight": None, "eps": 1.0}, "segment_reduce": {"reduce": "sum"},
     "repeat_interleave": {"repeats": 1}, "linalg_solve_triangular": {"upper": True},
-}  # fmt: skip
+}
 
 
 def _call(torch, f, make, of_tensor):

@@ -260,7 +260,7 @@ def test_classes_answer_for_device_and_layout(torch):
         wrapper(torch, dispatch_device=True).device
     y = wrapper(torch,
         lambda func, args, kwargs: torch.sparse_csr if func.overloadpacket == torch.ops.prim.layout else NotImplemented,
-                dispatch_layout=True)  # fmt: skip
+                dispatch_layout=True)
     assert y.layout == torch.sparse_csr and wrapper(torch).layout == torch.strided
 
 

@@ -25,7 +25,7 @@ def wrapping(torch):
             made = torch.Tensor._make_wrapper_subclass(
                 cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype,
                 layout=elem.layout, device=elem.device, requires_grad=elem.requires_grad,
-            )  # fmt: skip
+            )
             made.elem = elem.detach() if elem.requires_grad else elem
             return made
 
@@ -236,7 +236,7 @@ def test_modes_before_classes(torch):
         ("torch.linalg.svd(x)", ["_linalg_svd.default"]), ("x.expand(2, 2, 3)", ["expand.default"]),
         ("x @ x.t()", ["t.default", "mm.default"]),
     ],
-)  # fmt: skip
+)
 def test_names_that_modes_see(torch, call, names):
     x, z = torch.full((2, 3), 0.5), torch.ones(2, dtype=torch.complex64)
     with logging_mode(torch) as mode:

@@ -39,7 +39,7 @@ EXPRESSIONS = [
     "torch.einsum('ij,jk->ik', x, x)", "torch.linalg.norm(x)", "torch.nn.functional.dropout(x, 0.5)", "x.new_zeros(2)",
     "torch.diag(x)", "x.cpu()", "x.contiguous()", "torch.max(x)", "x.argmax()", "x.masked_fill(x > 1, 0)",
     "torch.stack([x, x], 0)", "torch.nn.functional.pad(x, (1, 1))", "x.flatten()",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
@@ -363,7 +363,7 @@ NAMES = [
     "_data", "_meta", "_vc", "_edge", "_view", "_base_", "_node", "_array", "_storage", "_shape", "_value", "_version_",
     "_hooks", "_tape", "_wrap", "_from", "_scalar", "_require", "_opaque", "_dispatches", "_plain_class", "_level",
     "_tangent",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -126,7 +126,7 @@ FUNCTIONS = {
                                 torch.nn.functional.binary_cross_entropy_with_logits(a, torch.ones(4, 3))),
     "attention": lambda torch, a: torch.nn.functional.scaled_dot_product_attention(*[a.view(1, 1, 4, 3)] * 3),
     "embedding": lambda torch, a: torch.nn.functional.embedding(torch.tensor([0, 1, 1]), a),
-}  # fmt: skip
+}
 
 
 def total(outputs):
@@ -150,7 +150,7 @@ def test_values_and_gradients(torch, wrap, name):
 
 TWICE = ["products", "reductions", "softmax", "views", "subscripts", "in place", "in place through views", "linear",
     "layer norm", "convolution",
-         "activations", "losses"]  # fmt: skip
+         "activations", "losses"]
 
 
 @pytest.mark.parametrize("name", TWICE)
@@ -212,7 +212,7 @@ TRANSFORMS = {
     "vhp": lambda torch, a: torch.autograd.functional.vhp(lambda x: (x.sin() ** 2).sum(), a, a),
     "functional jvp": lambda torch, a: torch.autograd.functional.jvp(lambda x: x.sin() ** 2, a, a),
     "functional vjp": lambda torch, a: torch.autograd.functional.vjp(lambda x: x.sin() ** 2, a, a),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
@@ -409,7 +409,7 @@ def test_factories(torch, wrap):
     for made, value in (
         (torch.zeros_like(a), 0.0), (torch.ones_like(a), 1.0), (torch.full_like(a, 3.0), 3.0), (a.new_zeros(2), 0.0),
         (a.new_ones((2,)), 1.0), (a.new_full((2,), 7.0), 7.0), (a.clone().fill_(2.0), 2.0), (a.clone().zero_(), 0.0),
-    ):  # fmt: skip
+    ):
         assert type(made) is wrap
         agree(torch, made, torch.full((2,), value))
     for made in (torch.empty_like(a), torch.rand_like(a), a.new_empty(2), a.new_empty_strided((2, 2), (1, 2))):
@@ -510,7 +510,7 @@ LOSSES = {
     "alignments": lambda F, torch, x, like: F.ctc_loss(
         x.log_softmax(1).unsqueeze(1), torch.tensor([[1, 1]]), torch.tensor([3]), torch.tensor([2])),
     "sparse product": lambda F, torch, x, like: torch.sparse.mm(torch.eye(3).to_sparse(), x).pow(2).sum(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -24,7 +24,7 @@ def rearrange(torch):
         ("b ... -> b (...)", {}, (2, 72), lambda x: x.flatten(1)),
         ("b h w c -> b 1 h w c", {}, (2, 1, 4, 6, 3), lambda x: x.unsqueeze(1)),
     ],
-)  # fmt: skip
+)
 def test_patterns(torch, rearrange, pattern, lengths, shape, same):
     x = torch.arange(144.0).reshape(2, 4, 6, 3).requires_grad_()
     y = rearrange(x, pattern, **lengths)
@@ -121,7 +121,7 @@ def test_both_sides(parsing):
         parsing.parse_pattern("... -> ...", {parsing._ellipsis: 2})
     for pattern, lengths, kind in (("a 2 -> 2 a", {}, ValueError), ("a b -> a", {}, ValueError),
         ("a -> a", dict(c=2), ValueError),
-                                   ("a -> a", dict(a=2.0), TypeError)):  # fmt: skip
+                                   ("a -> a", dict(a=2.0), TypeError)):
         with pytest.raises(kind):
             parsing.validate_rearrange_expressions(*parsing.parse_pattern(pattern, lengths), lengths)
     assert parsing.comma_separate(["a", ["b", "c"], ["d"]]) == "a, (b, c), (d,)"

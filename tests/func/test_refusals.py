@@ -41,7 +41,7 @@ def test_results_that_have_no_derivatives(torch, x, kind):
     run = {
         "vjp": lambda g: f.vjp(g, x), "jvp": lambda g: f.jvp(g, (x,), (x,)), "jacrev": lambda g: f.jacrev(g)(x),
         "jacfwd": lambda g: f.jacfwd(g)(x)
-    }[kind]  # fmt: skip
+    }[kind]
     api = "vjp(f, *primals)" if kind in ("vjp", "jacrev") else "jvp(f, primals, tangents)"
     for nothing, shown in ((None, "[None]"), ((), "[]"), ([], "[]")):
         expected = f"RuntimeError: {api}: Expected f to be a function that has non-empty output (got output = {shown})"

@@ -233,7 +233,7 @@ def test_states_from_several_dicts(torch):
     "name",
     ["vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functionalize", "make_functional",
              "make_functional_with_buffers", "combine_state_for_ensemble"],
-)  # fmt: skip
+)
 def test_names_of_old(torch, x, name):
     old = getattr(parts_of(torch, "deprecated"), name)
     model = torch.nn.Linear(2, 2)

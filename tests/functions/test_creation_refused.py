@@ -84,7 +84,7 @@ def test_keywords_that_name_dimensions_are_refused(torch):
         "normal": (0.0, 1.0, (2,)), "empty_strided": ((2,), (1,)), "empty_permuted": ((2,), (0,)),
         "tril_indices": (2, 2), "triu_indices": (2, 2), "zeros_like": (t,), "empty_like": (t,), "full_like": (t, 1.0),
         "rand_like": (t,), "Tensor": (2,), "FloatTensor": (2,), "from_file": ("no file",),
-    }  # fmt: skip
+    }
     own = {"new_zeros": (2,), "new_ones": (2,), "new_empty": (2,), "new_full": ((2,), 1.0), "new_tensor": ([1.0],)}
     for calls, home in ((makers, torch), (own, t)):
         for name, args in calls.items():
@@ -107,7 +107,7 @@ def test_constructors_of_old_take_no_other_keywords(torch):
 
 OUT = {"zeros": (3,), "ones": (3,), "rand": (3,), "eye": (3,), "arange": (3,), "full": ((3,), 1.0),
     "linspace": (0, 1, 3), "logspace": (0, 1, 3),
-       "randint": (3, (3,)), "randperm": (3,)}  # fmt: skip
+       "randint": (3, (3,)), "randperm": (3,)}
 
 
 @pytest.mark.parametrize("name", OUT)
@@ -137,7 +137,7 @@ def test_creation_refuses_to_resize_an_out_that_requires_grad(torch, name):
     pytest.param(lambda torch: torch.is_autocast_cpu_enabled(), DeprecationWarning,
                  "torch.is_autocast_cpu_enabled() is deprecated. Please use torch.is_autocast_enabled('cpu') instead.",
                  id="is"),
-])  # fmt: skip
+])
 def test_deprecated_settings_and_asarray_warn(torch, use, kind, message):
     before = torch.is_warn_always_enabled()
     torch.set_warn_always(True)  # else once in a process

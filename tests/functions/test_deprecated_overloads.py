@@ -21,7 +21,7 @@ def test_numbers_before_the_tensors_that_they_multiply(torch):
         for name, me, a, b in (
             ("addmm", m, m, m), ("addbmm", m, batch, batch), ("baddbmm", batch, batch, batch), ("addmv", y, m, y),
             ("addr", m, y, y),
-        ):  # fmt: skip
+        ):
             f = getattr(torch, name)
             both, first = f(me, a, b, beta=2, alpha=3).tolist(), f(me, a, b, beta=2).tolist()
             assert f(2, me, 3, a, b).tolist() == getattr(me, name)(2, 3, a, b).tolist() == both

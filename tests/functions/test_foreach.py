@@ -8,7 +8,7 @@ UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "e
     "log", "log10",
          "log1p", "log2",
          "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
-         "trunc")  # fmt: skip
+         "trunc")
 
 
 def _lists(torch, n=2):

@@ -15,7 +15,7 @@ def test_slices_of_a_whole_dimension_are_no_step(torch):
         (x[None, 0:2], "Unsqueeze"), (x[0, 0:3], "Select"), (x[..., 0:9], "Alias"), (x[:, 0:3], "Alias"),
         (x[0:2, 0:3], "Alias"), (x[0:2], "Slice"), (x[0:9], "Slice"), (x[None, -2:], "Slice"), (x[None, 0:1], "Slice"),
         (x[0:2, 0], "Select"),
-    ):  # fmt: skip
+    ):
         assert y.grad_fn.name() == name + "Backward0"
         (g,) = torch.autograd.grad(y.sum(), x)
         assert g.sum() == y.numel()

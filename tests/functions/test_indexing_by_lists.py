@@ -12,7 +12,7 @@ KEYS = {
     "slices last": [[1, 3], ALL], "one row": [[0, 4, 2]], "none": [None, 1], "ellipsis": [..., 1], "one slice": [ALL],
     "deeper": [[[0, 1]]], "number and list": [0, [1, 2]], "mask": [[True, False, True, False, True]], "empty": [[]],
     "slice and number": [slice(0, 2), 1],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS.keys())

@@ -71,7 +71,7 @@ NUMBERS = [
     (np.arange(20) * 1000,
      "tensor([    0,  1000,  2000,  3000,  4000,  5000,  6000,  7000,  8000,  9000,\n"
      "        10000, 11000, 12000, 13000, 14000, 15000, 16000, 17000, 18000, 19000])"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("array, text", NUMBERS, ids=[t.replace("\n", " ")[:40] for _, t in NUMBERS])

@@ -67,7 +67,7 @@ def calls(torch):
             torch.tensor([[0, 1]])),
         "special": lambda: (torch.special.hermite_polynomial_h(x=x, n=1), 2 * x),
         "cos": lambda: (torch.cos(x=x), torch.cos(x)),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("which", range(21))

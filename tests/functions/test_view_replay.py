@@ -76,7 +76,7 @@ SEEN = {
     "strided": [4, 2, 1], "chunk": [2], "diagonal": [], "expand": [2, 2, 3, 4], "narrow": [1, 3, 1], "permute": [],
     "select": [-1], "split": [2], "slice": [1, 2**63 - 1, 1], "row": [1], "sizes": [1, 3], "unbind": [],
     "view": [-1, 2],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SEEN)

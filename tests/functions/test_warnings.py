@@ -70,13 +70,13 @@ SILENT = ("m.T", "torch.meshgrid(x, x, indexing='ij')", "torch.add(x, 1, out=tor
           "torch.cross(x, x, dim=0)", "torch.linalg.cholesky(m)", "torch.linalg.qr(m)",
           "F.kl_div(x, x, reduction='batchmean')", "F.dropout2d(torch.ones(1, 3, 3, 3))",
           "F.dropout1d(torch.ones(3, 3))", "F.dropout3d(torch.ones(1, 3, 3, 3))", "x[u.bool()]",
-          "torch.where(u.bool(), x, x)", "torch.linalg.multi_dot([m, m])")  # fmt: skip
+          "torch.where(u.bool(), x, x)", "torch.linalg.multi_dot([m, m])")
 
 
 def _heard(torch, code):
     names = {"torch": torch, "F": torch.nn.functional, "x": torch.ones(3), "m": torch.eye(3),
         "u": torch.tensor([1, 0, 1], dtype=torch.uint8),
-             "i": torch.ones(1, 1, 2, 2), "numpy": numpy}  # fmt: skip
+             "i": torch.ones(1, 1, 2, 2), "numpy": numpy}
     before = torch.is_warn_always_enabled()
     torch.set_warn_always(True)  # those of once in a process too
     try:

@@ -152,7 +152,7 @@ def test_a_post_accumulate_hook_may_give_its_leaf_back(torch):
     handle.remove()
     for answer, error, text in ((1, TypeError, "expected Variable, but hook returned"),
         (torch.ones(1), RuntimeError, "has changed the size"),
-                                (torch.ones(3), RuntimeError, "should return None")):  # fmt: skip
+                                (torch.ones(3), RuntimeError, "should return None")):
         handle = x.register_post_accumulate_grad_hook(lambda p, answer=answer: answer)
         with pytest.raises(error, match=text):
             x.sum().backward()

@@ -61,7 +61,7 @@ def test_names(torch):
         "ReshapeAliasBackward0": None, "SelectBackward0": x[0], "SliceBackward0": x[:1],
         "torch::autograd::CopySlices": written, "torch::autograd::NotImplemented": x // x,
         "torch::autograd::CopyBackwards": x.clone().copy_(x),
-    }  # fmt: skip
+    }
     for name, t in names.items():
         assert t is None or t.grad_fn.name() == name
     assert x.view_as(x).grad_fn.next_functions[0][0].name() == "torch::autograd::AccumulateGrad"

@@ -36,7 +36,7 @@ FUNCTIONS = {
     "x[0] + c": ("dense", None), "x[0].expand(4, 2)": ("dense", None), "x * c": ("sparse", "sparse"),
     "x * x": ("sparse", "sparse"), "x / 2": ("sparse", "sparse"), "c - 3 * x": ("sparse", "sparse"),
     "x.clone() + x.exp()": ("sparse", "sparse"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text, end",
@@ -163,7 +163,7 @@ def test_what_wants_strides(torch):
         (lambda: s.split(1), "as_strided"), (lambda: s.diagonal(), "as_strided"), (lambda: s.view(4), "view"),
         (lambda: s.resize_(2, 2), "resize_"), (lambda: s.is_set_to(s), "is_set_to"),
         (lambda: s.set_(s), "set_.source_Tensor"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(NotImplementedError,
                 match=f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend"):
             run()

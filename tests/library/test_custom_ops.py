@@ -44,7 +44,7 @@ def test_schemas_are_inferred(torch):
     full.__annotations__ = {
         "x": torch.Tensor, "y": torch.Tensor | None, "k": int, "s": str, "b": bool, "w": float,
         "return": tuple[torch.Tensor, int],
-    }  # fmt: skip
+    }
     assert torch.library.infer_schema(full, mutates_args=()) == (
         '(Tensor x, Tensor? y, SymInt k, str s="a", bool b=False, *, float w=1.0) -> (Tensor, SymInt)'
     )

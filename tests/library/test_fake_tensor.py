@@ -75,7 +75,7 @@ REFUSED = {
     "a + torch.empty(2, 3, device='cuda')": (
         "FakeTensorDeviceMismatchError",
         "Expected all tensors to be on the same device, but found at least two devices"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("expression", REFUSED)

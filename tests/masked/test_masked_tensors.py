@@ -48,7 +48,7 @@ def matches(torch, t, expected, mask):
         (DATA, DATA, TypeError, "mask must have dtype bool."),
         ([1j], [True], TypeError, "torch.complex64 is not supported in MaskedTensor."),
     ],
-)  # fmt: skip
+)
 def test_data_and_mask_that_do_not_belong_together_are_refused(torch, data, mask, error, text):
     data, mask = (torch.tensor(v) if isinstance(v, list) else v for v in (data, mask))
     with pytest.raises(error) as e:
@@ -84,7 +84,7 @@ def test_making_one_warns(torch):
         ([123456.789, NAN, 1.0], [True, True, False], "MaskedTensor(\n  [123456.7891,      nan,          --]\n)"),
         ([[[True]]], [[[True]]], "MaskedTensor(\n  [\n    [\n      [True]\n    ]\n  ]\n)"),
     ],
-)  # fmt: skip
+)
 def test_text(torch, data, mask, text):
     x = make(torch, data, mask)
     assert repr(x) == str(x) == f"{x}" == text
@@ -102,7 +102,7 @@ def test_data_mask_and_a_dense_tensor(torch):
 
 @pytest.mark.parametrize("name", [
     "sin", "exp", "log", "sqrt", "abs", "neg", "sigmoid", "tanh", "square", "reciprocal", "erf", "isnan", "floor", "i0",
-])  # fmt: skip
+])
 def test_functions_of_one_keep_the_mask(torch, name):
     plain = torch.tensor(DATA)
     assert matches(torch, getattr(torch, name)(make(torch)), getattr(torch, name)(plain), MASK)
@@ -159,7 +159,7 @@ def test_operators_with_numbers_and_in_place(torch):
         ("prod", 6.0, [1.5, 4, 0], [True, True, False]), ("argmax", 4, [1, 1, 0], [True, True, False]),
         ("argmin", 0, [0, 1, 0], [True, True, False]), ("var", 3.25, [3.125, NAN, 0], [True, True, False]),
     ],
-)  # fmt: skip
+)
 def test_reductions_count_what_is_there(torch, name, everything, columns, there):
     assert same(torch, getattr(make(torch), name)(), everything, True)
     assert same(torch, getattr(make(torch), name)(0), columns, there)
@@ -177,7 +177,7 @@ def test_all_of_what_is_there(torch):
     "x.max()", "x.median()", "x.cumsum(0)", "torch.relu(x)", "x.unbind()", "x.permute(1, 0)", "torch.zeros_like(x)",
     "x.zero_()", "x.fill_(1)", "torch.equal(x, x)", "torch.hypot(x, x)", "x.masked_fill(m, 1)", "x.log_softmax(0)",
     "torch.addmm(x, x, x)", "x.gather(0, i)",
-])  # fmt: skip
+])
 def test_what_has_no_meaning_is_named(torch, call):
     names = {"torch": torch, "x": make(torch), "m": torch.tensor(MASK), "i": torch.tensor([[0]])}
     with warnings.catch_warnings(record=True) as seen, pytest.raises(TypeError,
@@ -195,7 +195,7 @@ def test_what_moves_elements_moves_the_mask(torch):
         lambda t: t.expand(2, 2, 3), lambda t: t.split(1)[1], lambda t: torch.cat([t, t]),
         lambda t: torch.stack([t, t]), lambda t: t.unfold(1, 2, 1), lambda t: t.narrow(1, 0, 2),
         lambda t: t[torch.tensor([1, 0])], lambda t: t.t().contiguous(), lambda t: t.clone(), lambda t: t.detach(),
-    )  # fmt: skip
+    )
     for move in moves:
         y = move(x)
         assert torch.equal(y.get_data(), move(data)) and torch.equal(y.get_mask(), move(mask))
@@ -241,7 +241,7 @@ def test_types(torch):
         (lambda torch, x: x.t().contiguous().sum(), [[1, 0, 0], [1, 1, 0]]),
         (lambda torch, x: x.var(), [[-2, 0, 0], [0.5, 1.5, 0]]),
     ],
-)  # fmt: skip
+)
 def test_gradients_have_the_mask(torch, f, grad):
     x = make(torch, requires_grad=True)
     f(torch, x).backward()

@@ -66,7 +66,7 @@ def test_gradcheck(torch, name):
         "softmax": lambda t, w: t.softmax(1).values(), "unbind": lambda t, w: (t * 2).unbind()[1],
         "linear": lambda t, w: torch.nn.functional.linear(t, w).to_padded_tensor(0.0),
         "strided": lambda t, w: torch.softmax(t @ t.transpose(1, 2), -1).unbind()[1],
-    }[name]  # fmt: skip
+    }[name]
     if torch.__name__ == "torch" and name == "sum":
         pytest.skip("PyTorch has no gradient of this")
     layout = torch.strided if name == "strided" else torch.jagged
@@ -130,7 +130,7 @@ def test_views_are_taken_again_of_other_bases(torch, name, original):
         "values": (nested, lambda t: torch.ops.aten._nested_get_values.default(t)),
         "through nested": (nested, lambda t: view(t.values(), again).values()),
         "through values": (values, lambda v: view(view(v, offsets).values(), again)),
-    }[name]  # fmt: skip
+    }[name]
     with torch.autograd._force_original_view_tracking(original):
         out = take(base)
         assert out._is_view() and out._base is base

@@ -49,7 +49,7 @@ BOTH = {
     "dropout in eval": lambda torch, x: torch.nn.functional.dropout(x, 0.5, False),
     "ReLU": lambda torch, x: torch.nn.ReLU()(x), "sum keepdim": lambda torch, x: x.sum(-1, keepdim=True),
     "logical_not": lambda torch, x: x.logical_not(),
-}  # fmt: skip
+}
 JAGGED = {
     "exp": lambda torch, x: x.exp(), "log1p": lambda torch, x: x.abs().log1p(), "sigmoid": lambda torch, x: x.sigmoid(),
     "pow": lambda torch, x: x**2, "rsub": lambda torch, x: 1 - x, "rdiv": lambda torch, x: 1 / x,
@@ -76,7 +76,7 @@ JAGGED = {
     "rms_norm": lambda torch, x: torch.nn.functional.rms_norm(x, (4,)),
     "layer_norm": lambda torch, x: torch.nn.functional.layer_norm(x, (4,)), "index": lambda torch, x: x[..., 0],
     "ellipsis": lambda torch, x: x[...] * 2,
-}  # fmt: skip
+}
 
 
 # whose gradients PyTorch does not have (or ends the process): those of wengert are checked
@@ -84,7 +84,7 @@ NO_GRADIENT = {
     ("tanh", "strided"), ("threshold", "strided"), ("sum keepdim", "jagged"), *((n, "jagged") for n in (
         "maximum", "log_softmax", "sum", "prod", "split", "split_with_sizes", "slice", "expand", "select", "index",
         "transposed sum")),
-}  # fmt: skip
+}
 
 
 def has_gradient(torch, name, layout):
@@ -113,7 +113,7 @@ OVER_PARTS = {
     "prod": lambda torch, x, dim: x.prod(dim), "max": lambda torch, x, dim: x.max(dim)[0],
     "argmin": lambda torch, x, dim: x.argmin(dim), "all": lambda torch, x, dim: (x > 0).all(dim),
     "any": lambda torch, x, dim: (x > 0).any(dim),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", OVER_PARTS)
@@ -271,7 +271,7 @@ WRONG = {
     "item": (lambda torch, t: t.item(), RuntimeError, "cannot be converted to Scalar"),
     "numpy": (lambda torch, t: t.numpy(), RuntimeError, "numpy"),
     "sort": (lambda torch, t: t.sort(1), NotImplementedError, "aten.sort"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

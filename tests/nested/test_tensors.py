@@ -284,7 +284,7 @@ def test_narrow(torch):
         ((x, 1, [0], 2), "start must be an integer or a tensor"),
         ((x, 2, 0, torch.tensor([2, 3])), "jagged layout only supports dim=1"),
         ((x, 1, torch.tensor([0, 1, 2]), 2), "must be Tensors that broadcast"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(RuntimeError, match=text):
             torch.nested.narrow(*wrong, layout=torch.jagged)
     with pytest.raises(RuntimeError, match="start and length must be integers for the strided layout"):

@@ -23,7 +23,7 @@ def test_part_by_part(torch, parts, nested):
         torch.cos, F.gelu, lambda x: x * 2, lambda x: x**2, lambda x: x @ weight.t(), lambda x: F.linear(x, weight),
         lambda x: x.softmax(-1), lambda x: x.sum(), lambda x: x.sum(0), lambda x: x > 1,
         lambda x: F.layer_norm(x, (2,)), lambda x: torch.cat([x, x], -1), torch.zeros_like,
-    ):  # fmt: skip
+    ):
         found = torch.vmap(f)(nested)
         assert found.is_nested
         torch.testing.assert_close(list(found.unbind()), [f(p) for p in parts])

@@ -36,7 +36,7 @@ def test_real_input():
         ("rfft2", "rfftn expects a real-valued input tensor"),
                        ("rfftn", "rfftn expects a real-valued"), ("ihfft", "ihfft expects a real input"),
                        ("ihfft2", "Only supports floating-point dtypes"),
-                       ("ihfftn", "Only supports floating-point dtypes")):  # fmt: skip
+                       ("ihfftn", "Only supports floating-point dtypes")):
         with pytest.raises(RuntimeError, match=f"{text}.*ComplexFloat"):
             getattr(torch.fft, name)(x)
     for name in ("rfft", "irfft", "hfft", "ihfft"):

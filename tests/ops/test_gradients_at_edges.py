@@ -115,7 +115,7 @@ def test_assignment_strips_leading_ones(torch):
         (1j, RuntimeError, "value cannot be converted to type float without overflow"),
         (1e300, RuntimeError, "value cannot be converted to type float without overflow"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_assigned(torch, value, error, match):
     for key in (0, slice(None), torch.tensor([0])):
         x = torch.ones(2)
@@ -191,7 +191,7 @@ def test_repeated_places_of_several_dimensions_add_up(torch):
     one, none = torch.tensor(1), torch.zeros(0, dtype=torch.int64)
     for f, shape in ((lambda t: t[i], (2, 2, 2, 6)), (lambda t: t[:, j], (2, 2, 6)), (lambda t: t[i, :, j], (2, 2, 2)),
                      (lambda t: t[i, j, j], (2, 2)), (lambda t: t[one], (2, 6)),
-                     (lambda t: t[none], (0, 2, 6))):  # fmt: skip
+                     (lambda t: t[none], (0, 2, 6))):
         x.grad = None
         y = f(x)
         assert tuple(y.shape) == shape
@@ -267,7 +267,7 @@ def test_activations_that_fold_have_no_gradient_in_place(torch):
     for run in (
         lambda x: f.leaky_relu_(x, -2), lambda x: f.leaky_relu(x, -2, True), lambda x: f.rrelu_(x, -5.0, 1.0),
         lambda x: f.elu_(x, alpha=-2), lambda x: f.celu_(x, alpha=-2), lambda x: torch.celu_(x, -2.0),
-    ):  # fmt: skip
+    ):
         y = run(torch.tensor([-1.0, 1.0], requires_grad=True).clone())
         with pytest.raises(RuntimeError, match="call out-of-place version"):
             y.backward(torch.ones(2))
@@ -407,7 +407,7 @@ def test_logit_is_differentiated_twice_inside_and_at_its_ends(torch):
     ("x.max()", [2]), ("x.min()", [0]), ("x.median()", [1]), ("x.nanmedian()", [1]), ("x.amax()", [0, 1, 2]),
     ("x.aminmax()[0]", [0, 1, 2]), ("F.threshold(x, 2.0, 0.0)", [2]), ("F.hardshrink(x, 2.0)", [2]),
     ("F.softshrink(x, 2.0)", [2]), ("F.relu(x - 2)", [2]),
-])  # fmt: skip
+])
 def test_how_far_a_gradient_of_nan_reaches(torch, f, reached):
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = eval(f, {"x": x, "F": torch.nn.functional})

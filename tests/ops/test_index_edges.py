@@ -34,7 +34,7 @@ def test_values_that_do_not_fit_are_named_before_places(torch):
 @pytest.mark.parametrize(("shape", "dim", "alpha", "kind"), [
     ((2,), 0, 1, IndexError), ((2, 3), 0, 1, RuntimeError), ((2, 3), 1, 2, IndexError),
     ((2, 3, 2), 1, 1, IndexError), ((2, 3, 2), 2, 1, RuntimeError),
-])  # fmt: skip
+])
 def test_index_add_out_of_range(torch, shape, dim, alpha, kind):
     source = torch.ones([1 if d == dim else n for d, n in enumerate(shape)])
     with pytest.raises(kind, match="out of (bounds|range)"):

@@ -98,7 +98,7 @@ INVARIANT = {
     "inf norm": lambda a: L.vector_norm(a, float("inf")),
     "norm 3": lambda a: L.vector_norm(a, 3),
     "norm 2": lambda a: L.vector_norm(a),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("complex_", [False, True], ids=["real", "complex"])
@@ -214,7 +214,7 @@ EQUATIONS = [
     ("ii", (3, 3)), ("iji->j", (2, 3, 2)), ("...i,...i->...", (2, 3), (1, 3)), ("i,i,i->", (3,), (3,), (3,)),
     ("ab,cd->dbca", (2, 3), (4, 5)), ("a,b,c,d->bd", (2,), (3,), (4,), (5,)), ("...", (2, 3)), ("i...->...", (2, 3, 4)),
     (" ij , jk -> ki ", (2, 3), (3, 2)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", EQUATIONS, ids=[c[0] for c in EQUATIONS])
@@ -278,7 +278,7 @@ SINGULAR = {
     "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.": lambda: L.svd(
         zero / 0),
     "linalg.eigh: The algorithm failed to converge": lambda: L.eigh(zero / 0),
-}  # fmt: skip
+}
 REFUSED = {
     "linalg.inv: A must be batches of square matrices, but they are 2 by 3 matrices": lambda: L.inv(wide),
     "linalg.inv: The input tensor A must have at least 2 dimensions.": lambda: L.inv(torch.ones(3)),
@@ -336,7 +336,7 @@ REFUSED = {
     torch.einsum("ij,jk", wide, wide),
     "einsum(): subscript i is repeated for operand 0 but the sizes don't match, 3 != 2": lambda: torch.einsum("ii",
         wide),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", SINGULAR)

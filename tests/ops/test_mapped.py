@@ -18,7 +18,7 @@ from .test_declared import SAMPLES, arguments
 
 # Operators whose results have sizes that depend on the numbers, or that answer in Python.
 DYNAMIC = {"nonzero", "masked_select", "unique", "unique_consecutive", "repeat_interleave", "histogram",
-           "histogramdd", "nonzero_static"}  # fmt: skip
+           "histogramdd", "nonzero_static"}
 # at the numbers of an argument, as PyTorch does
 LOOKING = {"gaussian_nll_loss", "repeat_interleave_each", "tensor_split"}
 REFUSED = {"segment_reduce": "the lengths of other examples do not fit"}

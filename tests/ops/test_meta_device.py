@@ -16,7 +16,7 @@ from .test_declared import SAMPLES, arguments
 NUMBERS = {"nonzero", "masked_select", "argwhere", "equal", "allclose", "repeat_interleave", "bincount", "unique_dim",
            "repeat_interleave_each", "histogram", "histogramdd", "cov", "gaussian_nll_loss", "tensor_split",
            "segment_reduce", "masked_scatter", "index_fill_tensor", "fft_fftfreq", "fft_rfftfreq",
-           "combinations"}  # fmt: skip
+           "combinations"}
 NAMES = sorted(n for n in SAMPLES if SAMPLES[n] and n not in NUMBERS)
 
 

@@ -25,7 +25,6 @@ def T(values, requires_grad=False):
 
 x = L([[[[1.0, 2.0], [3.0, 4.0]]]])
 
-# fmt: off
 # name, function, inputs, values, gradients of their sum
 GRADIENTS = [
     ("relu", F.relu, [[-inf, -1.0, -0.0, 0.0, 1.0, inf, nan]], [0.0, 0.0, 0.0, 0.0, 1.0, inf, nan],
@@ -570,7 +569,6 @@ VALUES = [
             options=torch.nn.LinearCrossEntropyOptions()).item(),
      1.3862943649291992),
 ]
-# fmt: on
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,6 @@ from wengert.nn import functional as F
 
 L, z = torch.tensor, torch.zeros
 
-# fmt: off
 # name, call, exception, what its message says
 ERRORS = [
     ("bn-1", lambda: F.batch_norm(z(1, 2), None, None, training=True), ValueError,
@@ -592,7 +591,6 @@ ERRORS = [
     ("lce k", lambda: F.linear_cross_entropy(z(3), z(4, 2, 3), L([0, 1])), RuntimeError,
      "K-dimensional loss defined by linear_weight shape (4, 2, 3) requires batched input, (N, 3), got unba"),
 ]
-# fmt: on
 
 
 @pytest.fixture(autouse=True)
@@ -686,7 +684,7 @@ def functional(torch):
     ((4, 2), (5,), ValueError, "Expected input batch_size"),
     ((4, 2), (4, 3), RuntimeError, "0D or 1D target tensor expected"),
     ((4, 2, 3), (4, 2), RuntimeError, "Expected target size"), ((4, 2), (4,), RuntimeError, "Long"),
-])  # fmt: skip
+])
 def test_shapes_of_targets_are_checked_before_their_type(torch, shape, found, error, message):
     for name in ("nll_loss", "cross_entropy"):
         with pytest.raises(error, match=message):

@@ -39,7 +39,7 @@ LEFT_OUT: dict[str, str] = {
          "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_upsample_bilinear2d_aa",
          "native_dropout_backward", "slice", "torch.ops.aten._safe_softmax.default"), _KERNEL),
     **dict.fromkeys(("sparse.mm/reduce", "sparse.sampled_addmm"), "their samples are of a sparse layout"),
-}  # fmt: skip
+}
 # Entries of which the shapes and types are compared, not the values: why.
 _MKL = "PyTorch draws these by the generator of MKL here"
 _OPEN = "the values are whatever was in memory"
@@ -48,7 +48,7 @@ NO_VALUES: dict[str, str] = {
         (label(op) for op in op_db
             if uses_mkl() and ("dropout" in op.name or "attention" in op.name or op.name == "bernoulli")), _MKL),
     **dict.fromkeys((label(op) for op in op_db if "empty" in op.name), _OPEN),
-}  # fmt: skip
+}
 # Entries that agree less far: how many steps, and why.
 OTHER: dict[str, tuple[int, str]] = dict.fromkeys(
     ("nn.functional.linear_cross_entropy/chunked", "nn.functional.linear_cross_entropy/chunked_none"),
@@ -200,13 +200,13 @@ def entries(dtype: Any) -> dict[str, Any]:
     return {
         label(op): op for op in op_db
         if op.supports_autograd and dtype in op.supported_backward_dtypes("cpu") and label(op) not in LEFT_OUT
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.parity.operators", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dtype", default="float64", choices=["float64", "complex128"])
     parser.add_argument("--samples", type=int, default=SAMPLES, help="calls of an entry at most")
     parser.add_argument("--only", default="", help="entries with this text in their names")

@@ -52,7 +52,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "interpolation": ("linear", "lower", "higher", "midpoint", "nearest"), "include_self": (True, False),
     "accumulate": (True, False), "label_smoothing": (0.0, 0.1), "approximate": ("none", "tanh"), "hermitian": (False,),
     "reverse": (True, False),
-}  # fmt: skip
+}
 
 
 class Arg(NamedTuple):
@@ -394,7 +394,7 @@ LACKING = (
     "Autograd not support dtype", "Integral inputs not supported",
     "setStorage: sizes",  # a slice of what has none
     "expected Tensor as element",  # None among indices, which only its own ``x[...] = y`` may give
-)  # fmt: skip
+)
 
 
 ABOUT_TYPES = ("not implemented for", "same dtype", "scalar type", "without overflow", "should be the same",

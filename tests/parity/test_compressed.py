@@ -51,7 +51,7 @@ SAME = [
     "a.is_contiguous()", "a.storage_offset()", "a.data_ptr()", "a.item()", "len(a)", "a.to(torch.float32).dtype",
     "torch.zeros_like(a)", "a.detach().requires_grad_().requires_grad", "a.numel()", "a.ndim", "a.element_size()",
     "d.crow_indices()", "d.ccol_indices()", "a.cos()",
-]  # fmt: skip
+]
 # Of CSR only: what PyTorch does not have for the others, or not on every machine.
 CSR = [
     "a + a", "d + a", "a + d", "a * a", "a * d", "a @ d.t()", "torch.mm(a, d)", "a @ torch.ones(4, dtype=torch.double)",
@@ -71,7 +71,7 @@ CSR = [
     "torch.sparse.sampled_addmm(a, d, d + 1, beta=0.5, alpha=2.0)", "torch.smm(d.to_sparse(), d)",
     "torch.hspmm(d.to_sparse(), d)", "torch.sspaddmm(d.to_sparse(), d.to_sparse(), d)", "torch.spmm(d.to_sparse(), d)",
     "torch.dsmm(d.to_sparse(), d)", "torch.sparse.check_sparse_tensor_invariants.is_enabled()",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", SAME)
@@ -92,7 +92,7 @@ def test_same_of_rows(text: str) -> None:
 GRADIENTS = [
     "a.sum()", "a.to_dense() * d", "a @ d", "a * 2", "a.values()", "-a", "torch.sparse.mm(a, d)", "a + a", "a.t()",
     "a.to_sparse_coo()", "d @ a",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", GRADIENTS)
@@ -152,7 +152,7 @@ MADE = [
         "[0, 1, 3], [1, 0, 2], [1., 2., 3.], (3, 3)", "[0, 1, 3], [1, 0, -2], [1., 2., 3.]",
         "[0, 3, 1], [1, 0, 2], [1., 2., 3.]",
     )),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", MADE)

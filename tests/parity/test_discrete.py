@@ -54,7 +54,7 @@ CALLS: dict[str, list[Any]] = {
     **{n: _ORTHOGONAL for n in TABLE if n.startswith("special_") and "_polynomial_" in n},
     "linalg_ldl_factor": [call(D(3, 3))], "linalg_ldl_factor_ex": [call(D(3, 3)), call(D(2, 2, 2))],
     "linalg_ldl_solve": [call(D(2, 2), C([1, 2]), A(2, 3))],
-}  # fmt: skip
+}
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "unique values": (lambda lib, x, *a, **k: lib.unique(x, *a, **k), [
         call(A(6)), call(A(4), True, True, True), call(A(3, 2), dim=0), call(I(3, 5), return_inverse=True)]),
@@ -70,7 +70,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         call(P(6), 4), call(P(5), 3, range=(0.5, 2.0)), call(P(5), 3, weight=P(5))]),
     "triu of masks": (lambda lib, x: lib.triu(x > 0), [call(A(3, 4))]),
     "masked_select": (lambda lib, x, m: lib.masked_select(x, m > 0), [call(A(2, 3), A(2, 3)), call(A(2, 3), A(3))]),
-}  # fmt: skip
+}
 
 
 def _lost_weights(call: Any) -> bool:
@@ -133,7 +133,7 @@ CHOICES = {
     "median": lambda x, d: x.median(d), "nanmedian": lambda x, d: x.nanmedian(d), "mode": lambda x, d: x.mode(d),
     "max": lambda x, d: x.max(d), "min": lambda x, d: x.min(d), "cummax": lambda x, d: x.cummax(d),
     "cummin": lambda x, d: x.cummin(d), "max keepdim": lambda x, d: x.max(d, True),
-}  # fmt: skip
+}
 FREE = ("sort", "topk", "smallest", "kthvalue", "median", "nanmedian")  # any of several equal elements may be meant
 
 

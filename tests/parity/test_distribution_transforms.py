@@ -62,7 +62,7 @@ TRANSFORMS: dict[str, Any] = {
     "transform_to(K.lower_cholesky)": _SQUARES,
     "transform_to(K.positive_definite)": _SQUARES,
     "transform_to(K.positive_semidefinite)": _SQUARES,
-}  # fmt: skip
+}
 
 
 def made(library: Any, text: str) -> Any:
@@ -116,7 +116,7 @@ EQUAL = [
     "ExpTransform()", "ExpTransform().inv", "AffineTransform(0.0, 1.0)", "AffineTransform(C([0.0]), C([1.0]))",
     "PowerTransform(2.0)", "PowerTransform(C([2.0]))", "ComposeTransform([ExpTransform()])", "ComposeTransform([])",
     "SigmoidTransform()", "CorrCholeskyTransform()",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("first", EQUAL)
@@ -131,7 +131,7 @@ def test_equality(first: str) -> None:
     "PowerTransform(2.0).with_cache()", "ComposeTransform([ExpTransform(), AffineTransform(1.0, 2.0)], cache_size=1)",
     "StickBreakingTransform(1)", "IndependentTransform(TanhTransform(), 1, cache_size=1)",
     "CatTransform([ExpTransform()], cache_size=1)", "ReshapeTransform((1,), (1, 1)).with_cache()",
-])  # fmt: skip
+])
 def test_cached_pair_is_the_same_object(text: str) -> None:
     for library in (torch, wengert):
         t = made(library, text)
@@ -189,7 +189,7 @@ def test_constraint(text: str) -> None:
         c = outcome(lambda K=K: eval(text, vars(K)))
         value = library.tensor(CONSTRAINTS[text], dtype=library.float64)
         results.append([outcome(lambda c=c: c.check(value)) if not isinstance(c, Exception) else c, repr(c)]
-                       + [outcome(lambda c=c, n=n: getattr(c, n)) for n in ("event_dim", "is_discrete")])  # fmt: skip
+                       + [outcome(lambda c=c, n=n: getattr(c, n)) for n in ("event_dim", "is_discrete")])
     for theirs, ours in zip(*results):
         if isinstance(theirs, torch.Tensor):
             assert theirs.tolist() == ours.tolist()

@@ -267,7 +267,7 @@ ONE_OF_EACH = [
     "gamma", "geometric", "gumbel", "half-normal", "independent", "laplace", "low-rank-normal", "log-normal",
     "multivariate-normal", "multivariate-normal-precision", "normal", "one-hot", "pareto", "poisson", "uniform", "chi2",
     "wishart", "student", "low-rank-normal-batch", "transformed",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("first", ONE_OF_EACH)

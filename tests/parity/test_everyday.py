@@ -63,7 +63,7 @@ STORAGES = [
     "isinstance(torch.FloatStorage(1), torch.DoubleStorage)", "torch.FloatTensor(torch.LongStorage([1, 2]))",
     "torch.LongTensor(torch.LongStorage([1, 2]))", "T([]).set_(torch.LongStorage([1, 2, 3]))",
     "T([]).set_(torch.FloatStorage([1, 2, 3]).untyped(), 1, (2,))",
-]  # fmt: skip
+]
 
 OLD_CONSTRUCTORS = [
     "torch.Tensor(2, device='cuda')", "torch.FloatTensor(torch.ones(2, dtype=torch.long))",
@@ -75,7 +75,7 @@ OLD_CONSTRUCTORS = [
     "T([1.0]).new_zeros(2.5)", "T([1.0]).new_zeros(-1)", "torch.zeros(2.5)", "torch.ones((2, 2.5))", "torch.ones('a')",
     "torch.zeros()", "torch.empty((2, None))", "torch.ones(True)", "torch.zeros((T(2), 3)).shape",
     "torch.full(('a',), 1)",
-]  # fmt: skip
+]
 
 NUMPY = [
     "T([1, 2]) * np.float64(2)", "np.float64(2) * T([1, 2])", "T([1, 2], dtype=torch.uint8) + np.int32(3)",
@@ -96,7 +96,7 @@ NUMPY = [
     "torch.frombuffer(bytearray(b''), dtype=torch.uint8)",
     "torch.frombuffer(bytearray(b'abcd'), dtype=torch.uint8, count=0)", "torch.frombuffer([1, 2], dtype=torch.uint8)",
     "torch.frombuffer(bytearray(b'abcdef'), dtype=torch.int16, count=1, offset=2)",
-]  # fmt: skip
+]
 
 
 CREATION = [
@@ -113,7 +113,7 @@ CREATION = [
     "torch.zeros(2, layout='strided')", "torch.zeros(2, requires_grad=1)",
     "torch.empty((2, 3), memory_format=torch.preserve_format)", "torch.triu_indices(3, 3, dtype=torch.float)",
     "torch.normal(T([1.0, 2.0]), T([1.0, 2.0, 3.0]))", "torch.normal(0.0, T([1j]))",
-]  # fmt: skip
+]
 
 PLACES = [
     "torch.zeros(()).index_add_(0, T([0]), torch.ones(1))", "torch.zeros(3, 3).index_fill_(0, T([0.0, 2.0]), 5)",
@@ -129,7 +129,7 @@ PLACES = [
     "torch.broadcast_shapes((2.0,))", "torch.ones(5).as_strided((-2,), (1,))",
     "torch.ones(5).as_strided((2,), (1,), -1)", "torch.ones(3).clamp(1j)",
     "torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), -1)",
-]  # fmt: skip
+]
 
 REDUCED = [
     "torch.sum(T([1.5, 2.0]), 0, out=torch.empty((), dtype=torch.long))",
@@ -145,7 +145,7 @@ REDUCED = [
     "T([[True]]).trace()", "torch.ones(2, 3).aminmax(dim=(0, 1))",
     "torch.histogram(torch.ones(4), 2, range=(3.0, 1.0))", "torch.histogram(torch.ones(4), 2, weight=torch.ones(3))",
     "torch.histogram(torch.ones(4), T([0, 1]))",
-]  # fmt: skip
+]
 
 
 MIXED = [
@@ -169,14 +169,14 @@ MIXED = [
     "F.embedding_bag(T([1]), torch.ones(2, 2), T([0]), scale_grad_by_freq=True, mode='max')",
     "F.dropout1d(torch.ones(3))", "F.unfold(torch.ones(1, 2, 3, 3), 2, stride=0)",
     "F.unfold(torch.ones(1, 2, 3, 3), 2, padding=-1)",
-]  # fmt: skip
+]
 
 TYPES = [
     "torch.device('cuda', -5)", "torch.device('cpu', 'a')", "torch.device(1.5)", "torch.device('')",
     "torch.device('cuda:01')", "torch.device(-1)", "torch.device('cuda:1', 1)", "torch.device('foo')",
     "torch.device('cuda:1').index", "torch.finfo('a')", "torch.iinfo(5)", "torch.iinfo(torch.bool)",
     "torch.result_type('a', 1)",
-]  # fmt: skip
+]
 
 MASKS = [
     f"nn.MultiheadAttention(4, 2)({q}, {k}, {v}{more})" for q, k, v, more in (
@@ -188,7 +188,7 @@ MASKS = [
             for n in ("3", "3, 1", "1, 2", "1, 3, dtype=torch.long")),
         ("torch.ones(3, 1, 4)",) * 3 + (", is_causal=True",),
     )
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text",
@@ -213,7 +213,7 @@ def test_transposes_without_dimensions_warn(name: str) -> None:
     "F.max_unpool1d(torch.ones(1, 1, 2), T([[[0, 2]]]), 2)",
     "F.max_unpool3d(torch.ones(1, 1, 1, 1, 1), T([[[[[0]]]]]), 2)",
     "torch.ones(3).scatter_add_(0, T([0, 0]), torch.ones(2))", "torch.use_deterministic_algorithms(1)",
-])  # fmt: skip
+])
 def test_deterministic_algorithms(text: str) -> None:
     found = []
     for L in (torch, wengert):

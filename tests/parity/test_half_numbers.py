@@ -47,7 +47,7 @@ def test_what_is_not_finite_in_margins():
         f = torch.nn.functional
         found.append([f.multi_margin_loss(x, torch.tensor([1, 0]), reduction="none").tolist(),
                       f.multilabel_margin_loss(x, torch.tensor([[1, -1, 0], [0, 1, -1]]),
-                          reduction="none").tolist()])  # fmt: skip
+                          reduction="none").tolist()])
     assert found[0] == found[1]
 
 

@@ -71,7 +71,7 @@ class Program:
             lambda a, b: a * b, lambda a, b: a * b, lambda a, b: a + b, lambda a, b: a.sin(), lambda a, b: a * 2 - b,
             turned, Two.apply, lambda a, b: a.clone().mul_(b.detach()), lambda a, b: lib.cat([a, b])[1:3],
             lambda a, b: a.tanh() + a,
-        ]  # fmt: skip
+        ]
         values = [[draw.uniform(0.5, 1.5) for _ in range(2)] for _ in range(draw.randint(2, 5))]
         self.leaves = [lib.tensor(v, dtype=lib.float64, requires_grad=True) for v in values]
         self.results: list[Any] = []

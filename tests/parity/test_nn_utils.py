@@ -73,7 +73,7 @@ INIT = [
     ("ones_", ()), ("zeros_", ()), ("eye_", ()), ("xavier_uniform_", (2.0,)), ("xavier_normal_", ()),
     ("kaiming_uniform_", (0.1, "fan_out", "relu")), ("kaiming_normal_", ()), ("orthogonal_", ()),
     ("orthogonal_", (2.0,)), ("sparse_", (0.3,)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "args"), INIT)

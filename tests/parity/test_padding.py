@@ -60,7 +60,7 @@ def agree(shape, amounts, mode):
         ((0, 3, 4), (-2, -2)), ((2, 0, 4), (1, 1)), ((2, 3, 0), (1, 1)), ((2, 3, 4), (4, 0, 3, 0)),
         ((2, 3, 4), (-1, 3, -1, 3)), ((2, 3, 4), (-1, 4, 0, 0)),
     ],
-)  # fmt: skip
+)
 def test_negative_amounts(shape, amounts, mode):
     if not undefined(shape, amounts, mode):
         agree(shape, amounts, mode)

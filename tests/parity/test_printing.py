@@ -23,7 +23,7 @@ KINDS = {
     "tiny": lambda rng, s: rng.standard_normal(s) * 1e-6,
     "large": lambda rng, s: np.round(rng.standard_normal(s) * 1e6),
     "with zeros": lambda rng, s: np.where(rng.random(s) < 0.5, 0, rng.standard_normal(s)),
-}  # fmt: skip
+}
 SHAPES = [(), (1,), (7,), (20,), (0,), (0, 3), (1001,), (2, 3), (40, 30), (5, 250)]
 SHAPES += [(2, 3, 4), (10, 11, 12), (3, 2, 2, 2)]
 REAL = ["float32", "float64", "float16", "bfloat16"]
@@ -33,7 +33,7 @@ OPTIONS = [
     {}, {"precision": 2}, {"sci_mode": True}, {"sci_mode": False}, {"edgeitems": 1, "threshold": 5},
     {"edgeitems": 0, "threshold": 5}, {"linewidth": 40}, {"profile": "short"}, {"edgeitems": 0}, {"precision": 0},
     {"threshold": 5, "edgeitems": 2, "linewidth": 30},
-]  # fmt: skip
+]
 
 
 @pytest.fixture(autouse=True)

@@ -126,7 +126,7 @@ OPS = {label(op): op for op in op_db}
 CALL = {
     "nn.functional.relu": 1, "__rdiv__": 5, "__rsub__": 5, "fmod": 5, "hypot": 5, "remainder": 5, "rsub": 5, "sub": 5,
     "diff": 2, "linalg.matrix_power": 2, "nn.functional.layer_norm": 5, "nn.functional.max_pool2d": 1,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ALIKE.split())

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.parity
 DTYPES = (
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
     "float64", "complex64", "complex128",
-)  # fmt: skip
+)
 COMMON = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64")
 NUMBERS = (True, 1, 1.0, 1j)
 
@@ -69,11 +69,11 @@ ARITHMETIC = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
     "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "eq": operator.eq, "lt": operator.lt,
     "and": operator.and_, "xor": operator.xor, "lshift": operator.lshift,
-}  # fmt: skip
+}
 IN_PLACE = {
     "iadd": operator.iadd, "isub": operator.isub, "imul": operator.imul, "itruediv": operator.itruediv,
     "ifloordiv": operator.ifloordiv, "imod": operator.imod, "ipow": operator.ipow, "ior": operator.ior,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
@@ -116,7 +116,7 @@ def test_joining() -> None:
             lambda lib, name, a, b: getattr(lib, name)([operand(lib, "tensor", a), operand(lib, "tensor", b)]), name, a,
             b)
         for name in ("cat", "stack", "hstack") for a in DTYPES for b in DTYPES
-    ]  # fmt: skip
+    ]
     assert not disagreements(cases)
 
 
@@ -152,7 +152,7 @@ REDUCTIONS = (
     "sum", "prod", "mean", "std", "var", "amax", "amin", "argmax", "any", "all", "cumsum", "cumprod", "logsumexp",
     "median", "nansum", "max", "softmax", "sort", "norm", "count_nonzero", "aminmax", "mode", "trace", "diff", "unique",
     "histc", "bincount",
-)  # fmt: skip
+)
 TWO = sorted(
     n for n, op in TABLE.items() if _public(op, 2) and (op.promote or op.pointwise))  # type: ignore[union-attr]
 

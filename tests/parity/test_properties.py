@@ -30,7 +30,7 @@ pytestmark = pytest.mark.parity
 ROOMS = {
     "torch": lambda lib: lib, "Tensor": lambda lib: lib.Tensor, "functional": lambda lib: lib.nn.functional,
     "linalg": lambda lib: lib.linalg, "fft": lambda lib: lib.fft, "special": lambda lib: lib.special,
-}  # fmt: skip
+}
 METHODS = ("index_put", "tile")  # the function of that name takes other arguments
 FLOATS = ("float64", "float32")
 HALVES = ("float16", "bfloat16")
@@ -128,7 +128,7 @@ UNDETERMINED = {
     **dict.fromkeys(("linalg_householder_product",), _reflections),
     "group_norm": _one_in_a_group, "segment_reduce": _tied_runs,
     "selu": _nan, "linalg_qr": _rank, "linalg_svd": lambda call: _infinite(call) or _values_apart(call),
-}  # fmt: skip
+}
 
 
 def _signless(svd: Any) -> Any:

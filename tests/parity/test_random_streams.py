@@ -26,7 +26,7 @@ NUMPY = {
     torch.bool: np.dtype(np.bool_), torch.uint8: np.dtype(np.uint8), torch.int8: np.dtype(np.int8),
     torch.int16: np.dtype(np.int16), torch.int32: np.dtype(np.int32), torch.int64: np.dtype(np.int64),
     torch.uint16: np.dtype(np.uint16), torch.uint32: np.dtype(np.uint32), torch.uint64: np.dtype(np.uint64),
-}  # fmt: skip
+}
 FLOATS = [t for t in NUMPY if t.is_floating_point]
 COMPLEX = [t for t in NUMPY if t.is_complex]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
@@ -167,7 +167,7 @@ def test_draws(name):
 
 
 @pytest.mark.parametrize("name", ["rand float32", "randn float32", "randn float16", "randn float64", "randint 7",
-                                  "randperm int64", "log_normal float32", "uniform float64 2.0 7.7"])  # fmt: skip
+                                  "randperm int64", "log_normal float32", "uniform float64 2.0 7.7"])
 def test_large_draws(name):
     """Larger than the pieces that arrays are filled in."""
     generator = seeded(5)
@@ -273,7 +273,7 @@ def test_multinomial(dtype, categories, rows, transposed, seed):
         ([np.nan, 2.0], 1, False), ([1.0], 0, True), ([1.0], -1, False), ([1.0], 2, False),
         (1.0, 1, True), ([], 1, False),
     ],
-)  # fmt: skip
+)
 def test_multinomial_refuses(weights, count, replacement):
     weights = np.array(weights)
     with pytest.raises(RuntimeError) as theirs:
@@ -362,7 +362,7 @@ def test_first_seeds():
 
 
 @pytest.mark.parametrize("shape, axes", [((4, 6), (1, 0)), ((2, 3, 4), (2, 0, 1)), ((2, 3, 4), (0, 2, 1)),
-                                         ((2, 1, 4), (2, 1, 0)), ((3, 1, 5), (1, 0, 2))])  # fmt: skip
+                                         ((2, 1, 4), (2, 1, 0)), ((3, 1, 5), (1, 0, 2))])
 def test_other_memory_orders(shape, axes):
     model = np.empty(shape, np.float32).transpose(axes)
 

@@ -34,7 +34,7 @@ RUNS: list[dict[str, Any]] = [
     {"lengths": [2, 0, 3], "initial": 1},
     {"lengths": [[2, 0], [1, 1], [1, 1], [0, 2], [2, 0]], "axis": 1, "unsafe": True}, {"lengths": [2, 2]},
     {"lengths": [2, -2]}, {"lengths": [2.0, 3.0]}, {"lengths": [2, 3], "axis": 1}, {"indices": [2, 3]}, {},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("runs", RUNS, ids=str)
@@ -90,7 +90,7 @@ SAME = [
     "torch._dynamo.is_compiling()", "torch._dynamo.disable(abs)(-2)",
     "torch.distributions.multivariate_normal._batch_mv(torch.eye(2), torch.ones(2))", "torch.thread_safe_generator()",
     "isinstance(1.5, torch.types.Number)", "torch.crow_indices_copy(torch.eye(2).to_sparse_csr())",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", SAME)

@@ -77,7 +77,7 @@ def example(lib, dtype="float32"):
         frozen=PARAMETER[lib](x[1].clone(), requires_grad=False), leaf=x.clone().requires_grad_(floating),
         size=x.shape, dtype=x.dtype, device=x.device, layout=lib.strided,
         plain=[None, True, 3, -3, 2**70, 2.5, "text", "ü", (1, [2, {"a": {}}]), 4j, {1, 2}, b"by", bytearray(b"ab")],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("name", DTYPES.split())
@@ -223,7 +223,7 @@ def test_both_refuse(obj):
     lambda lib, load, save: save(1, 3),
     lambda lib, load, save: save(1, "/nowhere/x.pt"),
     lambda lib, load, save: save([t := lib.ones(2, dtype=lib.complex64), lib.view_as_real(t)], io.BytesIO()),
-])  # fmt: skip
+])
 def test_errors_are_torchs(attempt):
     caught = []
     for lib, read, write in ((torch, torch.load, torch.save), (wengert, load, save)):

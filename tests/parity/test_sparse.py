@@ -42,7 +42,7 @@ EXPRESSIONS = [
     "(c + c).is_coalesced()", "c.indices()", "c.values()", "s.clone().requires_grad_()",
     "lib.sparse_coo_tensor((2, 3))", "lib.sparse_coo_tensor(lib.tensor([[0, 4]]), lib.tensor([1.0, 2.0]))",
     "lib.sparse_coo_tensor([[0, 1], [1, 1]], [1, 2], (2, 3), dtype=lib.float64, requires_grad=True)",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
@@ -61,7 +61,7 @@ ERRORS = [
     "lib.sparse_coo_tensor(lib.tensor([[-1]]), lib.tensor([1.0]))",
     "lib.sparse_coo_tensor(lib.tensor([[5]]), lib.tensor([1.0]), (2,), check_invariants=True)",
     "c + lib.sparse_coo_tensor([[0]], [1.0], (2,))", "s.exp()", "s.cos()", "s.view(6)",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("expression", ERRORS)

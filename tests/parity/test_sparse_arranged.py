@@ -32,7 +32,7 @@ SAME = [
     "s.expand(2, 2, 2)", "s * torch.ones(3)", "torch.ones(2) @ s",
     "torch.bmm(torch.stack([s, s]), torch.ones(2, 2, 2))", "torch.sparse_coo_tensor([[1]], [2.0], (3,))",
     "s.__setitem__(0, 1)",
-]  # fmt: skip
+]
 
 
 def outcome(text: str, L: Any) -> Any:
@@ -40,7 +40,7 @@ def outcome(text: str, L: Any) -> Any:
         "torch": L, "s": L.eye(2).to_sparse(),
         "u": L.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 3)),
         "h": L.sparse_coo_tensor([[0, 2]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], (3, 3)),
-    }  # fmt: skip
+    }
     try:
         return shown(eval(text, scope))
     except Exception as e:
@@ -64,7 +64,7 @@ def test_same(text: str) -> None:
 @pytest.mark.parametrize("take", [
     lambda L, s: L.cat([s, s * 2]), lambda L, s: L.stack([s, s * 3], 1), lambda L, s: s.unsqueeze(0), lambda L, s: s[0],
     lambda L, s: s.index_select(1, L.tensor([1, 0])),
-])  # fmt: skip
+])
 def test_gradients(take: Any) -> None:
     """As of the same operation on a dense tensor; PyTorch has few of them."""
     found = []

@@ -86,7 +86,7 @@ DIFFERENT = {
     **dict.fromkeys(("linalg.lu_solve", "ormqr", "triangular_solve"), "LAPACK works in the order that an argument has"),
     "unravel_index": "one view of a table of all coordinates",
     "max_pool2d_with_indices_backward": "row by row here, as the image lies there",
-}  # fmt: skip
+}
 # There is nothing to compare, which shows by an error.
 ABSENT = {
     "sparse.mm/reduce": "its samples are of a sparse layout",

@@ -32,7 +32,7 @@ def test_line(library, expression, at, gradient, create_graph):
         "torch": torch, "x": x, "F": importlib.import_module(f"{library}.nn.functional"),
         "t": lambda values: torch.tensor(values, dtype=torch.float64),
         "eye": lambda n: torch.eye(n, dtype=torch.float64),
-    }  # fmt: skip
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         y = eval(expression, scope)

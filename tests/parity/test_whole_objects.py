@@ -17,7 +17,7 @@ LIBRARIES = {"torch": pytorch, "wengert": wengert}
 ROOMS = (
     "nn", "optim", "optim.lr_scheduler", "optim.swa_utils", "distributions", "distributions.constraints", "utils.data",
     "amp", "autograd.function", "autograd.graph",
-)  # fmt: skip
+)
 
 
 def room(library, path):
@@ -45,7 +45,7 @@ LAYERS = {
     "LSTMCell": (2, 2), "BatchNorm1d": (2,), "LayerNorm": (2,), "Embedding": (2, 2), "GELU": (),
     "TransformerEncoderLayer": (2, 1, 2), "CrossEntropyLoss": (), "LazyLinear": (2,),
     "AdaptiveLogSoftmaxWithLoss": (4, 6, [2]), "Unflatten": (1, (1, 2)), "ZeroPad2d": (1,),
-}  # fmt: skip
+}
 SCHEDULES = {"StepLR": (1,), "ReduceLROnPlateau": (), "CyclicLR": (0.1, 0.2), "CosineAnnealingLR": (3,)}
 
 
@@ -66,7 +66,7 @@ def objects(torch):
         "Generator": torch.Generator().manual_seed(5), "max": torch.max(torch.ones(2, 2), 0), "functions": functions,
         "dtype": [torch.float32, torch.device("cpu"), torch.Size([1])],
         "average": torch.optim.swa_utils.AveragedModel(nn.Linear(2, 2)),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("writer", LIBRARIES)

@@ -58,7 +58,7 @@ def test_columns(some):
     assert [c.strip() for c in cells(text[1])] == [
         "Name", "Overload Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls",
         "Input Shapes"
-    ]  # fmt: skip
+    ]
     assert ([c.strip() for c in cells(text[3])] == ["a", "Tensor", "1.20%", "60.000us", "2.00%", "100.000us",
         "100.000us", "1", "[[2, 3], []]"])
     name, overload, *_, shapes = cells(text[6])
@@ -138,7 +138,7 @@ def test_devices_in_tables(U):
     assert [c.strip() for c in cells(lines[1])][6:] == [
         "Self CUDA", "Self CUDA %", "CUDA total", "CUDA time avg", "CPU Mem", "Self CPU Mem", "CUDA Mem",
         "Self CUDA Mem", "# of Calls"
-    ]  # fmt: skip
+    ]
     assert [c.strip() for c in cells(lines[3])][6:10] == ["9.000us", "150.00%", "9.000us", "9.000us"]
     assert lines[-3:] == ["Self CPU time total: 10.000us", "Self CUDA time total: 6.000us", ""]
     nowhere = event(U, 1, "a", 0, 10)
@@ -175,7 +175,7 @@ def test_names_of_old(U):
     for old, new in (
         ("cuda_time", "device_time"), ("cuda_time_total", "device_time_total"),
         ("self_cuda_time_total", "self_device_time_total"), ("self_cuda_memory_usage", "self_device_memory_usage"),
-    ):  # fmt: skip
+    ):
         with pytest.warns(FutureWarning, match=f"`{old}` is deprecated.*`{new}`"):
             assert getattr(one, old) == getattr(one, new) == 0
     with pytest.warns(FutureWarning, match="`metadata_json` is deprecated. Use `event_metadata` instead."):
@@ -239,7 +239,7 @@ def test_groups(U, some):
         event(U, 3, "a", 3, 4), U=U)
     assert [[(a.count, a.stack) for a in stacks.key_averages(group_by_stack_n=n)] for n in (0, 1, 2)] == [
         [(3, [])], [(2, ["x"]), (1, [])], [(1, ["x", "y"]), (1, ["x", "z"]), (1, [])]
-    ]  # fmt: skip
+    ]
     labelled = listed(event(U, 1, "a", 0, 1, is_user_annotation=True), event(U, 2, "a", 1, 2), U=U)
     assert [(a.count, a.is_user_annotation) for a in labelled.key_averages()] == [(1, True), (1, False)]
     with pytest.raises(AssertionError, match="Expected tree to be built"):

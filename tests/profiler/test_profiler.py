@@ -119,7 +119,7 @@ def test_rules_show_what_they_do(torch, P):
     assert [e.input_shapes[:2] for e in steps["MulBackward0"].cpu_children] == [[[3, 4], [3, 4]]] * 2
     assert {tuple(map(tuple, e.input_shapes)) for e in steps["MmBackward0"].cpu_children if e.name == "aten::mm"} == {
         ((3, 5), (5, 4)), ((4, 3), (3, 5)),
-    }  # fmt: skip
+    }
     for step in steps.values():
         below = sum(e.cpu_time_total for e in step.cpu_children)
         assert step.self_cpu_time_total == pytest.approx(step.cpu_time_total - below)

@@ -112,7 +112,7 @@ ASKS = {
     "copies of one text": b"\x80\x02" + text("a" * 10**6) + b"q\x000](" + COPY * 10**4 + b"e.",
     "sets of one list": b"\x80\x02](" + b"K\x01" * 10**5 + b"eq\x000](" + b"c__builtin__\nset\nh\x00\x85R" * 10**4
     + b"e.",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -325,7 +325,7 @@ def test_safetensors(tmp_path):
     header = {"__metadata__": {"format": "pt"}, "half": {"dtype": "BF16", "shape": [1], "data_offsets": [16, 18]},
         "w": TENSOR,
               "none": {"dtype": "I64", "shape": [0, 3], "data_offsets": [18, 18]},
-              "flag": {"dtype": "BOOL", "shape": [], "data_offsets": [18, 19]}}  # fmt: skip
+              "flag": {"dtype": "BOOL", "shape": [], "data_offsets": [18, 19]}}
     data = np.arange(4, dtype="<f4").tobytes() + b"\x80\x3f" + b"\x01"
     path.write_bytes(safetensors(header, data))
     found = load(path)

@@ -73,7 +73,7 @@ ARRAYS = {
     "structured dtype": np.dtype([("a", "i4"), ("b", "f4", (2,))]), "sub-array dtype": np.dtype(("i4", (2,))),
     "metadata": np.dtype("f4", metadata={"unit": "m"}), "class of numbers": np.float32,
     "repeated": [np.ones(2), np.ones(3)] * 2,
-}  # fmt: skip
+}
 if hasattr(np.dtypes, "StringDType"):
     ARRAYS["strings"] = np.array(["a", "long " * 20], np.dtypes.StringDType())
     ARRAYS["missing strings"] = np.array(["a", None], np.dtypes.StringDType(na_object=None))
@@ -88,7 +88,7 @@ VALUES = {
     "IntFlag": Flags.A | Flags.B, "dataclass": Point(3),
     "a key": {Point(1): 2}, "namedtuple": Pair(1, 2), "SimpleNamespace": types.SimpleNamespace(a=1),
     "Namespace": argparse.Namespace(a=1), "frozenset": frozenset([1]), "complex": 2j, "bytearray": bytearray(b"a"),
-}  # fmt: skip
+}
 ALLOWED = {
     "range": range(3),
     "slice": slice(1, 2),
@@ -304,7 +304,7 @@ WRONG = {
     "a buffer that is too short": Made(NUMERIC._frombuffer, (b"1234", F8, (1,), "C")),
     "a buffer of objects": Made(NUMERIC._frombuffer, (b"12345678", np.dtype("O"), (1,), "C")),
     "a buffer of nothing": Made(NUMERIC._frombuffer, (b"", np.dtype("V0"), (2**60,), "C")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

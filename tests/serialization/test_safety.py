@@ -66,7 +66,7 @@ ATTACKS = [
     Attack(os.system, "exit 1"), Attack(eval, "1/0"), Attack(exec, "raise SystemExit"), Attack(open, os.devnull),
     Attack(getattr, "text", "upper"), Attack(__import__, "os"), Attack(type, "X", (), {}), Attack(range, 1, 2),
     Attack(np.array, [1]), Attack(map, len, [[1]]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("weights_only", [None, True, False])
@@ -351,7 +351,7 @@ def calling(thing, *args):
         subprocess.Popen, torch.save, torch.load, calling(map, of_the_program, [1]),
     ],
     ids=lambda obj: None,
-)  # fmt: skip
+)
 def test_the_program_is_not_called(obj):
     Runs.ran = False
     with pytest.raises((pickle.UnpicklingError, TypeError)):  # the latter where it cannot even be written

@@ -190,7 +190,7 @@ def test_windows_and_back():
     cube = base.reshape(2, 3, 4)
     for array in (base, cube, cube.T, cube[1, ::2], cube[:, 1:2], np.asfortranarray(cube), cube[1, 2, 3:].reshape(()),
                   cube[:0], np.lib.stride_tricks.as_strided(base, (3, 3), (4, 8)), np.broadcast_to(base, (2, 24)),
-                  np.frombuffer(base.tobytes(), np.float32), base.view(np.uint8)[4:].view(np.float32)):  # fmt: skip
+                  np.frombuffer(base.tobytes(), np.float32), base.view(np.uint8)[4:].view(np.float32)):
         storage, offset, stride = window(array)
         found = look_at(storage, offset, array.shape, stride)
         assert np.array_equal(found, array)
@@ -214,7 +214,7 @@ def test_layout_of_the_archive():
     assert z.namelist() == [
         "archive/data.pkl", "archive/.format_version", "archive/.storage_alignment", "archive/byteorder",
         "archive/data/0", "archive/data/1", "archive/data/2", "archive/version", "archive/.data/serialization_id",
-    ]  # fmt: skip
+    ]
     for info in z.infolist():
         n, extra = struct.unpack_from("<HH", data, info.header_offset + 26)
         assert (info.header_offset + 30 + n + extra) % 64 == 0
@@ -236,7 +236,7 @@ def test_pickles_speak_pytorchs_names():
         "torch uint16", "torch.storage UntypedStorage", "torch._tensor _rebuild_from_type_v2",
         "torch._utils _rebuild_parameter", "torch._utils _rebuild_parameter_with_state",
         "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3", "torch.serialization _get_layout",
-    }  # fmt: skip
+    }
 
 
 def test_paths(tmp_path):

@@ -47,19 +47,19 @@ SPECIAL = (
     "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__eq__", "__lt__", "__getitem__",
     "__setitem__", "__contains__", "__len__", "__bool__", "__float__", "__int__", "__index__", "__iter__",
     "__format__", "__array__",
-)  # fmt: skip
+)
 
 HUGE = (2**31 - 1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63), -(2**31), 2**64, 10**30)
 SHAPES: tuple[tuple[int, ...], ...] = (
     (), (0,), (1,), (3,), (4,), (2, 3), (3, 3), (1, 1), (0, 3), (2, 0), (2, 3, 4), (1, 4, 4), (3, 3, 3),
     (1, 2, 4, 4), (2, 4, 5, 5), (1, 2, 3, 4, 4),
     (1,) * 9,
-)  # fmt: skip
+)
 DTYPES = (
     "float32", "float32", "float32", "float64", "int64", "int32", "bool", "complex64", "complex128", "float16",
     "bfloat16", "uint8", "int8",
     "int16", "complex32", "float8_e4m3fn",
-)  # fmt: skip
+)
 WORDS = (
     "",
     "x",
@@ -223,12 +223,12 @@ INTEGERS = frozenset((
     "dim", "dim0", "dim1", "dim2", "k", "n", "diagonal", "offset", "chunks", "groups", "num_classes", "source",
     "destination", "start_dim", "end_dim",
     "index", "sections", "N", "steps", "length", "num_samples", "rows", "row", "col", "m",
-))  # fmt: skip
+))
 SIZES = frozenset((
     "kernel_size", "stride", "padding", "dilation", "output_size", "size", "shape", "sizes", "dims", "repeats",
     "shifts", "pad", "output_padding", "s",
     "split_size_or_sections", "normalized_shape", "scale_factor", "indices_or_sections",
-))  # fmt: skip
+))
 TENSORS = frozenset(
     (
         "input",

@@ -38,7 +38,7 @@ SEED = int(os.environ.get("WENGERT_STRESS_SEED", "0"))
 SECONDS, MEMORY = 5, 1 << 30  # of the processor for one file; bytes on top of what the process has
 FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.remove", "os.rename", "os.mkdir",
     "subprocess.Popen", "ctypes.dlopen",
-             "socket.connect", "shutil.rmtree", "webbrowser.open")  # fmt: skip
+             "socket.connect", "shutil.rmtree", "webbrowser.open")
 
 
 @dataclasses.dataclass
@@ -90,7 +90,7 @@ def objects() -> dict[str, Any]:
         datetime.datetime(2020, 1, 1),
                    collections.deque([1, 2], 3), Config(3, Config(4)), Colour.RED],
         "model": model,
-    }  # fmt: skip
+    }
 
 
 def files() -> dict[str, tuple[bytes, str]]:
@@ -127,7 +127,7 @@ ODD = [b"\xff", b"\x00", b"\x7f", b"\x80", b"\xff" * 4, b"\xff\xff\xff\x7f", b"\
     b"PK\3\4", b".", b"(", b"0", b"2",
        b"R", b"b", b"s", b"u", b"e", b"a", b"Q", b"h\x01", b"\x85", b"\x86", b"}", b"]", b")", b"N", b"K\x05", b"\x81",
        b"\x93",
-           b"\x94", b"\x8c\x01a"]  # fmt: skip
+           b"\x94", b"\x8c\x01a"]
 
 
 def damaged(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:

@@ -30,7 +30,7 @@ def make_calls(
         run = subprocess.run(
             [sys.executable, str(program), *map(str, given), str(first), str(last), str(report)],
             capture_output=True, text=True, errors="replace",
-        )  # fmt: skip
+        )
         if run.returncode == 0:
             break
         at = int(Path(f"{report}.at").read_text())

@@ -135,7 +135,7 @@ def heal(torch):
 NAMES = (
     "no_grad", "enable_grad", "inference_mode", "autocast", "saved_tensors_hooks", "dual_level", "set_grad_enabled",
     "set_detect_anomaly", "function_mode", "dispatch_mode", "vmap", "grad", "jvp",
-)  # fmt: skip
+)
 # These act when they are called, before there is a block that could switch back; PyTorch leaves as many: half of the
 # interrupts.
 AT_ONCE = ("set_grad_enabled", "set_detect_anomaly")
@@ -250,7 +250,7 @@ def test_errors_of_their_own():
 WATCHED = (
     "checkpoint/__init__.py", "checkpoint/recompute.py", "checkpoint/reentrant.py", "checkpoint/state.py",
     "graph/modes.py", "autograd/graph.py", "contextlib.py", "test_interrupts.py",
-)  # fmt: skip
+)
 
 
 @functools.cache

@@ -24,7 +24,7 @@ class LoggingTensor(torch.Tensor):
         made = torch.Tensor._make_wrapper_subclass(
             cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype,
             device=elem.device, requires_grad=requires_grad,
-        )  # fmt: skip
+        )
         made.elem = elem.detach() if requires_grad else elem
         return made
 

@@ -12,7 +12,7 @@ class TwoTensor(torch.Tensor):
         return torch.Tensor._make_wrapper_subclass(
             cls, a.shape if size is None else size, strides=a.stride() if stride is None else stride,
             storage_offset=a.storage_offset(), dtype=a.dtype, device=a.device, requires_grad=a.requires_grad,
-        )  # fmt: skip
+        )
 
     def __init__(self, a, b, size=None, stride=None):
         self.a, self.b = a, b

@@ -302,7 +302,7 @@ def test_a_leaf_that_no_longer_requires_a_gradient_gets_none(torch, stop, create
 @pytest.mark.parametrize(("kept", "given", "arrives"), [
     ("float64", "float32", "float64"), ("float64", None, "float64"), (None, "float64", "float64"),
     (None, None, "float32"), ("bfloat16", "float32", "bfloat16"), ("default", "float64", "float32"),
-])  # fmt: skip
+])
 def test_a_backward_that_begins_at_a_leaf_has_its_grad_dtype(torch, kept, given, arrives):
     x = torch.ones((), requires_grad=True)
     if kept != "default":
@@ -328,7 +328,7 @@ def test_a_gradient_whose_elements_share_memory_cannot_take_more(torch):
 LIKE = {
     "transposed": (lambda torch: torch.rand(3, 2).t(), (False, True)),
     "with gaps": (lambda torch: torch.rand(2, 6)[:, ::2], (False,)), "the same": (lambda torch: torch.rand(2, 3), ()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("create_graph", [False, True])

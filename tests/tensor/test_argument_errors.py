@@ -179,7 +179,7 @@ OVERFLOWS = [
     lambda n: F.conv_transpose2d(image, image, stride=n), lambda n: F.unfold(image, 3, padding=(1, n)),
     lambda n: F.unfold(image, 3, stride=n), lambda n: F.conv2d(image, image, padding=n),
     lambda n: F.max_pool2d(image, n, padding=n // 2), lambda n: F.avg_pool2d(image, n, 1, n // 2),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("at", range(len(OVERFLOWS)))

@@ -105,7 +105,7 @@ def through_a_write_to_a_view(marker):
 CYCLES = [
     through_hook_of_a_leaf, through_hook_of_a_result, through_hook_of_a_node, through_an_attribute_of_a_leaf,
     through_metadata_of_a_node, through_a_context, through_many_edges, through_a_write_to_a_view,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("make", CYCLES)

@@ -148,7 +148,7 @@ def test_second_derivatives(torch):
         "torch.pow(x, x)", "torch.where(x.abs() > 1, x, x * 2)", "torch.addcmul(x, x, x, value=2j)",
         "torch.view_as_complex(torch.view_as_real(x))",
     ],
-)  # fmt: skip
+)
 def test_checked_numerically(torch, f):
     x = numbers(torch, 1 + 2j, 0.3 - 1j)
     call = eval(f"lambda x: {f}", {"torch": torch})

@@ -21,7 +21,7 @@ def gradient(torch, f, *values):
         ("relu", {}), ("relu6", {}), ("leaky_relu", {"negative_slope": 0.1}), ("hardtanh", {}),
         ("threshold", {"threshold": 0.0, "value": 1.0}), ("hardshrink", {}), ("softshrink", {}),
     ],
-)  # fmt: skip
+)
 def test_straight_pieces_have_a_second_derivative_of_zero(torch, name, options):
     f = getattr(torch.nn.functional, name)
     x, g = gradient(torch, lambda x: f(x, **options), -0.7, 0.8, 0.9)
@@ -248,7 +248,7 @@ NORMS = {
             torch.full((4,), 2.0, dtype=x.dtype), w, b),
         "NativeBatchNormBackwardBackward0", "v x w - -",
     ),
-}  # fmt: skip
+}
 
 
 def normalised(torch, name):
@@ -294,7 +294,7 @@ def test_a_gradient_that_is_what_came_in_still_has_its_history(torch):
 
 @pytest.mark.parametrize(
     "name, options", [("mse_loss", {}), ("smooth_l1_loss", {"beta": 0.7}), ("huber_loss", {"delta": 0.6})]
-)  # fmt: skip
+)
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_the_gradient_of_a_loss_is_one_step(torch, name, options, reduction):
     a, b = image(torch, 3, 4).requires_grad_(), image(torch, 3, 4).sin().requires_grad_()

@@ -21,7 +21,7 @@ WRITES = {
     "elu": lambda torch, x: torch.nn.functional.elu_(x.sub_(0.4)),
     "leaky_relu": lambda torch, x: torch.nn.functional.leaky_relu_(x.sub_(0.4), 0.1),
     "mul": lambda torch, x: x.mul_(2.5),
-}  # fmt: skip
+}
 
 CUTS = {
     "select": lambda x: x[1],
@@ -159,7 +159,7 @@ ACTIVATIONS = [
     ("ReLU", {}), ("ReLU6", {}), ("ELU", {}), ("SELU", {}), ("CELU", {}), ("SiLU", {}), ("Mish", {}), ("LeakyReLU", {}),
     ("Hardtanh", {}), ("Hardswish", {}), ("Threshold", {"threshold": 0.1, "value": 0.0}), ("RReLU", {}),
     ("Dropout", {"p": 0.3}), ("Dropout2d", {"p": 0.3}), ("AlphaDropout", {"p": 0.3}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "options"), ACTIVATIONS)

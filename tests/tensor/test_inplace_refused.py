@@ -34,7 +34,7 @@ def test_limits_name_types_as_c_does(torch):
         (torch.ones(2, dtype=torch.bool), 1, ("Long", "bool")),
         (torch.ones(2, dtype=torch.int64), 1.5, ("Float", "long int")),
         (torch.ones(2, dtype=torch.int32), 1.5, ("Float", "int")),
-    ):  # fmt: skip
+    ):
         for name in ("clamp_", "clamp_min_", "clamp_max_"):
             with pytest.raises(RuntimeError,
                     match=f"result type {names[0]} can't be cast to the desired output type {names[1]}$"):
@@ -204,7 +204,7 @@ def test_types_of_another_size(torch):
         (x[:, :3].t()[:, :1].t(), r"self.size\(-1\) must be divisible by 2"),
         (x[:, 1:3], r"self.storage_offset\(\) must be divisible by 2"), (x.t(), r"self.stride\(-1\) must be 1"),
         (torch.ones(3, 3)[:, :2], r"self.stride\(0\) must be divisible by 2"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(RuntimeError,
                 match=f"{message} to view Float as Double" if "must be 1" not in message else message):
             seen.view(torch.float64)

@@ -260,7 +260,7 @@ MULTIPLE = ("This view is the output of a function that returns multiple views. 
     ("cut", "name"),
     [(lambda x: x.unbind(), "Unbind"), (lambda x: x.split(2), "Split"), (lambda x: x.chunk(2), "Split"),
                       (lambda x: x.split([1, 3]), "SplitWithSizes"), (lambda x: tuple(x), "Unbind")],
-)  # fmt: skip
+)
 def test_one_of_several_views(torch, cut, name):
     x = torch.ones(4, 4, requires_grad=True) * 1
     parts = cut(x)
@@ -319,7 +319,7 @@ def test_views_are_recorded_anew(torch):
         "Slice": x[1:3], "Select": x[0], "T": x.t(), "Transpose": x.transpose(0, 1), "View": x.view(16),
         "Diagonal": x.diagonal(), "Unsqueeze": x[None], "Permute": x.permute(1, 0), "Expand": x[:1].expand(3, 4),
         "Unfold": x.unfold(0, 2, 1), "Alias": x[...], "AsStrided": x.as_strided((2, 2), (1, 1)),
-    }  # fmt: skip
+    }
     for name, v in views.items():
         assert type(v.grad_fn).__name__ == f"{name}Backward0" and v._base is x
     x.mul_(2)
@@ -547,7 +547,7 @@ def test_strided_views_of_any_layout(torch):
     for prepare, size, stride, offset in (
         (lambda x: x.view(3, 4), (2, 2), (1, 2), 0), (lambda x: x.view(3, 4).t(), (3, 3), (1, 1), 1),
         (lambda x: x.view(3, 4)[:, 1:], (2, 2), (4, 1), 2), (lambda x: x[:3].expand(2, 3), (2, 2), (0, 1), 0),
-    ):  # fmt: skip
+    ):
         assert torch.autograd.gradcheck(lambda x, p=prepare, a=(size, stride, offset): torch.as_strided(p(x) * 1, *a),
             (x,))
 
@@ -578,7 +578,7 @@ def test_view_of_a_plain_base_that_requires_grad_still_does_after_a_write(torch)
 WRITES = {
     "mul_": lambda t: t.mul_(2), "add_": lambda t: t.add_(1), "a tensor": lambda t: t.add_(t.new_ones(2, 3)),
     "exp_": lambda t: t.exp_(), "+=": lambda t: t.__iadd__(1), "normal_": lambda t: t.normal_(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())

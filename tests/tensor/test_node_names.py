@@ -67,7 +67,7 @@ CALLS = {
     "F.soft_margin_loss(x, c)": "SoftMarginLossBackward0", "F.multi_margin_loss(m[:2], n)": "MultiMarginLossBackward0",
     "torch.linalg.householder_product(m, x)": "LinalgHouseholderProductBackward0",
     "torch.linalg.lu_solve(*torch.linalg.lu_factor(m + torch.eye(3)), m)": "LinalgLuSolveBackward0",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ WHOLE = {
     "F.adaptive_avg_pool2d(i2, 3)": ("i2",), "F.conv_transpose2d(i2, w, x[:2])": ("i2", "w", "SliceBackward0"),
     "F.multi_margin_loss(m[:2], n)": ("SliceBackward0",), "F.embedding_bag(n.reshape(1, 2), m)": ("m", None),
     "torch.pdist(m)": ("m",),
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -131,7 +131,7 @@ WHOLE = {
 def test_one_node_for_the_whole(torch, names, code):
     names |= {"i2": torch.rand(1, 2, 4, 4).requires_grad_(), "g": (torch.rand(1, 3, 3, 2) - 0.5).requires_grad_(),
               "w": torch.rand(2, 2, 2, 2).requires_grad_(),
-              "n4": torch.arange(16).reshape(4, 4).expand(1, 2, 4, 4)}  # fmt: skip
+              "n4": torch.arange(16).reshape(4, 4).expand(1, 2, 4, 4)}
     y = eval(code, names)
     below = [n for n, _ in y.grad_fn.next_functions]
     found = [None if n is None else next((k for k, v in names.items() if v is getattr(n, "variable", 0)), n.name())

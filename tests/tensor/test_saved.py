@@ -927,7 +927,7 @@ EXPRESSIONS = [
     "F.grid_sample(image, batch[None, 0, :, :, None].expand(1, 3, 3, 2), align_corners=False)", "x * n",
     "(x > 0.5) * x", "n / x", "x.double() * w", "(x * 1).mul_(y)", "(x * 1).exp_()", "(x * 2).add_(w).sigmoid_()",
     "F.interpolate(image, scale_factor=1.5, mode='bilinear')", "F.binary_cross_entropy(x.sigmoid(), mask.float())",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

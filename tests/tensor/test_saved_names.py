@@ -38,7 +38,7 @@ def test_of_what_unique_gives_only_the_values_can_have_a_gradient(torch):
         torch._unique2(x, True, True, True), torch._unique(x, True, False),
         torch._VF.unique_dim(x, dim=0, return_counts=True),
         torch.unique_consecutive(x, return_inverse=True, return_counts=True),
-    ):  # fmt: skip
+    ):
         assert [y.requires_grad for y in found] == [True] + [False] * (len(found) - 1)
     assert [y.tolist() for y in torch._unique2(x, return_counts=True)] == [[1, 2], [], [1, 2]]
 
@@ -59,7 +59,7 @@ def test_inputs_are_shown_with_their_memory_and_history(torch):
     for shown, wanted in (
         (c.grad_fn._saved_other, b), (b.grad_fn._saved_other, constant), (product.grad_fn._saved_self, view),
         (d.grad_fn._saved_result, d),
-    ):  # fmt: skip
+    ):
         assert (torch.equal(shown, wanted) and shown.data_ptr() == wanted.data_ptr()
             and shown._version == wanted._version)
         assert shown.requires_grad is wanted.requires_grad and shown.grad_fn is wanted.grad_fn

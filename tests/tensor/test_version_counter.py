@@ -238,7 +238,7 @@ def test_a_copy_can_be_written_to_before_it_is_used(torch):
 @pytest.mark.parametrize("dtype, name",
     [("float32", r"torch\.FloatTensor"), ("float64", r"torch\.DoubleTensor"), ("float16", r"torch\.HalfTensor"),
                                          ("bfloat16", "CPUBFloat16Type"), ("complex64", "CPUComplexFloatType"),
-                                         ("complex128", "CPUComplexDoubleType")])  # fmt: skip
+                                         ("complex128", "CPUComplexDoubleType")])
 def test_types_in_messages(torch, dtype, name):
     x = torch.ones(3, dtype=getattr(torch, dtype), requires_grad=True)
     y = x.exp()
@@ -250,7 +250,7 @@ def test_types_in_messages(torch, dtype, name):
 
 @pytest.mark.parametrize("dtype, name",
     [("bool", "CPUBoolType"), ("uint8", r"torch\.ByteTensor"), ("int64", r"torch\.LongTensor"),
-                                         ("uint16", "CPUUInt16Type")])  # fmt: skip
+                                         ("uint16", "CPUUInt16Type")])
 def test_types_in_messages_of_functions(torch, dtype, name):
     class Keep(torch.autograd.Function):
         @staticmethod
@@ -353,7 +353,7 @@ def test_data_set_and_a_custom_function(torch):
 
 
 NAMES = {"x**2": "Pow", "2**x": "Pow2", "x.sum(0)": "Sum1", "torch.log2(x)": "Log2",
-         "torch.zeros(2, 3).copy_(x)": "torch::autograd::CopyBackwards", "x * 2": "Mul"}  # fmt: skip
+         "torch.zeros(2, 3).copy_(x)": "torch::autograd::CopyBackwards", "x * 2": "Mul"}
 
 
 @pytest.mark.parametrize("code", NAMES)

@@ -11,7 +11,7 @@ def sources(torch):
         x.view(2, 3, 4), x.view(2, 3, 4).transpose(0, 2), x.view(2, 12)[:, :1], x.view(6, 4)[1:2], x.view(4, 6)[..., 0],
         x.view(2, 1, 12).mT, x.as_strided((2, 1), (7, 3)), x.as_strided((1, 1), (7, 3)),
         x.as_strided((1, 3), (7, 2), 1), torch.tensor(1.0), torch.ones(1, 1), torch.ones(3, 1),
-    ]  # fmt: skip
+    ]
 
 
 EXPECTED = {
@@ -61,7 +61,7 @@ EXPECTED = {
             (7, 7, 2), (0,), (1, 1, 1),
          (3, 1, 1)],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EXPECTED)

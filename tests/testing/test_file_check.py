@@ -23,7 +23,7 @@ def check(torch):
         "check('one').check_not('three').check('two')", "check('two').check('two').check('two')",
         "check_dag('two').check_dag('four').check_not('three').check('six')",
     ],
-)  # fmt: skip
+)
 def test_what_is_there(check, wishes):
     assert eval(f"FileCheck().{wishes}", {"FileCheck": check}).run(TEXT) is None
 
@@ -42,7 +42,7 @@ def test_what_is_there(check, wishes):
         ("check('one').check_not('four').check('five')", "From CHECK-NOT: four"),
         ("check_source_highlighted('one')", "highlighted but it is not"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not(check, wishes, message):
     with pytest.raises(RuntimeError, match=message):
         eval(f"FileCheck().{wishes}", {"FileCheck": check}).run(TEXT)

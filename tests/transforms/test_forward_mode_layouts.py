@@ -31,7 +31,7 @@ def test_what_becomes_sparse_carries_no_tangent(torch, forward_ad):
             (lambda: torch.sparse.mm(eye, d), "_sparse_addmm"),
             (lambda: torch.sparse_coo_tensor(at, d[0], (3,), check_invariants=False),
                 "_sparse_coo_tensor_with_dims_and_tensors"),
-        ):  # fmt: skip
+        ):
             with pytest.raises(NotImplementedError,
                     match=f"Trying to use forward AD with {name} that does not support it"):
                 f()

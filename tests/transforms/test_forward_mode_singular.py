@@ -47,7 +47,7 @@ def test_a_complex_standard_deviation_of_zero(torch: Any) -> None:
         ("fmin", 1.0, 1.0, 1.0), ("fmin", 1.0, NAN, 1.0), ("atan2", 0.0, 0.0, NAN), ("atan2", 1.0, 0.0, 0.5),
         ("div", -1.0, 0.0, -INF), ("div", 1.0, 2.0, 0.625),
     ],
-)  # fmt: skip
+)
 def test_two_arguments(torch: Any, name: str, x: float, y: float, expected: float) -> None:
     assert alike(pushed(torch, getattr(torch, name), (x, 1.0), (y, -0.5)), expected)
 
@@ -119,7 +119,7 @@ def test_eigh_reads_the_whole_tangent(torch: Any) -> None:
     gap = float(values[1] - values[0])
     assert torch.allclose(vectors.mT @ dvectors,
         torch.stack([torch.zeros_like(gap * turn[0, 0]), turn[0, 1] / gap, -turn[1, 0] / gap,
-                                                              torch.zeros_like(turn[0, 0])]).reshape(2, 2))  # fmt: skip
+                                                              torch.zeros_like(turn[0, 0])]).reshape(2, 2))
 
 
 @pytest.mark.parametrize("name", ["linalg.cholesky", "linalg.eigvalsh", "std"])

@@ -411,7 +411,7 @@ def test_hooks_want_a_gradient_of_the_innermost_transform(torch):
         lambda: torch.vmap(hooked)(y), lambda: torch.func.jvp(hooked, (y,), (x,)),
         lambda: torch.func.grad(lambda a, b: hooked(b) + a.sum())(x, y),
         lambda: torch.func.grad(lambda t: torch.vmap(hooked)(t).sum())(x),
-    ):  # fmt: skip
+    ):
         with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"):
             f()
     # no hook was left behind

@@ -362,7 +362,7 @@ DRAWS = {
     "randint": lambda torch, a: torch.randint(0, 9, (4,)), "randperm": lambda torch, a: torch.randperm(4),
     "rand_like": lambda torch, a: torch.rand_like(a), "dropout": lambda torch, a: torch.nn.functional.dropout(a),
     "normal_": lambda torch, a: a.clone().normal_(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("draw", DRAWS)

@@ -65,7 +65,7 @@ def test_tables(theirs, environments, wide, missing):
                         if not (missing and row == "10x10" and column == "sum" and threads == 4):
                             found.append(
                                 measured(library, times, f"{column}(x)", label="op", sub_label=row, description=column,
-                                                  num_threads=threads, env=env))  # fmt: skip
+                                                  num_threads=threads, env=env))
         return library.Compare(found)
 
     a, b = table(ours), table(theirs)
@@ -121,7 +121,7 @@ def test_timers_measure():
 def test_refusals():
     for how, error in ((dict(stmt=1), "`str` stmt"), (dict(language="rust"), "Invalid language"),
         (dict(global_setup="x"), "C\\+\\+ only"),
-                       (dict(language="c++"), "no compiler")):  # fmt: skip
+                       (dict(language="c++"), "no compiler")):
         with pytest.raises(ValueError, match=error):
             ours.Timer(**how)
     with pytest.raises(NotImplementedError, match="blocked_autorange"):

@@ -339,4 +339,4 @@ def test_a_context_of_a_checkpoint_swallows_nothing(torch):
     with pytest.raises(RuntimeError,
             match="the forward context provided by context_fn suppressed an exception raised during the checkpointed"):
         checkpoint(fails, torch.ones(2, requires_grad=True), use_reentrant=False,
-                   context_fn=lambda: (contextlib.suppress(ValueError), contextlib.nullcontext()))  # fmt: skip
+                   context_fn=lambda: (contextlib.suppress(ValueError), contextlib.nullcontext()))

@@ -94,7 +94,7 @@ class Compressed(Scattered):
             type(other) is Compressed and other.layout == self.layout and other.shape == self.shape
             and (other.others is self.others
                 or (np.array_equal(other.others, self.others) and np.array_equal(other.starts, self.starts)))
-        )  # fmt: skip
+        )
 
     # -- arithmetic, as sums of gradients need it ----------------------------------------------------------------------
 

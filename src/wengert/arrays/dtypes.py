@@ -65,7 +65,7 @@ class dtype:
 
 
 _NUMPYS = frozenset(("float16", "float32", "float64", "complex64", "complex128", "bool",
-                     *(f"{u}int{n}" for u in ("u", "") for n in (8, 16, 32, 64))))  # fmt: skip
+                     *(f"{u}int{n}" for u in ("u", "") for n in (8, 16, 32, 64))))
 
 
 def _of_elsewhere(name: str) -> np.dtype:
@@ -110,7 +110,7 @@ EIGHT = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8
 RARE_IN_USE: dict[np.dtype, dtype] = {}  # these and complex32: types with which NumPy does not compute as PyTorch does
 EIGHT_IN_USE: dict[np.dtype, dtype] = {}  # those whose NumPy dtype somebody has asked for: nobody pays for the others
 ALL = (float16, bfloat16, float32, float64, complex64, complex128,
-       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *EIGHT, complex32)  # fmt: skip
+       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *EIGHT, complex32)
 NAMES = {d.name: d for d in ALL}
 NAMES.update(half=half, chalf=chalf, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short,
     int=int32, long=long)
@@ -238,7 +238,7 @@ SCALAR_NAMES = {
     "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint8": "Byte", "int8": "Char", "int16": "Short",
     "int32": "Int", "int64": "Long", "bool": "Bool", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     **{d.name: d.name.capitalize() for d in EIGHT}, "void8": "Float4_e2m1fn_x2",
-}  # fmt: skip
+}
 
 
 def c_name(d: np.dtype) -> str:
@@ -252,7 +252,7 @@ _C_NAMES = {
     "Int": "int", "Long": "long int", "Bool": "bool", "ComplexHalf": "c10::complex<c10::Half>",
     "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>", "UInt16": "short unsigned int",
     "UInt32": "unsigned int", "UInt64": "long unsigned int",
-}  # fmt: skip
+}
 
 
 def scalar_name(d: np.dtype) -> str:

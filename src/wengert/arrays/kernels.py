@@ -25,31 +25,23 @@ if TYPE_CHECKING:
 #: Every kernel, by the module of ``wengert.arrays.plain`` (the family) that defines it. The arithmetic family is
 #: NumPy's own ufuncs: natively with a shorter way in, threads for large arrays, and always returning an array.
 FAMILIES = {
-    "arithmetic": (
-        "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and",
-        "bitwise_or", "bitwise_xor", "cbrt", "ceil", "conjugate", "copysign", "cos", "cosh", "divide", "equal", "exp",
-        "exp2", "expm1", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal",
-        "heaviside", "hypot", "invert", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "log",
-        "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
-        "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal", "power", "reciprocal", "remainder",
-        "right_shift", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
-        "true_divide", "trunc",
-    ),
-    "activations": (
-        "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
-        "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid", "log_sigmoid_grad",
-        "mish", "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad", "hardsigmoid",
-        "hardsigmoid_grad", "hardswish", "hardswish_grad", "elu", "elu_grad",
-    ),
+    "arithmetic": ("absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+        "bitwise_and", "bitwise_or", "bitwise_xor", "cbrt", "ceil", "conjugate", "copysign", "cos", "cosh", "divide",
+        "equal", "exp", "exp2", "expm1", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "greater",
+        "greater_equal", "heaviside", "hypot", "invert", "isfinite", "isinf", "isnan", "left_shift", "less",
+        "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not",
+        "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal", "power",
+        "reciprocal", "remainder", "right_shift", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square",
+        "subtract", "tan", "tanh", "true_divide", "trunc"),
+    "activations": ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
+        "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid", "log_sigmoid_grad", "mish",
+        "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad", "hardsigmoid", "hardsigmoid_grad",
+        "hardswish", "hardswish_grad", "elu", "elu_grad"),
     "pairs": ("rsqrt", "cube", "signum", "square_difference", "lerp", "smooth_l1", "nan_to_num"),
-    "special": (
-        "erf", "erfc", "erfcx", "erfinv", "ndtr", "ndtri", "log_ndtr", "lgamma", "digamma", "trigamma", "polygamma",
-        "zeta",
-    ),
-    "rows": (
-        "softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "layer_norm", "layer_norm_grad", "rms_norm",
-        "rms_norm_grad", "channel_moments", "channel_affine", "channel_blend", "batch_norm_grad",
-    ),
+    "special": ("erf", "erfc", "erfcx", "erfinv", "ndtr", "ndtri", "log_ndtr", "lgamma", "digamma", "trigamma",
+        "polygamma", "zeta"),
+    "rows": ("softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "layer_norm", "layer_norm_grad", "rms_norm",
+        "rms_norm_grad", "channel_moments", "channel_affine", "channel_blend", "batch_norm_grad"),
     "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im"),
     "pools": ("max_pool", "max_pool_grad", "avg_pool", "avg_pool_grad"),
@@ -64,11 +56,9 @@ FAMILIES = {
     "attention": ("attention", "attention_grad"),
     "recurrent": ("recurrent_walk",),
     "optimizers": ("optimizer_update",),
-    "shortcuts": (
-        "sum", "mean", "where", "broadcast_to", "dot", "has_nan", "matmul", "linear", "cross_entropy",
-        "cross_entropy_grad",
-    ),
-}  # fmt: skip
+    "shortcuts": ("sum", "mean", "where", "broadcast_to", "dot", "has_nan", "matmul", "linear", "cross_entropy",
+        "cross_entropy_grad"),
+}
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 
 

@@ -195,7 +195,7 @@ def cofactor(a: Any) -> np.ndarray:
 # Coefficients of the [13/13] Padé approximant of exp (Higham 2005, "The scaling and squaring method ... revisited").
 _PADE = (64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
     10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0,
-    1.0)  # fmt: skip
+    1.0)
 
 
 def matrix_exp(a: Any) -> np.ndarray:

@@ -34,7 +34,7 @@ set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_th
 _UFUNCS = ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
     "gelu_tanh_grad", "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc",
     "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma", "signum", "hardsigmoid", "hardsigmoid_grad",
-    "hardswish", "hardswish_grad", "rsqrt", "cube", "square_difference")  # fmt: skip
+    "hardswish", "hardswish_grad", "rsqrt", "cube", "square_difference")
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
 node_fields, unbroken, scopes_in = _kernels.node_fields, _kernels.unbroken, _kernels.scopes_in
@@ -200,7 +200,7 @@ def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
 
 
 def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
-        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:  # fmt: skip
+        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     value = _kernels.batch_norm_grad(g, x, mean, rstd, weight, training, needed[0])
     if value is NotImplemented:
         return rows.batch_norm_grad(g, x, mean, rstd, weight, training, needed)

@@ -346,10 +346,8 @@ def nadam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: A
     _run(
         body,
         (params, grads, exp_avgs, exp_avg_sqs),
-        (
-            weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, 1 - beta2**step, eps,
-            -lr * (1 - mu) / (1 - mu_product), -lr * mu_next / (1 - mu_product * mu_next),
-        ),
+        (weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, 1 - beta2**step, eps,
+            -lr * (1 - mu) / (1 - mu_product), -lr * mu_next / (1 - mu_product * mu_next)),
     )
 
 

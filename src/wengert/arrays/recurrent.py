@@ -47,7 +47,7 @@ def before(initial: Array, states: Array, walk: list[tuple[slice, int]]) -> Arra
 
 def _walked(layer: str, gates: Array, w_hh: Array, h: Array, sizes: Any, reverse: bool, relu: bool = False, *,
         bias: Any = None, h0: Any = None, c0: Any = None, c: Any = None, act: Any = None, cells: Any = None,
-        output: Any = None, own: Any = None, grad: Any = None) -> bool:  # fmt: skip
+        output: Any = None, own: Any = None, grad: Any = None) -> bool:
     arrays = (bias, h0, c0, h, c, act, cells, output, own, grad)
     return K.recurrent_walk(LAYERS.index(layer), gates, w_hh, *arrays, sizes, reverse, relu)
 

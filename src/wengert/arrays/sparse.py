@@ -311,4 +311,4 @@ def _div(a: Any, b: Any) -> Any:
 _UFUNCS: dict[str, Any] = {
     "add": _add, "multiply": _mul, "divide": _div, "subtract": lambda a, b: _add(a, -b), "negative": lambda a: -a,
     "conjugate": lambda a: a.with_values(a.values.conj()),
-}  # fmt: skip
+}

@@ -314,7 +314,7 @@ def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array]:
     for mask, value in (
         ((a > 0) & (x == 0), 0.0), ((a == 0) & (x > 0), 1.0), ((a == np.inf) & (x >= 0) & (x < np.inf), 0.0),
         ((x == np.inf) & (a >= 0) & (a < np.inf), 1.0),
-    ):  # fmt: skip
+    ):
         lower[mask], upper[mask] = value, 1 - value
     return lower, upper
 

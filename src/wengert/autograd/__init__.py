@@ -21,7 +21,7 @@ __all__ = [
     "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
     "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
-]  # fmt: skip
+]
 
 backward = overridable(_backward.backward, _backward.backward_as_asked)
 grad = overridable(_backward.grad, _backward.grad_as_asked)
@@ -47,7 +47,7 @@ _LAZY = {
     "_get_sequence_nr": ("_core", "_get_sequence_nr"),
     "_pop_saved_tensors_default_hooks": ("_core", "_pop_saved_tensors_default_hooks"),
     "_push_saved_tensors_default_hooks": ("_core", "_push_saved_tensors_default_hooks"),
-}  # fmt: skip
+}
 
 
 def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:

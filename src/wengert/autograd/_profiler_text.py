@@ -49,8 +49,7 @@ def _format_memory(nbytes: int) -> str:
 
 
 def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[int | None, int | None, int | None],
-    header: str | None,
-          top_level_only: bool, time_unit: str | None) -> str:  # fmt: skip
+        header: str | None, top_level_only: bool, time_unit: str | None) -> str:
     """See ``EventList.table``."""
     if not events:
         return ""
@@ -322,7 +321,7 @@ _KEYS = {
     "global_rank_stride": "Global rank stride", "group_size": "Group size", "process_group_name": "Process Group Name",
     "process_group_desc": "Process Group Description", "group_ranks": "Process Group Ranks", "rank": "Rank",
     "src_rank": "Src Rank", "dst_rank": "Dst Rank", "seq": "Seq", "is_async": "Is asynchronized op",
-}  # fmt: skip
+}
 
 
 def event_metadata(said: dict[str, str]) -> EventMetadata | None:

@@ -9,7 +9,7 @@ from ..tensor import Tensor
 
 _TYPES = {"f4": "float", "f8": "double", "f2": "c10::Half", "i8": "long int", "i4": "int", "i2": "short int",
     "i1": "signed char",
-          "u1": "unsigned char", "b1": "bool", "c8": "c10::complex<float>", "c16": "c10::complex<double>"}  # fmt: skip
+          "u1": "unsigned char", "b1": "bool", "c8": "c10::complex<float>", "c16": "c10::complex<double>"}
 
 
 def remember(inputs: Any) -> list[Any]:

@@ -62,7 +62,7 @@ _RENAMED: dict[str, str | None] = {
     "low_rank": None, "lp_pool1d": None, "lp_pool2d": None, "lp_pool3d": None, "max_unpool1d": None,
     "multilabel_soft_margin_loss": None, "normalize": None, "upsample": None, "upsample_bilinear": None,
     "upsample_nearest": None,
-}  # fmt: skip
+}
 _STEP, _WORD = re.compile(r"Backward\w*$"), re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _UNSEEN = object()
 _names: dict[str, str | None] = {}
@@ -157,7 +157,7 @@ _STEPS: dict[str, str] = {
     "linalg_vector_norm": "as_strided*", "var_mean": "empty empty as_strided as_strided*",
     "std_mean": "empty empty as_strided as_strided*", "linalg_cross": "expand expand*", "hardtanh_backward": "empty*",
     "mish_backward": "empty*", "renorm": "linalg_vector_norm mul",
-}  # fmt: skip
+}
 
 
 def _parsed(text: str) -> tuple[list[str], int]:
@@ -171,7 +171,7 @@ STEPS: dict[str, tuple[list[str], int]] = {f"aten::{name}": _parsed(text) for na
 ACCUMULATIONS = {  # how a leaf takes a gradient
     "kept": (["aten::detach"], 0), "copied": (["aten::new_empty_strided", "aten::copy_"], 1),
     "added": (["aten::add_"], 0), "recorded": (["aten::add"], 0),
-}  # fmt: skip
+}
 
 
 def inner(event: Any, add: Callable[[str, int, int, Any, bool], Any],

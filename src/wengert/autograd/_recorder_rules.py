@@ -144,4 +144,4 @@ _UFUNCS = {
         "hypot", "logaddexp", "logaddexp2", "isnan", "isinf", "isfinite", "signbit", "copysign", "nextafter",
         "remainder", "fmod", "heaviside", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and",
         "bitwise_or", "bitwise_xor", "frexp", "ldexp", "gcd", "lcm", "deg2rad", "rad2deg")},
-}  # fmt: skip
+}

@@ -176,7 +176,7 @@ REDUCTIONS = ("none", "mean", "sum")
 CHOICES = {
     "reduction": REDUCTIONS, "interpolation_mode": ("bilinear", "nearest", "bicubic"),
     "padding_mode": ("zeros", "border", "reflection"),
-}  # fmt: skip
+}
 
 Names = dict[str, str]  # PyTorch's name: where the value comes from
 
@@ -236,7 +236,7 @@ _UNSIGNED = 2**64 - 1
 SCALARS = {
     "alpha", "beta", "correction", "eps", "exponent", "input_scale", "lambd", "max", "max_val", "min", "min_val",
     "negative_slope", "ord", "other", "p", "scale", "self", "threshold", "value",
-}  # fmt: skip
+}
 
 
 def value(node: OpNode, ours: str) -> Any:

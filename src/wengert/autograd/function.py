@@ -42,7 +42,7 @@ class FunctionMeta(type):
         members = {
             "__slots__": (), "_forward_cls": cls, "__module__": "torch.autograd.function", "two_faced": None,
             "_autograd_function_id": next(AUTOGRAD_FUNCTION_COUNTER),
-        }  # fmt: skip
+        }
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), members)
         super().__init__(name, bases, attrs)
 

@@ -114,7 +114,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
-        vectorize: bool = False, strategy: str = "reverse-mode") -> Any:  # fmt: skip
+        vectorize: bool = False, strategy: str = "reverse-mode") -> Any:
     """The Jacobian of ``func``: for an output of shape ``o`` and an input of shape ``i`` a tensor of shape ``o + i``.
 
     Tuples of outputs and of inputs give tuples (outputs outside). ``vectorize``: all rows at once, as a batch, rather
@@ -253,7 +253,7 @@ def _jacobian_rows(call: _Call, i: int, output: Tensor) -> Tensors:
 
 
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
-        vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:  # fmt: skip
+        vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:
     """The Hessian of a function with one number as its output: for inputs of shapes ``a`` and ``b`` a tensor ``a + b``.
 
     >>> torch.autograd.functional.hessian(lambda x: x.prod(), torch.tensor([2.0, 3.0]))
@@ -438,8 +438,8 @@ def _zeros(row: Tensors) -> Tensors:
     return tuple(zeros_like(x, requires_grad=True) for x in row)
 
 
-def _grad(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool, retain: bool | None = None) -> tuple[Any,
-        ...]:
+def _grad(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool,
+        retain: bool | None = None) -> tuple[Any, ...]:
     """``grad`` for outputs some of which may be undefined or without a graph."""
     seeds = (None,) * len(outputs) if vectors is None else vectors
     live = [(o, g) for o, g in zip(outputs, seeds) if o is not None and o.requires_grad]

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = [
     "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input",
     "gradcheck", "gradgradcheck",
-]  # fmt: skip
+]
 
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
         raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
         check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
         check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
-        masked: bool | None = None) -> bool:  # fmt: skip
+        masked: bool | None = None) -> bool:
     """Whether the gradients of ``func(*inputs)`` agree with central differences of step ``eps``; True, or an error.
 
     Checked are the inputs that require gradients, which should be float64 or complex128. Agreement means
@@ -95,7 +95,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
         atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
         nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
         check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
-        fast_mode: bool = False, masked: bool = False) -> bool:  # fmt: skip
+        fast_mode: bool = False, masked: bool = False) -> bool:
     """``gradcheck`` of the gradients of ``func``: with respect to ``inputs`` and to ``grad_outputs`` (random if None).
 
     ``check_fwd_over_rev``: forward mode over ``backward`` is checked too (``check_rev_over_rev=False``: only it).
@@ -141,7 +141,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     return gradcheck(gradients, (*first, *vectors), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
         nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev, masked=masked)  # fmt: skip
+        check_backward_ad=check_rev_over_rev, masked=masked)
 
 
 def _random_like(o: Any, noncontiguous: bool) -> Any:

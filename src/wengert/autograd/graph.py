@@ -25,7 +25,7 @@ __all__ = [
     "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
     "region_activation_memory_budget", "set_override_stale_capture_stream",
     "set_warn_on_accumulate_grad_stream_mismatch",
-]  # fmt: skip
+]
 
 
 class Node(abc.ABC):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc", "emit_itt", "emit_nvtx",
     "load_nvprof", "parse_nvprof_trace", "profile", "record_function",
-]  # fmt: skip
+]
 
 
 def kineto_available() -> bool:
@@ -165,7 +165,7 @@ class profile:
             self.trace_id = self.create_trace_id()
         return ProfilerConfig(ProfilerState.KINETO if self.use_kineto else ProfilerState.CPU, self.record_shapes,
             self.profile_memory, self.with_stack, self.with_flops, self.with_modules, self.experimental_config,
-            self.trace_id)  # fmt: skip
+            self.trace_id)
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
@@ -249,9 +249,8 @@ class profile:
         return self.enabled and self._recorder is not None and not self._recorder.on
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55,
-              max_shapes_column_width: int | None = 80, header: str | None = None,
-              top_level_events_only: bool = False) -> str:  # fmt: skip
+            max_name_column_width: int | None = 55, max_shapes_column_width: int | None = 80, header: str | None = None,
+            top_level_events_only: bool = False) -> str:
         """See ``EventList.table``."""
         return self.function_events.table(sort_by, row_limit, max_src_column_width, max_name_column_width,
             max_shapes_column_width, header, top_level_events_only)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EventList", "EventMetadata", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
     "MemRecordsAcc", "StringTable",
-]  # fmt: skip
+]
 
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
@@ -75,7 +75,7 @@ def _replaced(old: str, new: str) -> property:
     def read(self: Any) -> Any:
         warnings.warn(f"`{old}` is deprecated{', please use' if old == 'cuda_time' else '. Use'} `{new.lstrip('_')}` "
             "instead.",
-                      FutureWarning, stacklevel=2)  # fmt: skip
+                      FutureWarning, stacklevel=2)
         return getattr(self, new)
 
     return property(read)
@@ -304,9 +304,9 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.flops: int | None = 0
 
     _FIRST = ("key", "node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes",
-        "stack", "scope", "device_type", "is_legacy", "use_device", "is_user_annotation")  # fmt: skip
+        "stack", "scope", "device_type", "is_legacy", "use_device", "is_user_annotation")
     _SUMS = ("cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "cpu_memory_usage",
-        "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage", "count")  # fmt: skip
+        "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage", "count")
 
     def add(self, other: Any) -> FunctionEventAvg:
         """Take in an event, or another average of the same key."""

@@ -75,7 +75,7 @@ _autograd = SimpleNamespace(
         "_get_sequence_nr", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks",
         "_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_saved_tensors_hooks_is_enabled",
         "_saved_tensors_hooks_get_disabled_error_message", "_top_saved_tensors_default_hooks")},
-)  # fmt: skip
+)
 
 
 class _Functions(ModuleType):
@@ -130,7 +130,7 @@ __all__ = [
     "_is_multithreading_enabled", "_is_grad_layout_enforcement_enabled", "_is_view_replay_enabled",
     "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey",
     "DispatchKeySet", "is_grad_enabled", "is_inference_mode_enabled",
-]  # fmt: skip
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["set_logs", "warning_once"]
 
 LOGS = {"autograd": "torch.autograd", "torch": "torch"}
-_SILENT = frozenset((
-    "aot", "async_compile", "c10d", "cache", "ddp", "distributed", "dtensor", "dynamic", "dynamo", "export",
-    "fake_tensor", "fsdp", "inductor", "native_dsl", "onnx", "pp", "aot_graphs", "aot_joint_graph", "autotuning",
-    "benchmarking", "bytecode", "caching", "compiled_autograd", "compiled_autograd_verbose", "compute_dependencies",
-    "cudagraph_static_inputs", "cudagraphs", "ddp_graphs", "fusion", "graph", "graph_breaks", "graph_code",
-    "graph_code_verbose", "graph_region_expansion", "graph_sizes", "guards", "hierarchical_compile", "incremental",
-    "inductor_metrics", "ir_post_fusion", "ir_pre_fusion", "kernel_code", "onnx_diagnostics", "output_code", "overlap",
-    "perf_hints", "post_grad_graphs", "pre_grad_graphs", "recompiles", "recompiles_verbose", "schedule", "side_effects",
-    "sym_node", "trace_bytecode", "trace_call", "trace_source",
-))  # fmt: skip
+_SILENT = frozenset(("aot", "async_compile", "c10d", "cache", "ddp", "distributed", "dtensor", "dynamic", "dynamo",
+    "export", "fake_tensor", "fsdp", "inductor", "native_dsl", "onnx", "pp", "aot_graphs", "aot_joint_graph",
+    "autotuning", "benchmarking", "bytecode", "caching", "compiled_autograd", "compiled_autograd_verbose",
+    "compute_dependencies", "cudagraph_static_inputs", "cudagraphs", "ddp_graphs", "fusion", "graph", "graph_breaks",
+    "graph_code", "graph_code_verbose", "graph_region_expansion", "graph_sizes", "guards", "hierarchical_compile",
+    "incremental", "inductor_metrics", "ir_post_fusion", "ir_pre_fusion", "kernel_code", "onnx_diagnostics",
+    "output_code", "overlap", "perf_hints", "post_grad_graphs", "pre_grad_graphs", "recompiles", "recompiles_verbose",
+    "schedule", "side_effects", "sym_node", "trace_bytecode", "trace_call", "trace_source"))
 _SHORT = {"float": "f", "int": "i", "complex": "c", "uint": "u", "bfloat": "bf"}
 _levels: dict[str, int] = {}  # by the names of loggers
 _handlers: dict[str, logging.Handler] = {}

@@ -13,7 +13,7 @@ from ..utils.data.worker import ExceptionWrapper
 __all__ = [
     "ExceptionWrapper", "_element_size", "_flatten_dense_tensors", "_rebuild_tensor", "_rebuild_tensor_v2",
     "_unflatten_dense_tensors",
-]  # fmt: skip
+]
 
 
 def _element_size(dtype: Any) -> int:

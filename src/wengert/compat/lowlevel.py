@@ -59,7 +59,7 @@ def _loss(name: str, order: str) -> Callable[..., Any]:
 
 
 def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-        eps: float, cudnn_enabled: bool = False) -> Any:  # fmt: skip
+        eps: float, cudnn_enabled: bool = False) -> Any:
     """``nn.functional.batch_norm`` in another order of arguments."""
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
@@ -115,7 +115,7 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 
 def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
         sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
-        padding_idx: int | None = None) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+        padding_idx: int | None = None) -> tuple[Any, Any, Any, Any]:
     """``(output, offset2bag, bag_size, max_indices)``: the bags, the bag of each index, sizes of bags, places of
     maxima.
 
@@ -453,14 +453,12 @@ NAMES: dict[str, Any] = {
     **{name: getattr(Tensor, name) for name in _METHODS},
     **{
         f.__name__: f
-        for f in (
-            adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_,
-            empty_permuted, feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed,
-            max_pool1d_with_indices, native_batch_norm, native_dropout, native_group_norm, native_layer_norm,
-            norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt,
-            sym_sum, view_as_complex_copy, view_as_real_copy, set_anomaly_enabled, set_deterministic_debug_mode,
-            get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi, thread_safe_generator,
-        )
+        for f in (adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_,
+                empty_permuted, feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed,
+                max_pool1d_with_indices, native_batch_norm, native_dropout, native_group_norm, native_layer_norm,
+                norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt,
+                sym_sum, view_as_complex_copy, view_as_real_copy, set_anomaly_enabled, set_deterministic_debug_mode,
+                get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi, thread_safe_generator)
     },
     "grid_sampler_2d": grid_sampler,
     "grid_sampler_3d": grid_sampler,
@@ -472,7 +470,7 @@ globals().update(NAMES)
 
 
 def unique_dim(input: Any, dim: int, sorted: bool = True, return_inverse: bool = False,
-        return_counts: bool = False) -> tuple[Any, Any, Any]:  # fmt: skip
+        return_counts: bool = False) -> tuple[Any, Any, Any]:
     """``unique`` along ``dim``: always ``(values, inverse, counts)``, empty where not asked for."""
     return _three(T["unique"](input, sorted, True, True, dim), return_inverse, return_counts)
 

@@ -25,6 +25,6 @@ class GradScaler(amp.GradScaler):
     """``torch.amp.GradScaler("cpu", …)``."""
 
     def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-            growth_interval: int = 2000, enabled: bool = True) -> None:  # fmt: skip
+            growth_interval: int = 2000, enabled: bool = True) -> None:
         warnings.warn(_MOVED.format("GradScaler"), FutureWarning, stacklevel=2)
         super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

@@ -81,13 +81,8 @@ def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[An
             f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})"
         )
     dim = next(
-        (
-            v
-            for p, _, v in given
-            if p in ("dim", "dim0", "dim1", "dim2")
-            for v in _flat(v)
-            if type(v) is int and abs(v) > 99
-        ),
+        (v for p, _, v in given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v)
+            if type(v) is int and abs(v) > 99),
         None,
     )
     first = args[0] if args else None

@@ -17,7 +17,7 @@ __all__ = [
     "embedding", "im2col", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward",
     "slice_inverse", "sym_numel", "sym_size", "sym_storage_offset", "sym_stride", "tanh_backward", "threshold_backward",
     "where",
-]  # fmt: skip
+]
 
 
 def _new_zeros_with_same_feature_meta(self: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:

@@ -89,8 +89,7 @@ def native_group_norm_backward(grad_out: Any, input: Any, mean: Any, rstd: Any, 
 
 
 def native_batch_norm_backward(grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any,
-        save_mean: Any, save_invstd: Any, train: bool, eps: float,
-        output_mask: Any) -> tuple[Any, Any, Any]:  # fmt: skip
+        save_mean: Any, save_invstd: Any, train: bool, eps: float, output_mask: Any) -> tuple[Any, Any, Any]:
     """The gradients of ``native_batch_norm`` in input, weight and bias, as far as ``output_mask`` asks for them."""
     statistics = (save_mean, save_invstd) if train else (running_mean, (running_var + eps).rsqrt())
     found = function("batch_norm_grad")(grad_out, input, weight, *statistics, train, eps, tuple(output_mask))
@@ -174,8 +173,7 @@ def elu_backward(grad_output: Any, alpha: float, scale: float, input_scale: floa
 
 
 def convolution_backward(grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,
-        dilation: Any, transposed: bool, output_padding: Any, groups: int,
-        output_mask: Any) -> tuple[Any, Any, Any]:  # fmt: skip
+        dilation: Any, transposed: bool, output_padding: Any, groups: int, output_mask: Any) -> tuple[Any, Any, Any]:
     """The gradients of a convolution in its input, weight and bias; None for those that ``output_mask`` leaves out."""
     n = weight.dim() - 2
     how = (*(tuple(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation)), groups)
@@ -193,7 +191,7 @@ def convolution_backward(grad_output: Any, input: Any, weight: Any, bias_sizes: 
 
 
 def _scaled_dot_product_flash_attention_for_cpu(query: Any, key: Any, value: Any, dropout_p: float = 0.0,
-        is_causal: bool = False, *, attn_mask: Any = None, scale: float | None = None) -> tuple[Any, Any]:  # fmt: skip
+        is_causal: bool = False, *, attn_mask: Any = None, scale: float | None = None) -> tuple[Any, Any]:
     """Attention, and the logarithm of the sum that each row of weights was divided by."""
     output = PLACES["functional"]["scaled_dot_product_attention"](query, key, value, attn_mask, dropout_p, is_causal,
         scale=scale)
@@ -250,12 +248,10 @@ def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False,
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     f.__name__: f
-    for f in (
-        _euclidean_dist, _fused_rms_norm, _linalg_det, _linalg_solve_ex, _linalg_svd, _native_batch_norm_legit,
-        _scaled_dot_product_flash_attention_for_cpu, _unique2, binary_cross_entropy, binary_cross_entropy_with_logits,
-        convolution_backward, elu_backward, huber_loss, l1_loss, log_sigmoid_forward, max_pool2d_with_indices_backward,
-        mse_loss, native_batch_norm, native_batch_norm_backward, native_group_norm, native_group_norm_backward,
-        native_layer_norm, native_layer_norm_backward, nll_loss, nll_loss_backward, nll_loss_forward, smooth_l1_loss,
-        soft_margin_loss,
-    )
+    for f in (_euclidean_dist, _fused_rms_norm, _linalg_det, _linalg_solve_ex, _linalg_svd, _native_batch_norm_legit,
+            _scaled_dot_product_flash_attention_for_cpu, _unique2, binary_cross_entropy,
+            binary_cross_entropy_with_logits, convolution_backward, elu_backward, huber_loss, l1_loss,
+            log_sigmoid_forward, max_pool2d_with_indices_backward, mse_loss, native_batch_norm,
+            native_batch_norm_backward, native_group_norm, native_group_norm_backward, native_layer_norm,
+            native_layer_norm_backward, nll_loss, nll_loss_backward, nll_loss_forward, smooth_l1_loss, soft_margin_loss)
 } | {"cross_entropy_loss": cross_entropy_loss}

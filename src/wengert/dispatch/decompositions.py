@@ -172,7 +172,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index,
     "unsqueeze_index": _index, "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite,
     "cross_entropy_index": _cross_entropy, **{name: _softmax(name) for name in ("softmax", "log_softmax")},
-}  # fmt: skip
+}
 #: Made of others below the tape.
 LOWER: dict[str, Callable[..., Any]] = {**COMPOSED, "sum_to": _sum_to, "basic_scatter": _scatter}
 
@@ -186,7 +186,7 @@ BACKWARD: dict[str, str] = {
     "hardsigmoid_grad": "hardsigmoid_backward", "hardswish_grad": "hardswish_backward",
     "layer_norm_grad": "native_layer_norm_backward", "batch_norm_grad": "native_batch_norm_backward",
     "group_norm_grad": "native_group_norm_backward",
-}  # fmt: skip
+}
 # The arguments of such a rule as PyTorch's operator has them, and back.
 _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[Any, ...]]]] = {
     "relu_grad": (lambda g, y: (g, y, 0), lambda g, y, *_: (g, y)),
@@ -196,7 +196,7 @@ _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[A
         lambda g, x, kind="none": (g, x, kind)),
     **{n: (lambda g, y, dim: (g, y, dim, y.dtype), lambda g, y, dim, *_: (g, y, dim))
         for n in ("softmax_grad", "log_softmax_grad")},
-}  # fmt: skip
+}
 _MADE: dict[str, Callable[..., Any]] = {}
 
 

@@ -66,12 +66,10 @@ def _normal(args: Any, kwargs: Any) -> Any:
 _NAMED: dict[str, tuple[str, Any]] = {
     **{n: (n, _sized("default")) for n in ("ones", "zeros", "rand", "randn")},
     **{n: (n, _new) for n in ("new_zeros", "new_ones", "new_empty")},
-    **{n: (n, _as_given("default")) for n in (
-        "full", "linspace", "logspace", "randperm", "empty_strided", "scalar_tensor", "tril_indices", "triu_indices",
-        "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like", "new_full",
-        "multinomial", "poisson", "binomial", "empty_permuted", "uniform_", "normal_", "exponential_", "cauchy_",
-        "log_normal_", "geometric_", "bernoulli", "resize_",
-    )},
+    **{n: (n, _as_given("default")) for n in ("full", "linspace", "logspace", "randperm", "empty_strided",
+        "scalar_tensor", "tril_indices", "triu_indices", "zeros_like", "ones_like", "empty_like", "full_like",
+        "rand_like", "randn_like", "randint_like", "new_full", "multinomial", "poisson", "binomial", "empty_permuted",
+        "uniform_", "normal_", "exponential_", "cauchy_", "log_normal_", "geometric_", "bernoulli", "resize_")},
     "empty": ("empty", _sized("memory_format")), "arange": ("arange", _counted("default", "start", "start_step")),
     "eye": ("eye", _counted("default", "m")), "randint": ("randint", _random_integers), "normal": ("normal", _normal),
     "bernoulli_": ("bernoulli_", lambda args, kwargs: (
@@ -79,12 +77,10 @@ _NAMED: dict[str, tuple[str, Any]] = {
         args if len(args) > 1 or kwargs else (*args, 0.5), kwargs)),
     "new_empty_strided": ("new_empty_strided", _new_strided),
     "random_": ("random_", _counted("default", "to", "from")), "item": ("_local_scalar_dense", _as_given("default")),
-}  # fmt: skip
-_PLACED = frozenset((
-    "ones", "zeros", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "eye", "linspace", "logspace",
-    "empty_strided", "normal", "scalar_tensor", "tril_indices", "triu_indices", "new_zeros", "new_ones", "new_empty",
-    "new_full", "empty_permuted", "new_empty_strided",
-))  # fmt: skip
+}
+_PLACED = frozenset(("ones", "zeros", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "eye",
+    "linspace", "logspace", "empty_strided", "normal", "scalar_tensor", "tril_indices", "triu_indices", "new_zeros",
+    "new_ones", "new_empty", "new_full", "empty_permuted", "new_empty_strided"))
 _LIFTED = frozenset(("tensor", "as_tensor", "from_numpy", "new_tensor"))
 
 

@@ -78,7 +78,7 @@ _PARTS = {
     "median_all": "median", "nanmedian_all": "nanmedian", "clamp_tensor": "clamp", "lerp_tensor": "lerp",
     "masked_fill_tensor": "masked_fill", "basic_index": "__getitem__", "select_index": "__getitem__",
     "unsqueeze_index": "__getitem__",
-}  # fmt: skip
+}
 
 
 def _public(name: str) -> Any:

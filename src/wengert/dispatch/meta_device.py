@@ -225,4 +225,4 @@ def _linear(x: Any, w: Any, b: Any = None) -> Any:
 
 _SHAPES: dict[str, Callable[..., Any]] = {
     "mm": _product, "bmm": _product, "matmul": _product, "addmm": _added, "baddbmm": _added, "linear": _linear,
-}  # fmt: skip
+}

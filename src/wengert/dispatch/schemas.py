@@ -78,7 +78,7 @@ class FunctionSchema:
 _SHARED: dict[str, list[Argument]] = {
     "add": [Argument("alpha", "number", 1, True, None, False, "Scalar")],
     "sub": [Argument("alpha", "number", 1, True, None, False, "Scalar")],
-}  # fmt: skip
+}
 _TYPES = {"dim": "int", "dims": "int[]", "size": "SymInt[]", "shape": "SymInt[]", "dtype": "ScalarType?",
     "keepdim": "bool", "index": "SymInt"}
 

@@ -45,7 +45,7 @@ def questions(policy: Any, device: bool, layout: bool) -> frozenset[str]:
 
 
 def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, device: Any = None,
-            asks: tuple[Any, bool, bool] = (None, False, False), keys: Any = None) -> Tensor:  # fmt: skip
+        asks: tuple[Any, bool, bool] = (None, False, False), keys: Any = None) -> Tensor:
     """See ``Tensor._make_wrapper_subclass``."""
     check_class(cls)
     if cls not in classes.DISPATCHING:
@@ -223,7 +223,7 @@ _METHODS: dict[str, Any] = {
     "ndim": property(lambda self: _dim(self)), "device": property(_device), "layout": property(_layout),
     "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index,
     "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
-}  # fmt: skip
+}
 
 
 # -- results and what nodes save ---------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ _NOTHING: dict[str, Any] = {}
 
 
 def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...],
-        results: list[Any], m: Modes, aux: Mapping[str, Any] = _NOTHING) -> Any:  # fmt: skip
+        results: list[Any], m: Modes, aux: Mapping[str, Any] = _NOTHING) -> Any:
     """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the
     results.
     """

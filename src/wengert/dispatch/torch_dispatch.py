@@ -197,10 +197,8 @@ def _power(args: Any) -> str:
 # our name -> PyTorch's name and overload, where they are not simply the same name and "default"
 _NAMES: dict[str, tuple[str, Any]] = {
     **{n: (n, "Tensor") for n in ("add", "sub", "mul", "div", "true_divide", "index", "searchsorted", "unsafe_split")},
-    **{n: (n, _other("Tensor", "Scalar")) for n in (
-        "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder",
-        "fill",
-    )},
+    **{n: (n, _other("Tensor", "Scalar")) for n in ("eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and",
+        "bitwise_or", "bitwise_xor", "fmod", "remainder", "fill")},
     **{n: (n, lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims")
         for n in ("any", "all")},
     "masked_fill": ("masked_fill", lambda args: "Tensor" if isinstance(args[2], classes.Tensor_) else "Scalar"),
@@ -243,7 +241,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "smooth_l1": ("smooth_l1_loss", "default"), "huber": ("huber_loss", "default"),
     "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
     "unfold_columns": ("im2col", "default"), "fold_columns": ("col2im", "default"),
-}  # fmt: skip
+}
 _OURS = (
     {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum": "sum", "mean": "mean", "prod": "prod"})
 
@@ -393,7 +391,7 @@ _OUT: dict[Any, str] = {
     ("nanmedian", "dim"): "dim_values", ("mean", "dim"): "out",
     **{(n, "default"): "values" for n in ("sort", "topk", "kthvalue", "mode")}, "Tensor": "out", "default": "out",
     "dim_IntList": "IntList_out",
-}  # fmt: skip
+}
 
 
 def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
@@ -444,7 +442,7 @@ _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[A
         lambda x, dim=0, start=0, end=None, step=1: (x, (*[slice(None)] * dim, slice(start, end, step))),
     ),
     "index": (lambda x, indices, *_: (x, indices), lambda *args: args),
-}  # fmt: skip
+}
 
 
 def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes,

@@ -101,18 +101,14 @@ add_field("bare", default=False)  # whether subclasses of Tensor are taken for p
 
 
 # Functions of nn.functional that PyTorch has in C++; and those of torch that it has in Python.
-_COMPILED = frozenset((
-    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d",
-    "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "linear", "bilinear", "logsigmoid", "gelu", "softplus",
-    "softshrink", "hardshrink", "prelu", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
-    "native_channel_shuffle", "pairwise_distance", "cosine_similarity", "pdist", "one_hot",
-    "scaled_dot_product_attention",
-))  # fmt: skip
-_WRITTEN = frozenset((
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "cartesian_prod", "block_diag", "cdist",
-    "chain_matmul", "einsum", "istft", "lu", "norm", "meshgrid", "pca_lowrank", "split", "stft", "svd_lowrank",
-    "tensordot", "unique", "unique_consecutive", "unravel_index",
-))  # fmt: skip
+_COMPILED = frozenset(("conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "linear", "bilinear",
+    "logsigmoid", "gelu", "softplus", "softshrink", "hardshrink", "prelu", "pixel_shuffle", "pixel_unshuffle",
+    "channel_shuffle", "native_channel_shuffle", "pairwise_distance", "cosine_similarity", "pdist", "one_hot",
+    "scaled_dot_product_attention"))
+_WRITTEN = frozenset(("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "cartesian_prod", "block_diag",
+    "cdist", "chain_matmul", "einsum", "istft", "lu", "norm", "meshgrid", "pca_lowrank", "split", "stft", "svd_lowrank",
+    "tensordot", "unique", "unique_consecutive", "unravel_index"))
 
 
 def _in_python(func: Any) -> bool:
@@ -324,19 +320,15 @@ PUBLIC = {
     "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul",
     "__mod__": "remainder", "__neg__": "neg", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
     "__ge__": "ge", "__ne__": "ne",
-}  # fmt: skip
-_SPECIAL = frozenset((
-    "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__",
-    "__contains__", "__repr__", "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__",
-    "__dlpack_device__", "__reduce_ex__", "__deepcopy__", "__invert__", "__eq__", "__and__", "__or__",
-    "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__",
-    "__ior__", "__ixor__", "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__",
-    "__rmatmul__", "__floordiv__", "__rfloordiv__", "__ifloordiv__", "__rmod__", "__imod__",
-))  # fmt: skip
-_BINARY = frozenset(n for n in (*PUBLIC, *_SPECIAL) if n.strip("_").lstrip("ri") in (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq",
-    "ne", "lt", "le", "gt", "ge",
-))  # fmt: skip
+}
+_SPECIAL = frozenset(("__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__",
+    "__index__", "__contains__", "__repr__", "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__",
+    "__dlpack_device__", "__reduce_ex__", "__deepcopy__", "__invert__", "__eq__", "__and__", "__or__", "__xor__",
+    "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__",
+    "__ixor__", "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__",
+    "__rmatmul__", "__floordiv__", "__rfloordiv__", "__ifloordiv__", "__rmod__", "__imod__"))
+_BINARY = frozenset(n for n in (*PUBLIC, *_SPECIAL) if n.strip("_").lstrip("ri") in ("add", "sub", "mul", "truediv",
+    "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq", "ne", "lt", "le", "gt", "ge"))
 _NEVER = frozenset(("as_subclass", "is_inference"))  # asked of every kind of tensor by our own code
 
 

@@ -17,15 +17,14 @@ from typing import Any
 __all__ = [
     "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available",
     "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
-]  # fmt: skip
+]
 
-_NAMES = frozenset((
-    "AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend", "BackendConfig", "BarrierOptions",
-    "BroadcastOptions", "BuiltinCommHookType", "DebugLevel", "DeviceMesh", "DistBackendError", "DistError",
-    "DistNetworkError", "DistStoreError", "FileStore", "GatherOptions", "GradBucket", "GroupMember", "GroupName",
-    "HashStore", "Logger", "P2POp", "PrefixStore", "ProcessGroup", "ProcessGroupGloo", "QueueEmptyError", "RankType",
-    "ReduceOp", "ReduceOptions", "ReduceScatterOptions", "Reducer", "ScatterOptions", "Store", "TCPStore", "Work",
-    "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single",
+_NAMES = frozenset(("AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend", "BackendConfig",
+    "BarrierOptions", "BroadcastOptions", "BuiltinCommHookType", "DebugLevel", "DeviceMesh", "DistBackendError",
+    "DistError", "DistNetworkError", "DistStoreError", "FileStore", "GatherOptions", "GradBucket", "GroupMember",
+    "GroupName", "HashStore", "Logger", "P2POp", "PrefixStore", "ProcessGroup", "ProcessGroupGloo", "QueueEmptyError",
+    "RankType", "ReduceOp", "ReduceOptions", "ReduceScatterOptions", "Reducer", "ScatterOptions", "Store", "TCPStore",
+    "Work", "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single",
     "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
     "breakpoint", "broadcast", "broadcast_object_list", "default_pg_timeout", "destroy_process_group", "gather",
     "gather_object", "get_backend", "get_backend_config", "get_debug_level", "get_default_backend_for_device",
@@ -34,8 +33,7 @@ _NAMES = frozenset((
     "new_group", "new_subgroups", "new_subgroups_by_enumeration", "recv", "recv_object_list", "reduce", "reduce_op",
     "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "register_rendezvous_handler", "rendezvous",
     "scatter", "scatter_object_list", "send", "send_object_list", "set_debug_level", "set_debug_level_from_env",
-    "shrink_group", "split_group", "supports_complex",
-))  # fmt: skip
+    "shrink_group", "split_group", "supports_complex"))
 
 
 def is_available() -> bool:

@@ -51,7 +51,7 @@ __all__ = [
     "Pareto", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution",
     "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "constraints", "kl_divergence", "register_kl",
     "transform_to", "transforms",
-]  # fmt: skip
+]
 __all__ += transforms.__all__
 
 # PyTorch has a module for each kind of distribution; ours, by family, are found under those names too.

@@ -164,7 +164,7 @@ class NegativeBinomial(Odds):
     arg_constraints: Any = {
         "total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,
-    }  # fmt: skip
+    }
     support: Any = constraints.nonnegative_integer
     _fields: ClassVar[dict[str, int]] = {"total_count": 0, **_FIELDS}
     total_count: Tensor

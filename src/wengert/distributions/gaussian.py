@@ -102,7 +102,7 @@ class MultivariateNormal(OfCovariance):
     arg_constraints: Any = {
         "loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky,
-    }  # fmt: skip
+    }
     support: Any = constraints.real_vector
     has_rsample = True
     _fields: ClassVar[dict[str, int]] = {"loc": 1, **dict.fromkeys(_MATRICES, 2)}
@@ -110,7 +110,7 @@ class MultivariateNormal(OfCovariance):
     loc: Tensor
 
     def __init__(self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
-                 validate_args: bool | None = None) -> None:  # fmt: skip
+            validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         name, matrix = only_one(ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
@@ -155,7 +155,7 @@ class LowRankMultivariateNormal(Distribution):
     arg_constraints: Any = {
         "loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
-    }  # fmt: skip
+    }
     support: Any = constraints.real_vector
     has_rsample = True
     _fields: ClassVar[dict[str, int]] = {"loc": 1, "cov_diag": 1, "cov_factor": 2}

@@ -63,7 +63,7 @@ def _dispatch_kl(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({left[0].__name__}, "
             f"{right[1].__name__})",
             RuntimeWarning, stacklevel=3,
-        )  # fmt: skip
+        )
     return _KL_REGISTRY[left]
 
 

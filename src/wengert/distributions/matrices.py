@@ -93,7 +93,7 @@ class Wishart(OfCovariance, ExponentialFamily):
     _mean_carrier_measure = 0  # type: ignore[assignment]
     _fields: ClassVar[dict[str, int]] = {
         "df": 0, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2, "_unbroadcasted_scale_tril": 2,
-    }  # fmt: skip
+    }
     df: Tensor
 
     @property
@@ -104,7 +104,7 @@ class Wishart(OfCovariance, ExponentialFamily):
         }
 
     def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
-                 validate_args: bool | None = None) -> None:  # fmt: skip
+            validate_args: bool | None = None) -> None:
         name, matrix = only_one(AssertionError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
             scale_tril=scale_tril)
         if matrix.dim() < 2:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "broadcast_all", "clamp_probs", "euler_constant", "lazy_property", "logits_to_probs", "probs_to_logits",
     "tril_matrix_to_vec", "vec_to_tril_matrix",
-]  # fmt: skip
+]
 
 euler_constant = 0.57721566490153286060
 Number = (int, float, bool)

@@ -20,4 +20,4 @@ from .modules import functional_call, replace_all_batch_norm_modules_, stack_mod
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
     "linearize", "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
-]  # fmt: skip
+]

@@ -25,7 +25,7 @@ __all__ = [
     "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad",
     "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp",
     "vmap",
-]  # fmt: skip
+]
 
 
 def _text(name: str) -> str:

@@ -31,7 +31,7 @@ __all__ = [
     "combine_state_for_ensemble", "debug_unwrap", "functional_call", "functional_init", "functional_init_with_buffers",
     "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "make_functional",
     "make_functional_with_buffers", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
-]  # fmt: skip
+]
 
 
 class FunctionalModuleWithBuffers(Module):

@@ -76,7 +76,7 @@ class Level:
         return trees.mapped(left, tree)
 
     def pull(self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None,
-            recording: bool | None = None) -> list[Tensor]:  # fmt: skip
+            recording: bool | None = None) -> list[Tensor]:
         """The gradients of this level's inputs."""
         maps = self.maps
         pairs = [(o, v) for o, v in zip(outputs, vectors) if recorded(o)]

@@ -182,7 +182,7 @@ def _refuse_complex(api: str, what: str, row: list[Any]) -> None:
 
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
-        _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
+        _preallocate_and_copy: bool = False) -> Callable[..., Any]:
     """A function that gives the Jacobian of ``func``: the backward of each element of the outputs, all in one.
 
     For an output of shape ``o`` and an argument of shape ``i`` the Jacobian has the shape ``o + i``; nested outputs and

@@ -43,8 +43,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
 
 def _mapped(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
-        chunk_size: int | None = None, around: Any = nullcontext,
-        directions: bool = False) -> Callable[..., Any]:  # fmt: skip
+        chunk_size: int | None = None, around: Any = nullcontext, directions: bool = False) -> Callable[..., Any]:
     """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become
     tangents.
     """

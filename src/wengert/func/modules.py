@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None,
-        kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:  # fmt: skip
+        kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
     """``module(*args, **kwargs)`` with the given tensors in the place of its parameters and buffers.
 
     ``parameter_and_buffer_dicts``: a dict from names to tensors, or a tuple of such dicts without common names.

@@ -27,7 +27,7 @@ from ..tensor.types import device as device_type
 
 
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
-       memory_format: Any = preserve_format, other: Any = None) -> Tensor:  # fmt: skip
+        memory_format: Any = preserve_format, other: Any = None) -> Tensor:
     """The tensor in another type or on another device; itself where nothing changes and ``copy`` is not asked for."""
     flags: list[bool] = []
     for a in args:
@@ -375,17 +375,15 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 METHODS: dict[str, Any] = {
     f.__name__: f
-    for f in (
-        to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_, set_,
-        share_memory_, pin_memory, storage, untyped_storage, storage_type, apply_, map_, map2_,
-    )
-} | {"type": type_, "_typed_storage": storage}  # fmt: skip
+    for f in (to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_,
+            set_, share_memory_, pin_memory, storage, untyped_storage, storage_type, apply_, map_, map2_)
+} | {"type": type_, "_typed_storage": storage}
 type_.__name__ = type_.__qualname__ = "type"
 _NAMES = {
     "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "chalf": dt.complex32,
     "cfloat": dt.complex64, "cdouble": dt.complex128,
     "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64, "bool": dt.bool_,
-}  # fmt: skip
+}
 METHODS |= {name: _to(name, d) for name, d in _NAMES.items()}
 _LEGACY_TYPES = ("float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
 LEGACY = {f"{dt.SCALAR_NAMES[k]}Tensor": LegacyType(f"{dt.SCALAR_NAMES[k]}Tensor", dt.by_name(k))

@@ -229,8 +229,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = None, layout: Any = None,
-    device: Any = None,
-              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor of ``size`` elements on the memory of a file, as NumPy's ``tofile`` writes it.
 
     Args:
@@ -310,13 +309,12 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 # -- from sizes -------------------------------------------------------------------------------------------------------
 
 
-def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor],
-        Callable[..., Tensor]]:
+def _sized(name: str, make: Callable[..., np.ndarray],
+        doc: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
     """``zeros``, ``zeros_like`` and ``Tensor.new_zeros`` from one array function."""
 
     def sized(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        pin_memory: bool = False,
-              requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+            pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
         if not sizes and size is None:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
         where = None if device is None else placed(device)
@@ -340,7 +338,7 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         return finish(make(shape, np_dtype(dtype)), requires_grad)
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-             memory_format: Any = None, pin_memory: bool = False) -> Tensor:  # fmt: skip
+            memory_format: Any = None, pin_memory: bool = False) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         if type(input._wg_data) is not np.ndarray and hasattr(type(input._wg_data), "coo") and layout is None:
@@ -359,8 +357,7 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         return finish(blank(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format), make), requires_grad)
 
     def new(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        pin_memory: bool = False,
-            requires_grad: bool = False) -> Tensor:  # fmt: skip
+            pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
         if not sizes and size is None:
             raise TypeError(f'new_{name}() missing 1 required positional arguments: "size"')
         shape = sizes_given("new_" + name, sizes, size)
@@ -444,7 +441,7 @@ def refuse_recorded(out: Tensor, name: str) -> None:
     if modes().grad and is_recorded(out):
         raise RuntimeError("cannot resize variables that require grad" if name in ("empty", "randn") else
             f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad.")  # fmt: skip
+            "arguments requires grad.")
 
 
 def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = False) -> Tensor:
@@ -475,7 +472,7 @@ def _filling(name: str, value: Any) -> Any:
 
 
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+        requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of shape ``size`` filled with ``fill_value``, whose type it takes unless ``dtype`` says otherwise."""
     where = placed(device)
     value = _filling("full", fill_value)
@@ -498,8 +495,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
 
 @_by_example
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False,
-              memory_format: Any = None) -> Tensor:  # fmt: skip
+        requires_grad: bool = False, memory_format: Any = None) -> Tensor:
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
     d = np_dtype(dtype, input._wg_data.dtype)
     value = _filling("full_like", fill_value)
@@ -513,7 +509,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
 
 @_by_example
 def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+        requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of the type of this one filled with ``fill_value``."""
     if isinstance(size, int):
         raise TypeError("new_full(): argument 'size' (position 1) must be tuple of ints, not int")
@@ -523,8 +519,7 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
 
 
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False,
-               pin_memory: bool = False) -> Tensor:  # fmt: skip
+        requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A copy of ``data`` in the type of this tensor."""
     if isinstance(data, Tensor):
         warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -542,7 +537,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+        requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uninitialised memory whose dimensions lie from the outermost to the innermost as ``physical_layout`` names them.
 
     >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
@@ -570,8 +565,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
 
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False,
-                  pin_memory: bool = False) -> Tensor:  # fmt: skip
+        requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uninitialised memory with the given strides (in elements)."""
     d = np_dtype(dtype)
     for at, (key, row) in enumerate((("size", size), ("stride", stride))):
@@ -593,4 +587,4 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 METHODS = {f.__name__: f for f in (new, new_zeros, new_ones, new_empty, new_full, new_tensor)}
 FUNCTIONS = (tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros,
-    zeros_like, ones, ones_like, empty, empty_like, full, full_like, empty_permuted, empty_strided)  # fmt: skip
+    zeros_like, ones, ones_like, empty, empty_like, full, full_like, empty_permuted, empty_strided)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _BINARY = {
     "add": "NST alpha", "sub": "NST alpha", "mul": "NST", "div": "NST", "pow": "NS", "maximum": "NS", "minimum": "NS",
     "clamp_max": "NS", "clamp_min": "NS",
-}  # fmt: skip
+}
 _UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac",
     "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh",
-    "sqrt", "tan", "tanh", "trunc")  # fmt: skip
+    "sqrt", "tan", "tanh", "trunc")
 _METHOD = {"maximum": "clamp_min", "minimum": "clamp_max"}  # with a number, and in place
 
 
@@ -184,7 +184,7 @@ def _all() -> dict[str, Callable[..., Any]]:
         "norm": _norm, "powsum": _powsum, "copy_": _copy, "zero_": _zero, "mm": _mm,
         "max": lambda self: tuple([t.max() for t in _tensors("max", self)]),
         "clone": lambda self: tuple([t.clone() for t in _tensors("clone", self)]),
-    }  # fmt: skip
+    }
     for in_place in (False, True):
         mark = "_" * in_place
         made |= {name + mark: _unary(name, in_place) for name in _UNARY}

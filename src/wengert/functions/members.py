@@ -49,8 +49,7 @@ class Members(Geometry):
 
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
-                       dispatch_device: bool = False, dispatch_layout: bool = False,
-                       device_for_backend_keys: Any = None) -> Any:  # fmt: skip
+            dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:
         """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of
         ``_make_wrapper_subclass``.
         """
@@ -130,17 +129,16 @@ class Members(Geometry):
 
     @staticmethod
     def _make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None,
-        memory_format: Any = None,
-                               dtype: Any = None, layout: Any = strided, device: Any = None, pin_memory: bool = False,
-                               requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
-                               dispatch_device: bool = False, dispatch_layout: bool = False,
-                               _extra_dispatch_keys: Any = None, storage_size: Any = None) -> Any:  # fmt: skip
+            memory_format: Any = None, dtype: Any = None, layout: Any = strided, device: Any = None,
+            pin_memory: bool = False, requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
+            dispatch_device: bool = False, dispatch_layout: bool = False, _extra_dispatch_keys: Any = None,
+            storage_size: Any = None) -> Any:
         """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
         from ..dispatch.subclass_dispatch import wrapper
 
         return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, device,
                        (dispatch_sizes_strides_policy, dispatch_device, dispatch_layout),
-                       _extra_dispatch_keys)  # fmt: skip
+                       _extra_dispatch_keys)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

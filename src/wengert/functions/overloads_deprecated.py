@@ -47,7 +47,7 @@ TEXTS = {
     "istft": "A window was not provided. A rectangular window will be applied.Please provide the same window used by "
     "stft to make the inversion lossless.To suppress this warning and use a rectangular window, explicitly set "
     "`window=torch.ones(n_fft, device=<device>)`.",
-}  # fmt: skip
+}
 
 # Where it depends on the arguments.
 CONCERNED: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], bool]] = {

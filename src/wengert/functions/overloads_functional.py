@@ -65,7 +65,7 @@ def _refuse_negative(out: Any, name: str, slope: float) -> None:
 
 for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh min_val max_val",
     "leaky_relu negative_slope",
-             "elu alpha", "celu alpha", "threshold threshold value"):  # fmt: skip
+             "elu alpha", "celu alpha", "threshold threshold value"):
     _with_inplace(*_row.split())
 FUNCTIONS |= {name: FUNCTIONAL[name] for name in ("selu_", "celu_", "threshold_")}
 
@@ -230,8 +230,7 @@ def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction:
 
 @overload("functional")
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-    reduce: Any = None,
-             reduction: str = "mean") -> Any:  # fmt: skip
+        reduce: Any = None, reduction: str = "mean") -> Any:
     """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
     from ..ops.loss import checked, legacy
 
@@ -240,8 +239,7 @@ def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = No
 
 @overload("functional")
 def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-    reduce: Any = None,
-                  reduction: str = "mean", label_smoothing: float = 0.0) -> Any:  # fmt: skip
+        reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
     """Cross-entropy between ``softmax(input)`` (classes in dimension 1) and ``target``: class numbers, or
     probabilities.
 
@@ -301,8 +299,7 @@ def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 
 @overload("functional")
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
-    training: bool = False,
-               momentum: float = 0.1, eps: float = 1e-5) -> Any:  # fmt: skip
+        training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
     """Normalise each channel (dimension 1) over all others; while training by the batch, updating the running
     statistics.
 
@@ -381,8 +378,7 @@ def _blend(running: Any, batch: np.ndarray, momentum: float) -> None:
 
 @overload("torch", "functional")
 def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
-                  cudnn_enabled: bool = True) -> Any:  # fmt: skip
+        use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
     """Normalise each channel of each sample by itself. Ulyanov et al., 2016."""
     n, c = input.shape[:2]
     if use_input_stats and math.prod(input.shape[2:]) == 1:
@@ -411,8 +407,7 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 
 @overload("functional")
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
-    norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:  # fmt: skip
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no
     gradient.
 
@@ -477,8 +472,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 
 @overload("functional")
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: bool = False,
-                                 scale: float | None = None, enable_gqa: bool = False) -> Any:  # fmt: skip
+        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:
     """``softmax(query key^T / sqrt(d) + mask) value``, ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``."""
     return function("scaled_dot_product_attention")(query, key, value, attn_mask, dropout_p, is_causal, scale,
         enable_gqa, dropout=dropout)
@@ -486,8 +480,7 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
 
 def _fractional(n: int) -> None:
     def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-        return_indices: bool = False,
-                _random_samples: Any = None) -> Any:  # fmt: skip
+            return_indices: bool = False, _random_samples: Any = None) -> Any:
         from ..ops.pooling_checks import window
         from .random import by_map, default_generator
 

@@ -136,9 +136,9 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
 
 @overload("torch")
 def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None, iK: Any = None,
-           niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None,
-           tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None,
-           ortho_bparams: Any = None) -> tuple[Any, Any]:  # fmt: skip
+        niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None,
+        tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None,
+        ortho_bparams: Any = None) -> tuple[Any, Any]:
     """The ``k`` largest (or smallest) eigenvalues of symmetric ``A``, or of ``A x = B x w``, and their vectors.
 
     Shapes: ``(..., m, m) -> (..., k), (..., m, k)``. ``k``: by default as many as ``X`` has columns, or 1. They come

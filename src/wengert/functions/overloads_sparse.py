@@ -13,9 +13,8 @@ from .overloads import METHODS, overload
 
 @overload("torch")
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
-    device: Any = None,
-                      pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-                      is_coalesced: bool | None = None) -> Any:  # fmt: skip
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+        is_coalesced: bool | None = None) -> Any:
     """A sparse tensor of ``size`` with ``values`` ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``, zero
     elsewhere.
 
@@ -44,8 +43,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
 
 def _compressed(name: str, starts: str, others: str) -> Any:
     def make(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: bool = False,
-        requires_grad: bool = False,
-             check_invariants: bool | None = None, **parts: Any) -> Any:  # fmt: skip
+            requires_grad: bool = False, check_invariants: bool | None = None, **parts: Any) -> Any:
         from ..layouts import compressed
 
         on_cpu(device)
@@ -81,9 +79,8 @@ for _name, _parts in (("sparse_csr", _ROWS), ("sparse_csc", _COLUMNS), ("sparse_
 
 @overload("torch")
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
-    dtype: Any = None,
-                             layout: Any = None, device: Any = None, pin_memory: bool = False,
-                             requires_grad: bool = False, check_invariants: bool | None = None) -> Any:  # fmt: skip
+        dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+        requires_grad: bool = False, check_invariants: bool | None = None) -> Any:
     """A sparse tensor in one of the compressed layouts (see ``torch.sparse_csr_tensor``).
 
     >>> torch.sparse_compressed_tensor([0, 1], [1], [5.0], (1, 2), layout=torch.sparse_csr).to_dense()

@@ -173,23 +173,20 @@ def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, dev
 
 
 def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None,
-         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uniform numbers in [0, 1)."""
     return _made("rand", lambda s, d: _stream(generator).uniform(s, d), sizes, size, out, dtype, device, requires_grad)
 
 
 def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None,
-          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Normal numbers with mean 0 and variance 1."""
     return _made("randn", lambda s, d: _stream(generator).normal(s, d), sizes, size, out, dtype, device, requires_grad)
 
 
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None,
-    dtype: Any = None,
-            layout: Any = None, device: Any = None, requires_grad: bool = False,
-            pin_memory: bool = False) -> Tensor:  # fmt: skip
+        dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+        pin_memory: bool = False) -> Tensor:
     """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
     row = list(args)
     if len(row) + (size is not None) + (high is not None) < 2:
@@ -211,8 +208,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 
 
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None,
-             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The integers below ``n`` in a random order."""
     check_countable(int(n))
     if map_levels.get():
@@ -251,14 +247,14 @@ def _like(draw: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool
 
 @by_map("shape")
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-              memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+        memory_format: Any = None, generator: Any = None) -> Tensor:
     """Uniform numbers in [0, 1) in the shape and type of ``input``."""
     return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, device, requires_grad, memory_format)
 
 
 @by_map("shape")
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+        memory_format: Any = None, generator: Any = None) -> Tensor:
     """Normal numbers in the shape and type of ``input``."""
     return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, device,
         requires_grad, memory_format)
@@ -266,8 +262,7 @@ def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 
 @by_map("shape")
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None,
-                 requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:
     """Integers in [low, high) in the shape and type of ``input``."""
     row = list(args)
     if high is None:
@@ -279,8 +274,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
-    dtype: Any = None,
-           layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+        dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal numbers; ``mean`` and ``std`` are numbers (then ``size`` is needed) or tensors."""
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
@@ -488,11 +482,10 @@ class fork_rng:
 
 FUNCTIONS = {
     f.__name__: f
-    for f in (
-        manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, rand_like,
-        randn_like, randint_like, normal, bernoulli, multinomial, poisson, binomial, _standard_gamma, _sample_dirichlet,
-    )
-}  # fmt: skip
+    for f in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, rand_like,
+            randn_like, randint_like, normal, bernoulli, multinomial, poisson, binomial, _standard_gamma,
+            _sample_dirichlet)
+}
 METHODS = {
     f.__name__: f
     for f in (uniform_, normal_, random_, bernoulli_, exponential_, cauchy_, log_normal_, geometric_, bernoulli,

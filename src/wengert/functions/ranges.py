@@ -38,8 +38,7 @@ def _counted(name: str, d: np.dtype) -> None:
 
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None,
-           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
 
     >>> torch.arange(3)
@@ -107,8 +106,7 @@ range_.__name__ = range_.__qualname__ = "range"
 
 @by_example
 def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None,
-             requires_grad: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
     where = placed(device)
     return _spaced("linspace", start, end, steps, out, dtype, requires_grad, None, where)
@@ -116,8 +114,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
 
 @by_example
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
-    layout: Any = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+        layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """``base`` to the powers ``linspace(start, end, steps)``."""
     where = placed(device)
     if not isinstance(base, (int, float, np.number)):
@@ -141,7 +138,7 @@ def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
 
 
 def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None,
-            where: Any) -> Tensor:  # fmt: skip
+        where: Any) -> Tensor:
     start, end = _ends(name, start, end, steps)
     steps = int(steps)
     check_countable(steps)
@@ -177,7 +174,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
 
 
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: bool = False) -> Tensor:  # fmt: skip
+        requires_grad: bool = False) -> Tensor:
     """The ``n`` by ``m`` matrix with ones on its diagonal."""
     where = placed(device)
     for i, (name, size) in enumerate((("n", n), ("m", m))):
@@ -208,14 +205,14 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                 pin_memory: bool = False) -> Tensor:  # fmt: skip
+        pin_memory: bool = False) -> Tensor:
     """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
     d = _triangle("tril_indices", row, col, offset, dtype)
     return finish(np.stack(np.tril_indices(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                 pin_memory: bool = False) -> Tensor:  # fmt: skip
+        pin_memory: bool = False) -> Tensor:
     """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
     d = _triangle("triu_indices", row, col, offset, dtype)
     return finish(np.stack(np.triu_indices(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))

@@ -49,7 +49,7 @@ def _written(t: Any, contents: str | None) -> str:
         else np.broadcast_to(np.zeros((), t._wg_data.dtype), t._wg_data.shape))
     return format_tensor(numbers, dtype_name=t.dtype.name if t._wg_data.dtype.type is np.void else None,
         default_dtype=dt.default_float(), grad_fn_name=name, requires_grad=name is None and t.requires_grad,
-        prefix=kind, contents=contents, tangent=_tangent(t))  # fmt: skip
+        prefix=kind, contents=contents, tangent=_tangent(t))
 
 
 def _tangent(t: Any) -> str | None:

@@ -31,21 +31,17 @@ _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
     "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-}  # fmt: skip
+}
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
 
 
 # functions of ``nn.functional`` that are not those of the same name in the top namespace
-_APART = frozenset((
-    "alpha_dropout", "dropout", "feature_alpha_dropout", "group_norm", "instance_norm", "layer_norm", "max_pool1d",
-    "max_pool2d", "max_pool3d", "rms_norm", "rrelu",
-))  # fmt: skip
+_APART = frozenset(("alpha_dropout", "dropout", "feature_alpha_dropout", "group_norm", "instance_norm", "layer_norm",
+    "max_pool1d", "max_pool2d", "max_pool3d", "rms_norm", "rrelu"))
 # Methods that programs call at every step, and whose arguments the operators below them look at.
-_EVERYDAY = frozenset((
-    "bool", "clamp", "contiguous", "cpu", "div", "div_", "double", "fill_", "float", "half", "int", "long", "max",
-    "mean", "min", "new_zeros", "prod", "split", "std", "sum", "to", "type", "var", "zero_",
-))  # fmt: skip
+_EVERYDAY = frozenset(("bool", "clamp", "contiguous", "cpu", "div", "div_", "double", "fill_", "float", "half", "int",
+    "long", "max", "mean", "min", "new_zeros", "prod", "split", "std", "sum", "to", "type", "var", "zero_"))
 _WITHOUT_TENSORS = frozenset(
     ("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm"))
 

@@ -175,12 +175,9 @@ class _Legacy(type):
 
 TypedStorage.__module__ = "torch.storage"
 LEGACY_STORAGES: dict[str, Any] = {
-    (_class := f"{dt.SCALAR_NAMES[_name]}Storage"): _Legacy(
-        _class, (TypedStorage,), {"__slots__": (), "dtype": dt.by_name(_name), "__module__": "torch"}
-    )
-    for _name in (
-        "float32", "float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
-        "uint8", "bool",
-    )
-}  # fmt: skip
+    (_class := f"{dt.SCALAR_NAMES[_name]}Storage"): _Legacy(_class, (TypedStorage,),
+        {"__slots__": (), "dtype": dt.by_name(_name), "__module__": "torch"})
+    for _name in ("float32", "float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16",
+            "int8", "uint8", "bool")
+}
 globals().update(LEGACY_STORAGES)

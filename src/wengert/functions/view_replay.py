@@ -67,7 +67,7 @@ _VISITED: dict[str, Any] = {
     "select_index": _key, "unsqueeze_index": _key, "select": lambda number, dim, index: (dim, number(index)),
     "split": lambda number, at, size, dim: (at, number(size), dim),
     "split_with_sizes": lambda number, at, sizes, dim: (at, [number(n) for n in sizes], dim),
-}  # fmt: skip
+}
 
 # what leads back from a view to a view of the shape of its source; where there is nothing here, the source is taken
 # from memory
@@ -79,7 +79,7 @@ INVERSES: dict[str, Any] = {
     "view_as_real": lambda v, source: function("view_as_complex")(v),
     "view_as_complex": lambda v, source: function("view_as_real")(v), "conj": lambda v, source: function("conj")(v),
     "neg_view": lambda v, source: function("neg_view")(v), "alias": lambda v, source: v.view_as(v),
-}  # fmt: skip
+}
 
 
 def _shaped(v: Any, source: Any) -> Any:

@@ -31,7 +31,7 @@ class Call:
     __slots__ = ("args", "forward", "kind", "kwargs", "op", "out", "public", "run")
 
     def __init__(self, kind: str, op: Any, args: tuple[Any, ...], run: Callable[[Call], Any], out: Any = None,
-            public: Any = None, kwargs: dict[str, Any] | None = None) -> None:  # fmt: skip
+            public: Any = None, kwargs: dict[str, Any] | None = None) -> None:
         self.kind, self.op, self.args, self.run, self.out, self.public = kind, op, args, run, out, public
         self.kwargs: dict[str, Any] = {} if kwargs is None else kwargs
         self.forward: Callable[[Any, dict[str, Any]], Any] | None = None

@@ -57,7 +57,7 @@ class Modes:
     """
 
     __slots__ = ("__dict__", "_asked", "below", "beside", "grad", "inference", "inside", "more", "mutation",
-        "no_packing", "original_views", "packing", "quick", "watchers", "willing")  # fmt: skip
+        "no_packing", "original_views", "packing", "quick", "watchers", "willing")
 
     if TYPE_CHECKING:
 

@@ -212,7 +212,7 @@ class CompressedTensor(Tensor):
         return format_sparse([(names[0], a.starts), (names[1], a.others), ("values", a.values)], a.shape,
             a.others.shape[-1], layout=a.layout, default_dtype=dt.default_float(),
             grad_fn_name=None if node is None else node.name(),
-            requires_grad=node is None and self.requires_grad)  # fmt: skip
+            requires_grad=node is None and self.requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if self._wg_edge is not None:
@@ -444,4 +444,4 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "mul": _mul, "matmul": _mm, "mm": _mm, "mv": _mm, "t": _transpose, "transpose": _transpose,
     "sum": _sum, "sum_dim": _sum, "copy_": _copy, "select": _select, "addmm": _addmm,
     "sub": lambda a, b, alpha=1: _add(a, b * -alpha), "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
-}  # fmt: skip
+}

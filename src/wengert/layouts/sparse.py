@@ -225,7 +225,7 @@ class SparseTensor(Tensor):
         a, node = self._wg_data, self.grad_fn
         return format_sparse([("indices", a.indices), ("values", a.values)], a.shape, a.indices.shape[1],
             default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
-            requires_grad=node is None and self.requires_grad)  # fmt: skip
+            requires_grad=node is None and self.requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if self._wg_edge is not None:
@@ -253,7 +253,7 @@ _PYTORCHS = {
     "sparse_made": "_sparse_coo_tensor_with_dims_and_tensors", "sparse_taken": "sparse_mask",
     "sparse_rearranged": "sparse_mask", "sparse_found": "_to_sparse", "sparse_product": "_sparse_addmm",
     "sparse_look_up": "embedding", "sparse_scattered": "_to_dense",
-}  # fmt: skip
+}
 
 
 def no_tangents(name: str, args: Any) -> None:
@@ -591,12 +591,12 @@ def _pow(s: Any, exponent: Any) -> Any:
 _LINEAR = ("neg", "cast", "conj")
 KEEPS_ZERO = ("abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sign",
     "sgn", "floor", "ceil", "round", "trunc", "relu", "erf", "isnan", "isinf", "square", "nan_to_num", "signbit",
-    "isneginf", "isposinf", "deg2rad", "rad2deg", "frac", "erfinv")  # fmt: skip
+    "isneginf", "isposinf", "deg2rad", "rad2deg", "frac", "erfinv")
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm,
     "mv": _mm, "sum": _sum, "sum_dim": _sum,
-}  # fmt: skip
+}
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
 OPERATORS |= {name: _on_values(name) for name in KEEPS_ZERO}

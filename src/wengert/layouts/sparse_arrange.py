@@ -222,7 +222,7 @@ OPERATORS |= {
     "__floordiv__": _floor_divide, "__pow__": _pow, "matmul": _matmul, "bmm": _bmm,
     "reshape": _refusal("reshape is not implemented for sparse tensors"),
     "expand": _refusal("expand is unsupported for Sparse tensors"),
-}  # fmt: skip
+}
 SparseTensor.__getitem__ = _item  # type: ignore[assignment]
 SparseTensor.__setitem__ = _no_item  # type: ignore[assignment]
 SparseTensor.sparse_resize_ = _sparse_resize_  # type: ignore[attr-defined]

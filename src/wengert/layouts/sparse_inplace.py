@@ -121,7 +121,7 @@ for _name, _method in {
     **dict.fromkeys(("squeeze", "narrow", "diagonal", "split", "chunk", "as_strided"), _refusing("as_strided")),
     "set_": _refusing("set_.source_Tensor"), "is_set_to": _refusing("is_set_to"), "fill_": _refusing("fill_.Scalar"),
     "view_as": _refusing("view"),
-}.items():  # fmt: skip
+}.items():
     _method.__name__ = _name
     setattr(SparseTensor, _name, _method)
 
@@ -129,7 +129,7 @@ OPERATORS |= {"t": _t, "transpose": _transpose, "permute": _permute}
 OPERATORS |= {
     "add_": _add_in_place, "sub_": _sub_in_place, "mul_": _mul_in_place, "div_": _in_place(_div),
     "zero_": _zero_in_place, "copy_": _copy_in_place,
-}  # fmt: skip
+}
 OPERATORS |= {f"{name}_": _in_place(OPERATORS[name]) for name in ("neg", "square")}
 OPERATORS |= {f"{n}_": _in_place(OPERATORS[n], f"{n}_") for n in KEEPS_ZERO
     if not n.startswith("is") and n not in ("square", "signbit")}

@@ -37,7 +37,7 @@ __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
     "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake",
     "register_kernel", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton",
-]  # fmt: skip
+]
 
 
 class CustomOpDef:
@@ -419,8 +419,7 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
 
 
 def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: Any = None,
-    raise_exception: bool = True,
-            atol: float | None = None, rtol: float | None = None) -> dict[str, str]:  # fmt: skip
+        raise_exception: bool = True, atol: float | None = None, rtol: float | None = None) -> dict[str, str]:
     """Check that an operator keeps to its schema, that its gradient is registered, and that its fake kernel tells the
     truth.
 
@@ -513,7 +512,7 @@ def _check_traced(operator: CustomOperator, args: Any, kwargs: Any) -> None:
 _CHECKS: dict[str, Callable[..., None]] = {
     "test_schema": _check_schema, "test_autograd_registration": _check_autograd, "test_faketensor": _check_fake,
     "test_aot_dispatch_static": _check_traced, "test_aot_dispatch_dynamic": _check_traced,
-}  # fmt: skip
+}
 
 
 # -- kernels as objects ------------------------------------------------------------------------------------------------

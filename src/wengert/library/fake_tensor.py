@@ -38,7 +38,7 @@ __all__ = [
     "FakeTensorDeviceMismatchError", "FakeTensorMode", "UnsupportedFakeTensorException",
     "UnsupportedMutationAliasingException", "UnsupportedOperatorException", "is_fake",
     "unset_fake_temporarily",
-]  # fmt: skip
+]
 
 
 class _OperatorError(RuntimeError):
@@ -76,9 +76,8 @@ class FakeTensorDeviceMismatchError(RuntimeError):
 
 # Operators that give a number to the program, and those whose result has a shape that depends on numbers.
 _NUMBERS = frozenset(("_local_scalar_dense", "equal", "allclose", "is_nonzero"))
-_SHAPES = frozenset((
-    "nonzero", "_unique", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "bincount", "argwhere",
-))  # fmt: skip
+_SHAPES = frozenset(("nonzero", "_unique", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "bincount",
+    "argwhere"))
 _LIFTED = frozenset(("lift_fresh", "lift", "lift_fresh_copy"))
 # Operators whose tensors may be on different devices, and that take the device of the result from where it says.
 _CROSSING = frozenset(("_to_copy", "copy_", "copy", "set_", "_pin_memory", "is_same_size", *_LIFTED))
@@ -108,7 +107,7 @@ class FakeTensor(Tensor):
         place = _on(device)
         made: FakeTensor = Tensor._make_wrapper_subclass(cls, elem.size(), strides=elem.stride(),
             storage_offset=elem.storage_offset(), dtype=elem.dtype, layout=elem.layout, device=place,
-            requires_grad=requires_grad or elem.requires_grad)  # fmt: skip
+            requires_grad=requires_grad or elem.requires_grad)
         made._wg_data.fake = True  # type: ignore[attr-defined]
         made.elem, made.fake_mode, made.fake_device, made.constant = elem.detach(), fake_mode, place, constant
         return made
@@ -237,7 +236,7 @@ class FakeTensorMode(TorchDispatchMode):
     """
 
     def __init__(self, *, allow_fallback_kernels: bool = True, allow_non_fake_inputs: bool = False,
-            shape_env: Any = None, static_shapes: bool | None = None, export: bool = False) -> None:  # fmt: skip
+            shape_env: Any = None, static_shapes: bool | None = None, export: bool = False) -> None:
         super().__init__()
         self.allow_fallback_kernels, self.allow_non_fake_inputs = allow_fallback_kernels, allow_non_fake_inputs
         self.shape_env, self.export = shape_env, export

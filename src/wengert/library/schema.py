@@ -38,11 +38,9 @@ class Parameter:
             self.type.startswith("Tensor") and "[" in self.type)
 
 
-_WORDS = frozenset((
-    "Tensor", "SymInt", "int", "float", "bool", "Scalar", "str", "ScalarType", "Device", "Layout", "MemoryFormat",
-    "Generator", "Dimname", "complex", "SymFloat", "SymBool", "Stream", "Storage", "Any", "AnyEnumType", "DeviceIndex",
-    "Dict", "t", "QScheme",
-))  # fmt: skip
+_WORDS = frozenset(("Tensor", "SymInt", "int", "float", "bool", "Scalar", "str", "ScalarType", "Device", "Layout",
+    "MemoryFormat", "Generator", "Dimname", "complex", "SymFloat", "SymBool", "Stream", "Storage", "Any", "AnyEnumType",
+    "DeviceIndex", "Dict", "t", "QScheme"))
 
 
 def _fits(kind: str, value: Any) -> bool:
@@ -225,7 +223,7 @@ _RETURNS: dict[Any, str] = {
     Tensor: "Tensor", typing.List[Tensor]: "Tensor[]", list[Tensor]: "Tensor[]", int: "SymInt",  # noqa: UP006
     float: "float", bool: "bool",
     _NUMBER: "Scalar",
-}  # fmt: skip
+}
 
 
 def _valid() -> str:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = ("MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum",
     "is_masked_tensor", "log_softmax", "logaddexp", "logsumexp", "masked_tensor", "mean", "median", "norm", "normalize",
-    "prod", "softmax", "softmin", "std", "sum", "var")  # fmt: skip
+    "prod", "softmax", "softmin", "std", "sum", "var")
 
 _LATER = {"MaskedTensor": "core", "is_masked_tensor": "core", "as_masked_tensor": "creation",
     "masked_tensor": "creation"}

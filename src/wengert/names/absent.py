@@ -18,10 +18,8 @@ from .missing import area, missing, reason, submodules
 
 # Names in modules that are here: what headers of libraries and of PyTorch's own tests import.
 _NAMES: dict[str, str] = {
-    "_C": (
-        "ScriptObject _TensorBase _dispatch_get_registrations_for_dispatch_key "
-        "_dispatch_tls_set_dispatch_key_excluded"
-    ),
+    "_C": ("ScriptObject _TensorBase _dispatch_get_registrations_for_dispatch_key "
+        "_dispatch_tls_set_dispatch_key_excluded"),
     "_C._profiler": "_EventType _ExtraFields_PyCCall _ExtraFields_PyCall _TensorMetadata",
     "_higher_order_ops.associative_scan": "_fake_associative_scan",
     "_higher_order_ops.map": "_fake_map",
@@ -38,13 +36,11 @@ _NAMES: dict[str, str] = {
 }
 
 # The modules of torch.distributed that can be imported.
-DISTRIBUTED = frozenset((
-    "algorithms", "argparse_util", "autograd", "c10d_logger", "checkpoint", "collective_utils", "constants",
-    "device_mesh", "distributed_c10d", "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn",
+DISTRIBUTED = frozenset(("algorithms", "argparse_util", "autograd", "c10d_logger", "checkpoint", "collective_utils",
+    "constants", "device_mesh", "distributed_c10d", "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn",
     "optim", "pipelining", "remote_device", "rendezvous", "run", "tensor", "utils", "_composable",
     "_functional_collectives", "_shard", "_sharded_tensor", "_state_dict_utils", "_symmetric_memory", "_tensor",
-    "_tools",
-))  # fmt: skip
+    "_tools"))
 
 
 def _unchanged(value: Any) -> Any:

@@ -23,7 +23,7 @@ MOVED = {
         "_C", "_VF", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str", "_utils")},
     "_higher_order_ops": "func.control_flow",
     "_subclasses.fake_tensor": "library.fake_tensor",
-}  # fmt: skip
+}
 _KNOWN_AS = {ours: theirs for theirs, ours in MOVED.items()}
 
 # A module that is asked for by a name on the left, or below it, is the module on the right, which has the same public
@@ -47,9 +47,8 @@ HOMES = {
 }
 
 # Packages of ours that PyTorch has no module for; torch.tensor is a function.
-PRIVATE = frozenset((
-    "arrays", "cli", "compat", "dispatch", "functions", "graph", "layouts", "names", "ops", "tensor", "transforms",
-))  # fmt: skip
+PRIVATE = frozenset(("arrays", "cli", "compat", "dispatch", "functions", "graph", "layouts", "names", "ops", "tensor",
+    "transforms"))
 
 # Modules of ours whose definitions PyTorch has elsewhere, all of them ...
 _WHOLE = {
@@ -68,7 +67,7 @@ _WHOLE = {
     **{f"utils.checkpoint.{n}": "utils.checkpoint" for n in ("recompute", "reentrant", "selective", "state")},
     "utils.data.collate": "utils.data._utils.collate", "utils.data.worker": "utils.data._utils.worker",
     **{f"func.{n}": "func" for n in ("arrangement", "gradients", "jacobians", "mapping", "modules")},
-}  # fmt: skip
+}
 # ... or some.
 _SOME = {
     "arrays.dtypes": {"": "dtype get_default_dtype set_default_dtype"},
@@ -126,7 +125,7 @@ _SOME = {
         "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state"},
     "dispatch.torch_function": {"overrides": "handle_torch_function is_tensor_like"},
     "utils.data.fetch": {"utils.data.dataloader": "_DatasetKind"},
-}  # fmt: skip
+}
 _BY_NAME = {(ours, name): theirs for ours, cut in _SOME.items() for theirs, names in cut.items()
     for name in names.split()}
 

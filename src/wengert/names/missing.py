@@ -109,16 +109,12 @@ _KINDS = (
     (r"choose_qparams\w*|fused_moving_avg\w*", _QUANTIZED),
     (r"q(u?int)\d+(x\d+)?|QU?Int\w+", _QUANTIZED),
     (r"u?int[1-7]|bits\w*", "no type has elements of less than a byte; use torch.uint8"),
-    (
-        r"(cudnn|miopen|mkldnn)_\w+|to_mkldnn",
-        "kernels of other libraries are not here; call the operator itself (conv2d, batch_norm ...)",
-    ),
+    (r"(cudnn|miopen|mkldnn)_\w+|to_mkldnn",
+        "kernels of other libraries are not here; call the operator itself (conv2d, batch_norm ...)"),
     (r"align_(to|as|tensors)|refine_names|rename_?|names|has_names", "dimensions have no names, as in PyTorch 2.13"),
     (r"\w+_(ipu|xla)_\w+", "there is no such device; everything runs on the CPU"),
-    (
-        r"Script(Class|Dict|List|Method|Object)\w*|\w*Type|Gradient|Tag|SUM|AVG|Graph|Node|Block|Value|Argument",
-        _SCRIPTED,
-    ),
+    (r"Script(Class|Dict|List|Method|Object)\w*|\w*Type|Gradient|Tag|SUM|AVG|Graph|Node|Block|Value|Argument",
+        _SCRIPTED),
     (r"AliasDb|CompilationUnit|parse_ir|import_ir_\w+", _SCRIPTED),
 )
 _REST = {"cuda": _NO_CUDA, "jit": _SCRIPTED, "onnx": _EXPORTED, "compiler": _COMPILED, "_dynamo": _COMPILED}

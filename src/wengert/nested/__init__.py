@@ -139,8 +139,7 @@ def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, 
 
 
 def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None,
-        jagged_dim: int | None = None, min_seqlen: int | None = None,
-        max_seqlen: int | None = None) -> Any:  # fmt: skip
+        jagged_dim: int | None = None, min_seqlen: int | None = None, max_seqlen: int | None = None) -> Any:
     """A jagged view of ``values``: cut along ``jagged_dim`` (counted with the batch's dimension, 1 by default) at
     ``offsets``, or into ``lengths``; with both, each part begins at its offset and is as long as its length.
 

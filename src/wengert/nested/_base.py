@@ -325,12 +325,10 @@ def numbers_plan(t: Any) -> Any:
 
 
 _FILLS = frozenset(("zero_", "fill_", "masked_fill_"))
-_ALSO_POINTWISE = frozenset((
-    "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
-    "bitwise_right_shift", "bitwise_not", "logical_and", "logical_or", "logical_xor", "logical_not", "gcd", "lcm",
-    "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "masked_fill", "masked_fill_tensor", "cast", "conj",
-    "angle", "real", "imag", "isclose",
-))  # fmt: skip
+_ALSO_POINTWISE = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_left_shift", "bitwise_right_shift", "bitwise_not", "logical_and", "logical_or", "logical_xor",
+    "logical_not", "gcd", "lcm", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "masked_fill",
+    "masked_fill_tensor", "cast", "conj", "angle", "real", "imag", "isclose"))
 
 
 _SPECIAL = {
@@ -339,7 +337,7 @@ _SPECIAL = {
     **{f"__r{n}__": f"bitwise_{n}" for n in ("and", "or", "xor")}, "__truediv__": "div", "__floordiv__": "floor_divide",
     "__mod__": "remainder", "__invert__": "bitwise_not", "__lshift__": "bitwise_left_shift",
     "__rshift__": "bitwise_right_shift",
-}  # fmt: skip
+}
 
 
 def is_pointwise(op: Any) -> bool:

@@ -57,8 +57,7 @@ def dimension(t: Any, dim: int, extra: int = 0) -> int:
 
 
 def on_numbers(t: Any, make: Callable[[Tensor], Any], name: str | None = None, view: bool = False,
-    ragged: int | None = None,
-               others: tuple[Any, ...] = ()) -> Any:  # fmt: skip
+        ragged: int | None = None, others: tuple[Any, ...] = ()) -> Any:
     """``make`` of the numbers of ``t``, with the same parts. ``view``: of ``t``; ``others``: further tensors that it
     takes.
     """

@@ -46,15 +46,11 @@ def _refusal(module: Any, query: Any, key: Any, value: Any, key_padding_mask: An
         (module.bias_k is not None, "self.bias_k was not None"),
         (module.bias_v is not None, "self.bias_v was not None"),
         (module.add_zero_attn, "add_zero_attn was enabled"),
-        (
-            key_padding_mask is not None or attn_mask is not None,
+        (key_padding_mask is not None or attn_mask is not None,
             "supplying both src_key_padding_mask and src_mask at the same time is not supported with NestedTensor "
-            "input",
-        ),
+            "input"),
         (not isinstance(query, StridedNestedTensor), "some Tensor argument has_torch_function"),
-        (
-            modes().grad and any(t is not None and requires_grad(t) for t in learned),
-            "grad is enabled and at least one of query or the input/output projection weights or biases requires_grad",
-        ),
+        (modes().grad and any(t is not None and requires_grad(t) for t in learned),
+            "grad is enabled and at least one of query or the input/output projection weights or biases requires_grad"),
     )
     return next((why for refused, why in reasons if refused), None)

@@ -97,7 +97,7 @@ def einsum(*args: Any) -> Any:
 
 @entry("scaled_dot_product_attention")
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:  # fmt: skip
+        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:
     """Attention within each part: ``query`` ``(parts, heads, j, width)``, ``key`` and ``value`` the same, of the same
     or other offsets.
 

@@ -162,7 +162,7 @@ def _no_comparison(input: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
 
 @entry("scaled_dot_product_attention")
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:  # fmt: skip
+        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:
     """Attention within each part: of ``(…, length, width)`` each, of other lengths and the same in all three."""
     row = (query, key, value)
     if attn_mask is not None:

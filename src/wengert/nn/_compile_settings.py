@@ -10,7 +10,7 @@ from ..arrays.errors import warn_once
 
 BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
 DEBUG_BACKENDS = ("aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner", "aot_ts", "eager",
-    "eager_debug", "eager_noexcept", "onnxrt", "pre_dispatch_eager", "ts")  # fmt: skip
+    "eager_debug", "eager_noexcept", "onnxrt", "pre_dispatch_eager", "ts")
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 # What each setting is here, so that nothing is said of it; and those that are about compiling alone.
 _HERE: dict[str, Any] = {"fullgraph": False, "dynamic": None, "mode": "default", "options": {}, "backend": "eager"}

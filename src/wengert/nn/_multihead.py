@@ -80,7 +80,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
         attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
         k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
         static_v: Tensor | None = None, average_attn_weights: bool = True,
-        is_causal: bool = False) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
     """Attention of several heads: project, attend, project. Vaswani et al., 2017.
 
     Shapes: ``query (L, N, E)``, ``key (S, N, E_k)``, ``value (S, N, E_v)``; ``N`` may be left out of all three.
@@ -160,7 +160,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
         distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
-        reduction: str = "mean") -> Tensor:  # fmt: skip
+        reduction: str = "mean") -> Tensor:
     """``max(0, d(a, p) - d(a, n) + margin)`` with any distance."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -182,7 +182,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
         norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
         per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
-        padding_idx: int | None = None) -> Tensor:  # fmt: skip
+        padding_idx: int | None = None) -> Tensor:
     """Sums, means or maxima of bags of rows of ``weight``: ``(bags, d)``."""
     looked_at = (input, offsets, weight) if mode == "max" else (input, offsets)  # whose numbers say what is done
     if any(type(x) is classes.Batched_ for x in looked_at):
@@ -306,7 +306,7 @@ _IMPOSSIBLE = -1e30  # the logarithm of no chance at all, kept finite so that gr
 
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-        reduction: str = "mean", zero_infinity: bool = False) -> Tensor:  # fmt: skip
+        reduction: str = "mean", zero_infinity: bool = False) -> Tensor:
     """Connectionist temporal classification: minus the log-probability of all alignments. Graves et al., 2006.
 
     Shapes: ``log_probs (T, N, C)`` or ``(T, C)``; ``targets (N, S)`` or all targets in one row.
@@ -389,7 +389,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
 
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
         weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
-        label_smoothing: float = 0.0, options: Any = None) -> Tensor:  # fmt: skip
+        label_smoothing: float = 0.0, options: Any = None) -> Tensor:
     """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
 
     Shapes: ``input (N, E)`` or ``(E,)``, ``linear_weight (C, *rest, E)``. ``options``, which say how PyTorch chunks the
@@ -417,7 +417,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     logits = F["linear"](input, linear_weight.reshape(-1, width),
         None if linear_bias is None else linear_bias.reshape(-1))
     return F["cross_entropy"](logits.reshape(shape), target, weight=weight, reduction=reduction,
-        ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=label_smoothing)  # fmt: skip
+        ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=label_smoothing)
 
 
 FUNCTIONS = (multi_head_attention_forward, triplet_margin_with_distance_loss, embedding_bag, ctc_loss,

@@ -14,11 +14,9 @@ __all__ = [
 ]
 
 
-_ALLOWED = frozenset((
-    "__get__", "__set__", "__delete__", "copy_", "is_complex", "is_floating_point", "half", "float", "double", "char",
-    "short", "int", "long", "bfloat16", "cuda", "cpu", "to", "get_device", "requires_grad_", "detach", "detach_",
-    "type",
-))  # fmt: skip
+_ALLOWED = frozenset(("__get__", "__set__", "__delete__", "copy_", "is_complex", "is_floating_point", "half", "float",
+    "double", "char", "short", "int", "long", "bfloat16", "cuda", "cpu", "to", "get_device", "requires_grad_", "detach",
+    "detach_", "type"))
 
 
 class _BufferMeta(type(Tensor)):  # type: ignore[misc]

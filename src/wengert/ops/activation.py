@@ -24,7 +24,7 @@ _hidden = dict(places=())
 @operator(
     grad=dict(grad=lambda F, g, x, kernel, limits: F.pieces(g, x, kernel, limits), x=lambda F, g: flat_gradient(F, g)),
     **_hidden,
-)  # fmt: skip
+)
 def pieces(grad: Array, x: Array, kernel, limits=()):
     """The gradient of a function made of straight pieces: flat in ``x``, and yet it has its history, as in PyTorch."""
     return kernel(grad, x, *limits)
@@ -109,7 +109,7 @@ def _elu_grad_raw(g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) 
 
 
 @composite(raw=_elu_grad_raw, node="EluBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
+           whole=("g", "input"), grad="replayed", **_hidden)
 def elu_grad(F, g, input, alpha, scale, input_scale):
     below = F.exp(F.where(input < 0, input, 0.0) * input_scale) * (alpha * scale * input_scale)
     return g * F.where(input <= 0, below, scale)
@@ -149,7 +149,7 @@ def _gelu_kernel(g: Any, input: Any, approximate: str) -> Any:
 
 
 @composite(raw=_gelu_kernel, node="GeluBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
+           whole=("g", "input"), grad="replayed", **_hidden)
 def gelu_grad(F, g, input, approximate):
     if approximate == "tanh":
         t = F.tanh(_TANH_SCALE * (input + _TANH_CUBIC * input * input * input))
@@ -206,7 +206,7 @@ _softplus_rules = dict(grad_output=lambda F, g, input, beta, threshold: F.softpl
 
 @composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold),
     node="SoftplusBackwardBackward0",
-           whole=("g", "input"), grad=_softplus_rules, pointwise=True, **_hidden)  # fmt: skip
+           whole=("g", "input"), grad=_softplus_rules, pointwise=True, **_hidden)
 def softplus_grad(F, g, input, beta, threshold):
     return g * F.where(input * beta > threshold, 1.0, F.sigmoid(input * beta))
 
@@ -218,7 +218,7 @@ def softplus(input: Array, beta=1.0, threshold=20.0):
 
 
 @composite(raw=lambda g, input: K.log_sigmoid_grad(g, input), node="LogSigmoidBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
+           whole=("g", "input"), grad="replayed", **_hidden)
 def log_sigmoid_grad(F, g, input):
     return g * F.sigmoid(-input)
 
@@ -242,7 +242,7 @@ def tanhshrink(F, input):
 
 
 @composite(raw=lambda g, input: K.hardsigmoid_grad(g, input), node="HardsigmoidBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
+           whole=("g", "input"), grad="replayed", **_hidden)
 def hardsigmoid_grad(F, g, input):
     return g * ((input > -3) & (input < 3)) * (1 / 6)
 
@@ -254,7 +254,7 @@ def hardsigmoid(input: Array):
 
 
 @composite(raw=lambda g, input: K.hardswish_grad(g, input), node="HardswishBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
+           whole=("g", "input"), grad="replayed", **_hidden)
 def hardswish_grad(F, g, input):
     return g * F.where(input <= -3, 0.0, F.where(input < 3, input / 3 + 0.5, 1.0))
 
@@ -452,7 +452,7 @@ def _alone(x: Any, value: int) -> Any:
 
 
 @composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), node="SoftmaxBackwardDataBackward0",
-           whole=("g", "result"), grad="replayed", **_hidden)  # fmt: skip
+           whole=("g", "result"), grad="replayed", **_hidden)
 def softmax_grad(F, g, result, dim):
     gr = g * result
     return gr - result * F.sum(gr, dim, True)
@@ -472,7 +472,7 @@ def softmax(input: Array, dim, dtype=None):
 
 
 @composite(raw=lambda g, result, dim: K.log_softmax_grad(g, result, dim), node="LogSoftmaxBackwardDataBackward0",
-           whole=("g", "result"), grad="replayed", **_hidden)  # fmt: skip
+           whole=("g", "result"), grad="replayed", **_hidden)
 def log_softmax_grad(F, g, result, dim):
     return g - F.exp(result) * F.sum(g, dim, True)
 

@@ -73,9 +73,8 @@ def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, gr
 
 @operator(
     grad=dict(
-        input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: F.conv_input(
-            grad, g, input_shape, stride, padding, dilation, groups
-        ),
+        input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: F.conv_input(grad, g, input_shape,
+            stride, padding, dilation, groups),
         grad=lambda F, g, input, stride, padding, dilation, groups: F.convolution_forward(input, g, None, stride,
             padding, dilation, groups),
     ),

@@ -17,31 +17,25 @@ from .refusals import unsupported
 if TYPE_CHECKING:
     from .operator import Operator
 
-_MOVES = frozenset((
-    "cast", "copy", "assign", "clone", "relaid", "fill", "zero", "cat", "stack", "index", "index_put", "index_select",
-    "masked_select", "where", "repeat", "roll", "embedding_take", "embedding_rows", "pad_constant", "constant_pad_nd",
-    "diag", "diag_embed", "basic_scatter", "spread", "eq", "ne", "isnan", "any", "all", "contiguous", "tile",
-    "block_diag", "real", "isreal", "diagonal_scatter", "as_strided_scatter", "select_scatter", "slice_scatter",
-    "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk",
-))  # fmt: skip
+_MOVES = frozenset(("cast", "copy", "assign", "clone", "relaid", "fill", "zero", "cat", "stack", "index", "index_put",
+    "index_select", "masked_select", "where", "repeat", "roll", "embedding_take", "embedding_rows", "pad_constant",
+    "constant_pad_nd", "diag", "diag_embed", "basic_scatter", "spread", "eq", "ne", "isnan", "any", "all", "contiguous",
+    "tile", "block_diag", "real", "isreal", "diagonal_scatter", "as_strided_scatter", "select_scatter", "slice_scatter",
+    "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk"))
 _BYTES = frozenset(("copy", "assign", "clone", "relaid", "zero", "cat", "stack", "index", "index_put", "index_select",
     "eq", "ne", "basic_scatter",
-                    "spread"))  # fmt: skip
+                    "spread"))
 _COMPUTES = frozenset(("mul", "mm", "abs", "addmm", "outer", "matmul", "linear"))
 _ALSO = frozenset((("float8_e5m2", "isinf"), ("float8_e5m2", "isfinite"), ("float8_e8m0fnu", "isfinite")))
 _NOT = {("float8_e8m0fnu", n): kernel for n, kernel in (
     ("index_put", "index_put"), ("abs", "abs_cpu"),
     *((n, "addmm_impl_cpu_") for n in ("mm", "addmm", "matmul", "linear")),
-)}  # fmt: skip
+)}
 _KERNELS = {
-    **{n: n for n in (
-        "baddbmm", "digamma", "dot", "exp2", "isfinite", "isinf", "masked_scatter", "max_all", "min_all", "nan_to_num",
-        "polygamma", "trace", "tril", "triu", "unique", "pow", "masked_fill",
-    )},
-    **{n: f"{n}_vml_cpu" for n in (
-        "acos", "asin", "atan", "ceil", "cos", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "i0", "lgamma", "log",
-        "log10", "log1p", "log2", "round", "sin", "sqrt", "tan", "tanh", "trunc",
-    )},
+    **{n: n for n in ("baddbmm", "digamma", "dot", "exp2", "isfinite", "isinf", "masked_scatter", "max_all", "min_all",
+        "nan_to_num", "polygamma", "trace", "tril", "triu", "unique", "pow", "masked_fill")},
+    **{n: f"{n}_vml_cpu" for n in ("acos", "asin", "atan", "ceil", "cos", "erf", "erfc", "erfinv", "exp", "expm1",
+        "floor", "i0", "lgamma", "log", "log10", "log1p", "log2", "round", "sin", "sqrt", "tan", "tanh", "trunc")},
     **{n: f"{n}_cpu_out" for n in ("addcdiv", "addcmul")},
     **{n: f"{n}_out_cpu" for n in ("cholesky_inverse", "cumprod", "cumsum", "logcumsumexp", "prod", "searchsorted")},
     **dict.fromkeys(("add", "sub", "rsub", "l1_loss"), "add_stub"),
@@ -73,10 +67,10 @@ _KERNELS = {
     "scatter_add": "scatter_gather_tensor_cpu", "scatter_value": "scatter_gather_scalar_cpu", "sgn": "sign_cpu",
     "sigmoid": "sigmoid_cpu_reduced_float", "softmax": "softmax_lastdim_kernel_impl", "softshrink": "softshrink_check",
     "unfold_columns": "im2col_out_cpu", "unique_consecutive": "unique", "masked_scale": "bernoulli_scalar_cpu_",
-}  # fmt: skip
+}
 _ONE_NUMBER = {  # by a number, or a tensor of one
     "mul": "mul_cpu_reduced_float", "div": "div_cpu_reduced_float", "floor_divide": "div_floor_cpu_reduced_float",
-}  # fmt: skip
+}
 _QUOTIENTS = {"div": "div_cpu", "floor_divide": "div_floor_cpu"}
 
 
@@ -120,15 +114,13 @@ def taken(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | No
     return raw | {p: converted(raw[p], F32) for p in op.tensors if raw[p] is not None}
 
 
-_HALF_COMPLEX = frozenset((
-    "add", "sub", "rsub", "mul", "neg", "conj_physical", "isnan", "isinf", "isfinite", "nonzero", "any", "all", "sgn",
-    "linalg_vector_norm", "var", "std", "isclose", "masked_fill", "masked_fill_tensor", "abs", "isreal",
-    "convolution_forward", "conv_input", "conv_weight",
-))  # fmt: skip
+_HALF_COMPLEX = frozenset(("add", "sub", "rsub", "mul", "neg", "conj_physical", "isnan", "isinf", "isfinite", "nonzero",
+    "any", "all", "sgn", "linalg_vector_norm", "var", "std", "isclose", "masked_fill", "masked_fill_tensor", "abs",
+    "isreal", "convolution_forward", "conv_input", "conv_weight"))
 _NEVER_COMPLEX = frozenset(("maximum", "minimum", "fmax", "fmin", "sort"))
 _HALF_COMPLEX_KERNELS = {**dict.fromkeys(("mm", "addmm", "matmul", "linear"), "addmm_impl_cpu_"),
     "sigmoid": "sigmoid_cpu",
-                         "gather": "scatter_gather_tensor_cpu"}  # fmt: skip
+                         "gather": "scatter_gather_tensor_cpu"}
 
 
 def _half_complex(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | None:

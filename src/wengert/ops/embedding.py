@@ -38,9 +38,8 @@ def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_freque
 
 @operator(
     grad=dict(
-        input=lambda F, g, indices, input_shape, padding_idx, by_frequency: F.embedding_scatter(
-            g, indices, input_shape[0], padding_idx, by_frequency
-        )
+        input=lambda F, g, indices, input_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices,
+            input_shape[0], padding_idx, by_frequency)
     ),
     places=(),
 )
@@ -56,9 +55,8 @@ def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
 
 @operator(
     grad=dict(
-        weight=lambda F, g, indices, weight_shape, padding_idx, by_frequency: F.embedding_scatter(
-            g, indices, weight_shape[0], padding_idx, by_frequency
-        )
+        weight=lambda F, g, indices, weight_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices,
+            weight_shape[0], padding_idx, by_frequency)
     ),
     node="EmbeddingBackward0",
     linear=True,

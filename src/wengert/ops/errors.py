@@ -32,7 +32,7 @@ _BEGINNINGS = ("ufunc '", "loop of ufunc", "operands could not be broadcast", "c
     "type <class 'numpy", "expected string", "expected a number", "slice indices must", "list indices must",
     "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type", "argument of type",
     "The 'out' kwarg is necessary", "cannot unpack non-iterable", "not enough values to unpack",
-    "too many values to unpack")  # fmt: skip
+    "too many values to unpack")
 _PARTS = (r"object is not (iterable|subscriptable|callable)"
     r"|object cannot be interpreted as an integer|has no len\(\)|does not support item assignment"
     r"|not supported between instances|data type .* not (understood|inexact)"

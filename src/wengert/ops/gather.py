@@ -211,10 +211,8 @@ def _to_src(F: Any, x: Any, shape: Any) -> Any:
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0),
-        src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape),
-    ),
+    grad=dict(input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0), src=lambda F, g, dim, index,
+        src_shape: _to_src(F, F.gather(g, dim, index), src_shape)),
     inplace=True, places=(), linear=True,
 )
 def scatter(input: Array, dim, index: Array, src: Array):
@@ -401,10 +399,9 @@ def take(input: Array, index: Array):
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, index, accumulate: g if accumulate else F.put(g, index, F.zeros(index.shape, F.dtype_of(g))),
-        source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
-    ),
+    grad=dict(input=lambda F, g, index,
+        accumulate: g if accumulate else F.put(g, index, F.zeros(index.shape, F.dtype_of(g))), source=lambda F, g,
+        index, source_shape: F.reshape(F.take(g, index), source_shape)),
     inplace=True, places=("Tensor",), layout="first", linear=True,
 )
 def put(input: Array, index: Array, source: Array, accumulate=False):

@@ -159,10 +159,8 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
-        source=lambda F, g, dim, index: F.index_select(g, dim, index),
-    ),
+    grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), source=lambda F, g, dim,
+        index: F.index_select(g, dim, index)),
     inplace=True,
     layout="rows",
     linear=True,
@@ -225,10 +223,8 @@ def index_fill(input: Array, dim, index: Array, value):
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
-        value=lambda F, g, dim, index: F.sum(F.index_select(g, dim, F.unique(index)[0])),
-    ),
+    grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), value=lambda F, g, dim,
+        index: F.sum(F.index_select(g, dim, F.unique(index)[0]))),
     inplace=True, node="IndexFillBackward1", places=(),
 )
 def index_fill_tensor(input: Array, dim, index: Array, value: Array):
@@ -245,7 +241,7 @@ def index_fill_tensor(input: Array, dim, index: Array, value: Array):
 _C_NAMES = {
     "uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long int", "int32": "int",
     "int16": "short int", "int8": "signed char",
-}  # fmt: skip
+}
 
 
 def _boolean(mask: Any) -> None:

@@ -105,7 +105,7 @@ def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
 
 @composite(raw=_layer_norm_grad_raw, node="NativeLayerNormBackwardBackward0",
     whole=("g", "input", "mean", "rstd", "weight", "bias"),
-           optional=("mean", "rstd", "weight", "bias"), grad=_layer_norm_twice, **_three)  # fmt: skip
+           optional=("mean", "rstd", "weight", "bias"), grad=_layer_norm_twice, **_three)
 def layer_norm_grad(F, g, input, mean, rstd, weight, bias, dims, eps, needs):
     axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
     mean, rstd = _moments(F, input, axes, eps)
@@ -119,9 +119,8 @@ def layer_norm_grad(F, g, input, mean, rstd, weight, bias, dims, eps, needs):
 
 
 @operator(
-    grad=lambda F, g, needs, input, mean, rstd, weight, bias, dims, eps: F.layer_norm_grad(
-        g, g if input is None else input, mean, rstd, weight, bias, dims, eps, needs
-    ),
+    grad=lambda F, g, needs, input, mean, rstd, weight, bias, dims, eps: F.layer_norm_grad(g,
+        g if input is None else input, mean, rstd, weight, bias, dims, eps, needs),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
     places=(), node="NativeLayerNormBackward0", layout="rows",
 )
@@ -268,7 +267,7 @@ def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
 
 @composite(raw=_batch_norm_grad_raw, node="NativeBatchNormBackwardBackward0",
     whole=("g", "input", "weight", "mean", "rstd"),
-           optional=("input", "weight", "mean", "rstd"), grad=_batch_norm_twice, **_three)  # fmt: skip
+           optional=("input", "weight", "mean", "rstd"), grad=_batch_norm_twice, **_three)
 def batch_norm_grad(F, g, input, weight, mean, rstd, training, eps, needs):
     axes = (0, *range(2, g.ndim))
     if not (needs[0] or needs[1]):  # the input was not remembered
@@ -346,9 +345,8 @@ def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
 
 
 @operator(
-    grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(
-        g, g if input is None else input, mean, rstd, weight, groups, eps, needs
-    ),
+    grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(g, g if input is None else input,
+        mean, rstd, weight, groups, eps, needs),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
     places=(), node="NativeGroupNormBackward0", layout=("channels",),
 )

@@ -22,7 +22,7 @@ _C_NAMES = {
     "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
     "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool",
     "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-}  # fmt: skip
+}
 
 
 def _named(template: str, names: str) -> dict[str, str]:
@@ -32,8 +32,7 @@ def _named(template: str, names: str) -> dict[str, str]:
 # Operators that write only into tensors of their own type, and what they say: {want}, {have} are Float, Double ...,
 # {cwant}, {chave} float, double ...
 _STRICT = {
-    **_named(
-        "Expected out tensor to have dtype {cwant}, but got {chave} instead",
+    **_named("Expected out tensor to have dtype {cwant}, but got {chave} instead",
         "addmm addmv baddbmm bmm cross expand_copy diagonal_copy alias_copy isin lu_unpack lu_solve max min softmax "
         "aminmax avg_pool3d avg_pool2d linear topk mm view_copy permute_copy qr split_with_sizes_copy slice_scatter "
         "triangular_solve gather index_copy index_add index_total index_pick sort scatter scatter_add unbind_copy "
@@ -41,12 +40,9 @@ _STRICT = {
         "t_copy argmax argmin scatter_total scatter_pick linalg_cross linalg_det linalg_cholesky linalg_cholesky_ex "
         "linalg_eigh linalg_eigvalsh linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_qr linalg_slogdet "
         "linalg_lu_factor linalg_lu_factor_ex linalg_lu linalg_lu_solve linalg_inv linalg_inv_ex linalg_solve "
-        "linalg_solve_ex linalg_svdvals",
-    ),
-    **_named(
-        "Found dtype {have} but expected {want}",
-        "abs bitwise_not ceil conj_physical frac floor softshrink hardshrink gelu neg round sign sgn trunc softplus",
-    ),
+        "linalg_solve_ex linalg_svdvals"),
+    **_named("Found dtype {have} but expected {want}",
+        "abs bitwise_not ceil conj_physical frac floor softshrink hardshrink gelu neg round sign sgn trunc softplus"),
     **_named("expected scalar_type {want} but found {have}", "cummax cummin diff logcumsumexp"),
     **_named("expected scalar type {want} but found {have}", "logsigmoid linalg_solve_triangular"),
     **_named("Expected object of scalar type {want} but got scalar type {have} for argument 'out'", "complex polar"),
@@ -75,7 +71,7 @@ _STRICT = {
     "linalg_multi_dot": "multi_dot(): expected out tensor to have dtype {cwant} but got {chave}",
     "bucketize": "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
     "depending on whether out_int32 flag is True, but we got output tensor's dtype {have} and out_int32 flag is False",
-}  # fmt: skip
+}
 _STRICT["searchsorted"] = _STRICT["bucketize"]
 
 # What operators that cast say of types that they cannot cast to; the others: "result type ... can't be cast to ...".
@@ -97,17 +93,16 @@ _UNSAFE = {
     **_named("torch.cat(): input types can't be cast to the desired output type {have}",
         "cat stack hstack vstack dstack column_stack"),
     "ldexp": "ldexp can't be cast to the desired output type {have}",
-}  # fmt: skip
+}
 _WHAT = {"geqrf": "a", "linalg_eig": "eigenvalues", "linalg_eigvals": "eigenvalues", "linalg_lstsq": "solution"}
 
 # Operators that compute in the type of the tensor that takes their result.
 DECIDING = frozenset(("sum", "sum_dim", "prod", "prod_dim", "cumsum", "cumprod"))
 
 # Operators whose result may not lie in the memory of an argument, not even in the very same place.
-APART = frozenset((
-    "gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add", "index_add",
-    "index_copy", "mode", "bernoulli", "index_put", "put", "index_total", "index_pick", "scatter_total", "scatter_pick",
-))  # fmt: skip
+APART = frozenset(("gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add",
+    "index_add", "index_copy", "mode", "bernoulli", "index_put", "put", "index_total", "index_pick", "scatter_total",
+    "scatter_pick"))
 
 # And those whose result may, but not in a part of it, beside the elementwise ones.
 _WHOLLY = frozenset(("masked_fill", "masked_fill_tensor"))

@@ -234,9 +234,8 @@ def fractional_windows(input: Array, kernel, size, samples):
 
 
 _spread_rule = dict(
-    input=lambda F, g, input, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_back(
-        g, input, kernel, stride, padding, ceil_mode, include, override
-    )
+    input=lambda F, g, input, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_back(g, input, kernel,
+        stride, padding, ceil_mode, include, override)
 )
 
 
@@ -253,9 +252,8 @@ def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, 
 
 @operator(
     grad=dict(
-        input=lambda F, g, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_windows(
-            g, kernel, stride, padding, ceil_mode, include, override
-        )
+        input=lambda F, g, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_windows(g, kernel, stride,
+            padding, ceil_mode, include, override)
     ),
     places=(), linear=True,
 )

@@ -136,7 +136,7 @@ def rsqrt(input: Array):
 
 
 @operator(grad=dict(input=lambda F, g, input: g * ((input if F.raw else input**1) * 2)), kernel=K.square,
-          inplace=True, node="PowBackward0")  # fmt: skip
+          inplace=True, node="PowBackward0")
 def square(input: Array):
     """``input * input``."""
     return np.square(input) if input.dtype.kind != "b" else input.astype(np.int64)

@@ -95,9 +95,8 @@ def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, revers
 
 
 @operator(
-    grad=lambda F, g, needs, gates, w_hh, h0, c0, output, cells, act, sizes, reverse: F.lstm_layer_grad(
-        g, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, needs
-    ),
+    grad=lambda F, g, needs, gates, w_hh, h0, c0, output, cells, act, sizes, reverse: F.lstm_layer_grad(g, gates, w_hh,
+        h0, c0, output, cells, act, sizes, reverse, needs),
     wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c"), aux=("cells", "act"),
 )
 def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
@@ -135,9 +134,8 @@ def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, nee
 
 
 @operator(
-    grad=lambda F, g, needs, gates, w_hh, b_hh, h0, output, act, sizes, reverse: F.gru_layer_grad(
-        g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, needs
-    ),
+    grad=lambda F, g, needs, gates, w_hh, b_hh, h0, output, act, sizes, reverse: F.gru_layer_grad(g, gates, w_hh, b_hh,
+        h0, output, act, sizes, reverse, needs),
     wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h"), aux=("act",),
 )
 def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, reverse):
@@ -171,9 +169,8 @@ def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs)
 
 
 @operator(
-    grad=lambda F, g, needs, gates, w_hh, h0, output, relu, sizes, reverse: F.elman_layer_grad(
-        g, gates, w_hh, h0, output, relu, sizes, reverse, needs
-    ),
+    grad=lambda F, g, needs, gates, w_hh, h0, output, relu, sizes, reverse: F.elman_layer_grad(g, gates, w_hh, h0,
+        output, relu, sizes, reverse, needs),
     wrt=("gates", "w_hh", "h0"), outputs=("output", "h"),
 )
 def elman_layer(gates: Array, w_hh: Array, h0: Array, relu, sizes, reverse):

@@ -171,10 +171,9 @@ def narrow(input: Array, dim, start, length):
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, src_shape, dim, index: F.select_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, index),
-        src=lambda F, g, dim, index: F.select(g, dim, index),
-    )
+    grad=dict(input=lambda F, g, src_shape, dim,
+        index: F.select_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, index), src=lambda F, g, dim,
+        index: F.select(g, dim, index))
 )
 def select_scatter(input: Array, src: Array, dim, index):
     """A copy of ``input`` with ``src`` at ``index`` of dimension ``dim``."""

@@ -139,10 +139,8 @@ def sparse_turned(F, x):
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, dense: F.matmul(g, F.transpose(dense, 0, 1)),
-        dense=lambda F, g, input: F.sparse_times(F.sparse_turned(input), g),
-    ),
+    grad=dict(input=lambda F, g, dense: F.matmul(g, F.transpose(dense, 0, 1)), dense=lambda F, g,
+        input: F.sparse_times(F.sparse_turned(input), g)),
     node="MmBackward0",
 )
 def sparse_times(input: Array, dense: Array):

@@ -263,12 +263,10 @@ _FORWARD_ONLY = {
     "modified_bessel_i1": (S.i1, "Modified Bessel function of the first kind, order 1."),
     "modified_bessel_k0": (S.k0, "Modified Bessel function of the second kind, order 0."),
     "modified_bessel_k1": (S.k1, "Modified Bessel function of the second kind, order 1."),
-    "scaled_modified_bessel_k0": (
-        S.scaled_k0, "``exp(input)`` times the modified Bessel function of the second kind, order 0.",
-    ),
-    "scaled_modified_bessel_k1": (
-        S.scaled_k1, "``exp(input)`` times the modified Bessel function of the second kind, order 1.",
-    ),
+    "scaled_modified_bessel_k0": (S.scaled_k0,
+        "``exp(input)`` times the modified Bessel function of the second kind, order 0."),
+    "scaled_modified_bessel_k1": (S.scaled_k1,
+        "``exp(input)`` times the modified Bessel function of the second kind, order 1."),
     "spherical_bessel_j0": (S.spherical_j0, "Spherical Bessel function of the first kind, order 0."),
 }
 

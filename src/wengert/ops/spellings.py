@@ -17,11 +17,11 @@ OTHER_NAMES: dict[str, dict[str, str]] = {
         *(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"),
         "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
     )},
-}  # fmt: skip
+}
 
 
-def renamed(name: str, params: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...],
-        dict[str, Any]]:
+def renamed(name: str, params: tuple[str, ...], args: tuple[Any, ...],
+        kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call with every keyword under our name for it."""
     other, given = OTHER_NAMES.get(name, {}), {}
     if "*" in other.values() and "input" in kwargs and not args:

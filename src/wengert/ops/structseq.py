@@ -15,7 +15,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "qr": ("Q", "R"), "slogdet": ("sign", "logabsdet"),
     "svd": ("U", "S", "V"),
     "triangular_solve": ("solution", "cloned_coefficient"),
-}  # fmt: skip
+}
 
 
 class StructSeq(tuple[Any, ...]):

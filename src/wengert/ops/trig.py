@@ -72,7 +72,7 @@ _tanh_twice = dict(grad_output=lambda F, g, result: F.tanh_grad(g, result), resu
 
 
 @composite(places=(), raw=lambda g, result: K.tanh_grad(g, result), node="TanhBackwardBackward0", whole=("g", "result"),
-           grad=_tanh_twice, pointwise=True)  # fmt: skip
+           grad=_tanh_twice, pointwise=True)
 def tanh_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``tanh``, from its result."""
     slope = 1 - result * result
@@ -116,7 +116,7 @@ _sigmoid_twice = dict(grad_output=lambda F, g, result: F.sigmoid_grad(g, result)
 
 @composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result), node="SigmoidBackwardBackward0",
     whole=("g", "result"),
-           grad=_sigmoid_twice, pointwise=True)  # fmt: skip
+           grad=_sigmoid_twice, pointwise=True)
 def sigmoid_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``sigmoid``, from its result."""
     slope = result * (1 - result)

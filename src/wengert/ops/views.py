@@ -114,7 +114,7 @@ def as_type(a: Any, kind: np.dtype) -> Any:
     for what, number, wanted in (
         ("size(-1)", a.shape[-1], ratio), ("storage_offset()", start, ratio), ("stride(-1)", row[-1], None),
         *((f"stride({d})", s, ratio) for d, s in enumerate(row[:-1])),
-    ):  # fmt: skip
+    ):
         if number != 1 if wanted is None else number % wanted:
             raise RuntimeError(f"self.{what} must be {f'divisible by {wanted}' if wanted else '1'} {told}, but got "
                 f"{number}")

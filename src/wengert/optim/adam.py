@@ -35,7 +35,7 @@ class Adam(PerParameter):
     _late_options = {
         "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
         "decoupled_weight_decay": False, "fused": None,
-    }  # fmt: skip
+    }
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
             betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,

@@ -37,7 +37,7 @@ class NAdam(PerParameter):
     _late_options = {
         "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
         "decoupled_weight_decay": False,
-    }  # fmt: skip
+    }
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
             eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,

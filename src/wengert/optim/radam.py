@@ -26,7 +26,7 @@ class RAdam(PerParameter):
     _late_options = {
         "foreach": None, "maximize": False, "differentiable": False, "decoupled_weight_decay": False,
         "capturable": False,
-    }  # fmt: skip
+    }
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
             eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,

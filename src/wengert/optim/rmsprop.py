@@ -27,7 +27,7 @@ class RMSprop(PerParameter):
     _late_options = {
         "momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False,
         "capturable": False,
-    }  # fmt: skip
+    }
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
             weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,

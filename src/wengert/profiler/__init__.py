@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile",
     "record_function", "schedule", "supported_activities", "tensorboard_trace_handler",
-]  # fmt: skip
+]
 
 
 def __getattr__(name: str) -> Any:

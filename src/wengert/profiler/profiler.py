@@ -66,7 +66,7 @@ def _activities(given: Iterable[Any]) -> tuple[set[ProfilerActivity], dict[Profi
 
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
-             skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:  # fmt: skip
+        skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
     """Which steps to record: skip ``skip_first``, then cycles of ``wait`` idle, ``warmup`` discarded and ``active``
     recorded ones.
 
@@ -106,7 +106,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False,
-                              use_python_export: bool = False) -> Callable[[Any], None]:  # fmt: skip
+        use_python_export: bool = False) -> Callable[[Any], None]:
     """For ``on_trace_ready``: write each trace into ``dir_name``, under a name that TensorBoard's plugin knows."""
     worker = worker_name
 
@@ -276,13 +276,13 @@ class profile(_KinetoProfile):
     [5]
     """
 
-    def __init__(
-        self, *, activities: Iterable[Any] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
-        with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, experimental_config: Any = None,
-        execution_trace_observer: Any = None, acc_events: bool = False, use_cuda: bool | None = None,
-        custom_trace_id_callback: Callable[[], str] | None = None, post_processing_timeout_s: float | None = None,
-    ) -> None:
+    def __init__(self, *, activities: Iterable[Any] | None = None,
+            schedule: Callable[[int], ProfilerAction] | None = None, on_trace_ready: Callable[..., Any] | None = None,
+            record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False,
+            with_flops: bool = False, with_modules: bool = False, experimental_config: Any = None,
+            execution_trace_observer: Any = None, acc_events: bool = False, use_cuda: bool | None = None,
+            custom_trace_id_callback: Callable[[], str] | None = None,
+            post_processing_timeout_s: float | None = None) -> None:
         activities = None if activities is None else list(activities)
         wanted = {kind for item in activities or () if isinstance(item, (ProfilerActivity, dict))
             for kind in _listed(item)}
@@ -415,7 +415,7 @@ _TRANSITIONS = {
     ("RECORD_AND_SAVE", "NONE"): _END, ("RECORD_AND_SAVE", "WARMUP"): f"{_END} prepare_trace",
     ("RECORD_AND_SAVE", ""): _END, ("RECORD_AND_SAVE", "RECORD"): f"{_END} {_BEGIN}",
     ("RECORD_AND_SAVE", "RECORD_AND_SAVE"): f"{_END} {_BEGIN}",
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ __all__ = [
     "default_restore_location", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
     "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag", "safe_globals", "save",
     "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options", "skip_data",
-]  # fmt: skip
+]
 MAP_LOCATION = Any  # where tensors go: a device, its name, a dictionary of names, a function of (storage, name)
 _LATER = {
     **dict.fromkeys(("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness"), "endianness"),
@@ -203,7 +203,7 @@ def _weights_only(given: bool | None, pickle_module: Any) -> bool:
         warnings.warn(
             "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not "
             "explicitly passed to `torch.load`, forcing weights_only=False.", stacklevel=3,
-        )  # fmt: skip
+        )
     return force or (given if given is not None else pickle_module is None and not force_not)
 
 

@@ -54,13 +54,11 @@ class Writer:
             self._write(struct.pack("<4sIQQ" if wide else "<4sIII", b"PK\7\10", checksum, size, size))
         short = min(size, _FULL)
         self.directory.append(
-            struct.pack(
-                "<4sHHHHIIIIHHHHHII", b"PK\1\2", 0, 0, flags, 0, 0, checksum, short, short, n, m, 0, 0, 0, 0,
-                min(start, _FULL),
-            )
+            struct.pack("<4sHHHHIIIIHHHHHII", b"PK\1\2", 0, 0, flags, 0, 0, checksum, short, short, n, m, 0, 0, 0, 0,
+                min(start, _FULL))
             + full_name
             + extra
-        )  # fmt: skip
+        )
         self.contents += struct.pack("<QI", size, checksum) + full_name
 
     def close(self) -> None:

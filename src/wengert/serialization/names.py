@@ -14,7 +14,7 @@ from ..names.homes import find, their_module
 BLOCKED = ("sys", "os", "posix", "nt")  # never, even if the user names them
 REBUILDERS = ("rebuild_tensor", "rebuild_tensor_v2", "rebuild_tensor_v3", "rebuild_parameter",
     "rebuild_parameter_with_state", "rebuild_device_tensor_from_cpu_tensor", "rebuild_meta_tensor_no_storage",
-    "rebuild_sparse_tensor", "rebuild_wrapper_subclass", "rebuild_nested_tensor")  # fmt: skip
+    "rebuild_sparse_tensor", "rebuild_wrapper_subclass", "rebuild_nested_tensor")
 
 
 class StorageType:

@@ -190,12 +190,12 @@ def _no_array(*args: Any, **kwargs: Any) -> Any:
 CALLS: dict[Any, Any] = {
     np.dtype: make_dtype, np.ndarray: _no_array, _core.multiarray._reconstruct: make_array,
     _core.multiarray.scalar: make_scalar, _core.numeric._frombuffer: array_of_buffer,
-}  # fmt: skip
+}
 NAMES: dict[str, Any] = {
     "dtype": np.dtype, "ndarray": np.ndarray, "matrix": np.matrix, "record": np.record, "recarray": np.recarray,
     "rec.recarray": np.recarray, "core.multiarray._reconstruct": _core.multiarray._reconstruct,
     "core.multiarray.scalar": _core.multiarray.scalar, "core.numeric._frombuffer": _core.numeric._frombuffer,
-}  # fmt: skip
+}
 if _StringDType is not None:
     NAMES["core._internal._convert_to_stringdtype_kwargs"] = _core._internal._convert_to_stringdtype_kwargs
     CALLS[_core._internal._convert_to_stringdtype_kwargs] = make_string_dtype

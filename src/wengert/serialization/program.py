@@ -26,11 +26,9 @@ _VALUES = {
     "decimal": "Decimal", "fractions": "Fraction", "functools": "partial",
     "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath", "types": "SimpleNamespace",
     "uuid": "UUID",
-}  # fmt: skip
-_COMPUTE = frozenset((
-    "", "functional", "nn.functional", "linalg", "special", "fft", "_C._nn", "_C._linalg", "_C._special", "_C._fft",
-    "utils.data._utils.collate", "utils.data.collate",
-))  # fmt: skip
+}
+_COMPUTE = frozenset(("", "functional", "nn.functional", "linalg", "special", "fft", "_C._nn", "_C._linalg",
+    "_C._special", "_C._fft", "utils.data._utils.collate", "utils.data.collate"))
 _OPERATORS = (f"{THEIRS}._C._VariableFunctionsClass", f"{THEIRS}._C.TensorBase")
 
 

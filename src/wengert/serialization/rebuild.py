@@ -278,4 +278,4 @@ def encode(text: str, encoding: str) -> bytes:
 
 
 _PLAIN = (rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter, rebuild_parameter_with_state,
-    rebuild_device_tensor_from_cpu_tensor, rebuild_meta_tensor_no_storage, rebuild_wrapper_subclass)  # fmt: skip
+    rebuild_device_tensor_from_cpu_tensor, rebuild_meta_tensor_no_storage, rebuild_wrapper_subclass)

@@ -21,7 +21,7 @@ _DTYPES = {
     "I32": dt.int32, "U64": dt.uint64, "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32,
     "F64": dt.float64, "C64": dt.complex64, "F8_E4M3": dt.float8_e4m3fn, "F8_E5M2": dt.float8_e5m2,
     "F8_E8M0": dt.float8_e8m0fnu,
-}  # fmt: skip
+}
 
 
 def load_safetensors(file: Any, map_location: Any) -> dict[str, Tensor]:

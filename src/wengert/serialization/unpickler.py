@@ -33,7 +33,7 @@ _DATA = (
     "BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 UNICODE BINUNICODE "
     "SHORT_BINUNICODE BINUNICODE8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST EMPTY_DICT EMPTY_SET "
     "GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL"
-)  # fmt: skip
+)
 
 
 class _Instructions(dict[int, Any]):
@@ -250,7 +250,7 @@ class Unpickler(_Machine):
         pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems, pickle.ADDITEMS[0]: load_additems,
         pickle.BINPERSID[0]: load_binpersid, pickle.BYTEARRAY8[0]: load_bytearray8,
         pickle.DICT[0]: load_dict, pickle.FROZENSET[0]: load_frozenset,
-    }  # fmt: skip
+    }
 
 
 def _attributes(thing: Any, state: Any) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
     "kaiser", "nuttall",
-]  # fmt: skip
+]
 
 
 def _window(name: str, M: int, dtype: Any, layout: Any, requires_grad: bool, make: Callable[[Any], Tensor],
@@ -49,8 +49,7 @@ def _period(M: int, sym: bool) -> int:
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None,
-    layout: Any = strided,
-                device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+        layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """``exp(-|n - center| / tau)``."""
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -77,8 +76,7 @@ def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = strided,
-    device: Any = None,
-             requires_grad: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False) -> Tensor:
     """``exp(-(n / std)^2 / 2)`` around the middle."""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -93,8 +91,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, l
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = strided,
-    device: Any = None,
-           requires_grad: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False) -> Tensor:
     """``I0(beta sqrt(1 - k^2)) / I0(beta)``."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
@@ -139,15 +136,13 @@ def _cosines(name: str, M: int, a: Any, sym: bool, dtype: Any, layout: Any, requ
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, layout: Any = strided,
-    device: Any = None,
-                   requires_grad: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False) -> Tensor:
     """``sum_i (-1)^i a_i cos(2 pi i n / M)``."""
     return _cosines("general_cosine", M, a, sym, dtype, layout, requires_grad)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, layout: Any = strided,
-    device: Any = None,
-                    requires_grad: bool = False) -> Tensor:  # fmt: skip
+        device: Any = None, requires_grad: bool = False) -> Tensor:
     """``alpha - (1 - alpha) cos(2 pi n / M)``."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, requires_grad=requires_grad)
 

@@ -26,4 +26,4 @@ from .types import Size, device
 __all__ = [
     "Size", "Tensor", "bfloat16", "bool_", "complex64", "complex128", "device", "dtype", "float16",
     "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "wrap",
-]  # fmt: skip
+]

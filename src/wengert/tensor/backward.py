@@ -156,7 +156,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             return handle_torch_function(grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs,
                 retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
                 allow_unused=allow_unused, is_grads_batched=is_grads_batched,
-                materialize_grads=materialize_grads)  # fmt: skip
+                materialize_grads=materialize_grads)
     if classes.Batched_ is not None and any(type(t) is classes.Batched_ for t in (*rows, *wanted)):
         from ..transforms.mapped_backward import inside_maps
 
@@ -200,7 +200,7 @@ def _allowed(allow_unused: bool | None, materialize_grads: bool) -> bool:
 
 
 def backward_as_asked(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
-        create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> Any:  # fmt: skip
+        create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> Any:
     """The one form in which those who override ``backward`` are asked: rows of tensors, everything else by name."""
     if grad_variables is not None:
         grad_tensors = _renamed(grad_tensors, grad_variables)
@@ -213,7 +213,7 @@ def backward_as_asked(tensors: Any, grad_tensors: Any = None, retain_graph: bool
 
 def grad_as_asked(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
-        is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:  # fmt: skip
+        is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
     """The one form in which those who override ``grad`` are asked; their answer for a dictionary of
     inputs becomes one.
     """
@@ -221,7 +221,7 @@ def grad_as_asked(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_gr
         "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
         "only_inputs": only_inputs, "allow_unused": _allowed(allow_unused, materialize_grads),
         "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
-    }  # fmt: skip
+    }
     given = as_row(outputs), tuple(_inputs(inputs, "grad"))
     if not given[1]:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")

@@ -84,8 +84,8 @@ def dunder(name: str, reflected: bool = False, inplace: bool = False,
     return _stub(TABLE[name], kind, True, public)  # type: ignore[arg-type]
 
 
-def _stub(op: Operator, kind: str, method: bool = False, public: Callable[..., Any] | None = None) -> Callable[...,
-        Any]:
+def _stub(op: Operator, kind: str, method: bool = False,
+        public: Callable[..., Any] | None = None) -> Callable[..., Any]:
     name = op.name + ("_" if kind in ("inplace", "augmented") else "")
     scope: dict[str, Any] = {"_op": op, "_kind": kind, "_compile": _compile, "__name__": "wengert"}
     f = FunctionType(_first_call.__code__, scope, name)

@@ -164,10 +164,8 @@ def check_shape(result: tuple[int, ...], target: tuple[int, ...]) -> None:
 _LEAF = ("Write to it under torch.no_grad(), as an optimizer does; to go on from changed numbers, write to a clone() "
     "of it.")
 # Writes that may go to an expanded tensor: where places share memory, all of them are meant.
-_IDEMPOTENT = frozenset((
-    "copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor", "index_put", "tril",
-    "triu",
-))  # fmt: skip
+_IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor",
+    "index_put", "tril", "triu"))
 
 # Writes that PyTorch's tape does not see at all.
 _UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
@@ -175,7 +173,7 @@ _UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
 _CLAMPS = frozenset(("clamp", "clamp_max", "clamp_min"))
 _ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(
     ("index_fill", "index_fill_tensor", "masked_fill", "masked_fill_tensor"), "[mask] = scalar",
-)}  # fmt: skip
+)}
 
 
 def _shares(op: Operator, args: tuple[Any, ...]) -> bool:

@@ -31,7 +31,7 @@ def unchanged(value: Any) -> Any:
 
 _AT_SPARSE = {"SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided",
     "GatherBackward0": "scatter_add",
-              "IndexSelectBackward0": "index_add_", "CumsumBackward0": "flip"}  # fmt: skip
+              "IndexSelectBackward0": "index_add_", "CumsumBackward0": "flip"}
 
 
 class OpNode(Node):

@@ -45,7 +45,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         inplace=_reported(inplace, scope), op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained,
         forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, respelled=_respelled, former=_former, foreign=_foreign,
         equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
-        reset_flags=flags.restore, IGNORED=flags.IGNORED)  # fmt: skip
+        reset_flags=flags.restore, IGNORED=flags.IGNORED)
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
         others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
@@ -466,7 +466,7 @@ def fast_node(op: Operator) -> type[OpNode]:
         "F": RAW, "T": RECORDED, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
         "RECORD": RECORD, "F32": dt.F32, "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt,
         "rarely": rarely_rebuilt,
-    }  # fmt: skip
+    }
     text = f"{raw_source(op, scope)}\n{recorded_source(op)}"
     exec(compile(text, f"<wengert gradient of {op.name}>", "exec"), scope)
     return make_class(op, {"raw": scope["raw"], "recorded": scope["recorded"]})

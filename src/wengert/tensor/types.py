@@ -54,10 +54,8 @@ def type_of(value: Any) -> str:
     return type(value).__name__
 
 
-_KINDS = frozenset((
-    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
-    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
-))  # fmt: skip
+_KINDS = frozenset(("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
+    "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone"))
 
 
 class device:
@@ -158,10 +156,8 @@ def on_cpu(where: Any) -> device:
 
 # PyTorch's exceptions for devices that a build of it lacks, with what to do about it.
 _ABSENT: dict[str, tuple[type[Exception], str]] = {
-    "cuda": (
-        AssertionError,
-        "Torch not compiled with CUDA enabled: wengert computes on the CPU alone. Check torch.cuda.is_available()",
-    ),
+    "cuda": (AssertionError,
+        "Torch not compiled with CUDA enabled: wengert computes on the CPU alone. Check torch.cuda.is_available()"),
     "xpu": (AssertionError, "Torch not compiled with XPU enabled: this build of wengert computes on the CPU"),
     "mps": (RuntimeError,
         "PyTorch is not linked with support for mps devices: this build of wengert computes on the CPU"),

@@ -23,7 +23,7 @@ __all__ = ["assert_allclose", "assert_close"]
 _TOLERANCES = {
     "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
     "complex32": (1e-3, 1e-5), "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
-}  # fmt: skip
+}
 
 
 class Mismatch(Exception):  # noqa: N818
@@ -44,8 +44,7 @@ class Mismatch(Exception):  # noqa: N818
 
 def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,
         atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
-        check_layout: bool = True, check_stride: bool = False,
-        msg: str | Callable[[str], str] | None = None) -> None:  # fmt: skip
+        check_layout: bool = True, check_stride: bool = False, msg: str | Callable[[str], str] | None = None) -> None:
     """Assert that ``|actual - expected| <= atol + rtol * |expected|`` everywhere.
 
     Tensors, NumPy arrays, numbers and None are compared with their like, sequences and mappings item by item. Shapes
@@ -74,7 +73,7 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
         "allow_subclasses": allow_subclasses, "rtol": rtol, "atol": atol, "equal_nan": equal_nan,
         "check_device": check_device, "check_dtype": check_dtype, "check_layout": check_layout,
         "check_stride": check_stride,
-    }  # fmt: skip
+    }
     failure = None
     try:
         compare(actual, expected, options, ())
@@ -85,7 +84,7 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
 
 
 def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
-        equal_nan: bool = True, msg: str = "") -> None:  # fmt: skip
+        equal_nan: bool = True, msg: str = "") -> None:
     """The older, laxer form: NaN equals NaN, and dtypes and devices may differ. Use ``assert_close``."""
     import warnings
 
@@ -103,7 +102,7 @@ def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol:
         known = [_TOLERANCES.get(_dtype(x), (0.0, 0.0)) for x in (a, b)]
         rtol, atol = max(r for r, _ in known), max(at for _, at in known)
     assert_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False,
-        check_stride=False, msg=msg or None)  # fmt: skip
+        check_stride=False, msg=msg or None)
 
 
 # -- pairing ----------------------------------------------------------------------------------------------------------
@@ -348,8 +347,8 @@ def _how_far(a: np.ndarray, b: np.ndarray, wrong: np.ndarray, rtol: float, atol:
     return text
 
 
-def default_tolerances(*inputs: Any, dtype_precisions: dict[Any, tuple[float, float]] | None = None) -> tuple[float,
-        float]:
+def default_tolerances(*inputs: Any,
+        dtype_precisions: dict[Any, tuple[float, float]] | None = None) -> tuple[float, float]:
     """The greatest relative and absolute tolerances of these tensors and dtypes."""
     pairs = []
     for value in inputs:

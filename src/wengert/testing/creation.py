@@ -23,7 +23,7 @@ _randint: Any = FUNCTIONS["randint"]
 
 def make_tensor(*shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None,
         requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
-        memory_format: Any = None) -> Tensor:  # fmt: skip
+        memory_format: Any = None) -> Tensor:
     """A tensor of ``shape`` with random values from ``[low, high)``.
 
     By default floating and complex values lie in [-9, 9), signed integers in [-9, 10), unsigned ones in [0, 10) and
@@ -84,8 +84,8 @@ def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, dev
     return x
 
 
-def _interval(low: Any, high: Any, least: Any, most: Any, default_low: Any, default_high: Any, dtype: Any) -> tuple[Any,
-        Any]:
+def _interval(low: Any, high: Any, least: Any, most: Any, default_low: Any, default_high: Any,
+        dtype: Any) -> tuple[Any, Any]:
     """``low`` and ``high``, checked, with defaults, cut to what the dtype can hold."""
     if any(isinstance(v, float) and math.isnan(v) for v in (low, high)):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")

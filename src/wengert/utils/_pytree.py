@@ -72,7 +72,7 @@ __all__ = [
     "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_",
     "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_dict", "treespec_dumps", "treespec_leaf",
     "treespec_loads", "treespec_pprint", "treespec_tuple",
-]  # fmt: skip
+]
 
 T, S, R = TypeVar("T"), TypeVar("S"), TypeVar("R")
 
@@ -116,8 +116,7 @@ _private_register_pytree_node = register_pytree_node
 
 
 def _register_pytree_node(cls: type[Any], flatten_fn: Any, unflatten_fn: Any, to_str_fn: Any = None,
-    maybe_from_str_fn: Any = None,
-                          **more: Any) -> None:  # fmt: skip
+        maybe_from_str_fn: Any = None, **more: Any) -> None:
     """The same by its name of old."""
     import warnings
 

@@ -35,4 +35,4 @@ SAMPLES = {
     "log_sigmoid_grad": [call(A(2, 3), A(2, 3))],
     "softmax_grad": [call(A(2, 3), U(2, 3), 1), call(A(), U(), 0)],
     "log_softmax_grad": [call(A(2, 3), U(2, 3), 0), call(A(), U(), 0)],
-}  # fmt: skip
+}

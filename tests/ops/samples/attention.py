@@ -14,4 +14,4 @@ SAMPLES = {
     ],
     "attention": [call(A(2, 3, 2), A(2, 4, 2), A(2, 4, 3), None, False, 0.7), call(A(2, 3, 2), A(2, 4, 2), A(2, 4, 3), _HALF, True, 0.7)],
     "attention_weights": [call(A(2, 3, 2), A(2, 4, 2), None, True, 0.7), call(A(2, 3, 2), A(2, 4, 2), _HALF, False, 0.7)],
-}  # fmt: skip
+}

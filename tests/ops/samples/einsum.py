@@ -10,4 +10,4 @@ SAMPLES = {
         call("i,j->ij", A(2), A(3)), call("...ij,...jk->...ik", A(2, 1, 2, 3), A(3, 3, 2)), call("ij,jk,kl->il", A(2, 3), A(3, 4), A(4, 2)),
         call("ij,ij->j", A(1, 3), A(2, 3)), call(A(2, 3), [0, 1], A(3), [1], [0]), call("ij,jk->ik", A(0, 3), A(3, 2)),
     ],
-}  # fmt: skip
+}

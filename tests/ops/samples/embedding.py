@@ -9,4 +9,4 @@ SAMPLES = {
     "embedding_rows": [call(A(4, 3), I(4, 2, 3), -1, False), call(A(4, 3), C([1, 2, 1, 0]), -1, False), call(A(4, 3), I(4, 0), -1, False), call(A(4, 3), C(2), -1, False), call(A(4, 0), I(4, 2), -1, False)],
     "embedding_scatter": [call(A(2, 3, 2), I(4, 2, 3), 4, -1, False), call(A(4, 3), C([1, 2, 1, 0]), 5, 1, True), call(A(0, 3), I(4, 0), 4, -1, False)],
     "embedding_take": [call(A(4, 3), I(4, 2, 3), -1, False), call(A(4, 3), C([1, 2, 1, 0]), 1, True), call(A(4, 3), I(4, 0), -1, False)],
-}  # fmt: skip
+}

@@ -20,4 +20,4 @@ SAMPLES = {
     "fft_ifftshift": [call(A(5)), call(A(2, 3), 1)],
     "stft": [call(A(16), 4, return_complex=True), call(A(2, 12), 4, 2, 3, P(3), center=False, return_complex=True), call(A(12), 4, normalized=True, onesided=False, return_complex=False)],
     "istft": [],
-}  # fmt: skip
+}

@@ -23,4 +23,4 @@ SAMPLES = {
     "kron": [call(A(2, 3), A(2)), call(A(2), A(3, 2)), call(A(), A(2)), call(A(0, 2), A(2, 2))],
     "cov": [call(A(2, 4)), call(A(4), correction=0), call(A(2, 3), fweights=C([1, 2, 1])), call(A(2, 3), fweights=C([1, 2, 1]), aweights=P(3))],
     "corrcoef": [call(A(2, 4)), call(A(4))],
-}  # fmt: skip
+}

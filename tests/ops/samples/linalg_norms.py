@@ -21,4 +21,4 @@ SAMPLES = {
     "cdist": [call(A(3, 2), A(4, 2)), call(A(2, 3, 2), A(4, 2), 1), call(P(3, 2), P(2, 2), 3), call(A(2, 2), A(30, 2)), call(A(0, 2), A(3, 2)), call(A(2, 0), A(3, 0))],
     "pdist": [call(A(4, 3)), call(A(3, 2), 1), call(A(1, 2))],
     "bilinear": [call(A(2, 3), A(2, 4), A(5, 3, 4), A(5)), call(A(3), A(4), A(2, 3, 4)), call(A(0, 3), A(0, 2), A(2, 3, 2))],
-}  # fmt: skip
+}

@@ -52,4 +52,4 @@ SAMPLES = {
     "cholesky_inverse": [call(A(0, 0))],
     "linalg_tensorinv": [call(A(4, 2, 2), 1), call(A(2, 3, 6))],
     "linalg_tensorsolve": [call(A(2, 3, 6), A(2, 3)), call(A(2, 6, 3), A(2, 3), dims=(1,))],
-}  # fmt: skip
+}

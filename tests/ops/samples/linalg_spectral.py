@@ -26,4 +26,4 @@ SAMPLES = {
     "matrix_exp": [call(U(2, 2))],
     "linalg_matrix_power": [call(A(2, 2), 3), call(D(2, 2), -2), call(A(2, 2), 0), call(A(2, 2), 1), call(A(0, 0), 2)],
     "matrix_power": [call(A(2, 2, 2), 2)],
-}  # fmt: skip
+}

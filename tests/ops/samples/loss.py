@@ -48,4 +48,4 @@ SAMPLES = {
             call(A(2, 3, 2), np.array([[1, 0], [2, 2]]), None, "none", -100), call(A(0, 3), np.zeros(0, int), None, "sum", -100)],
     "cross_entropy_index": [call(A(2, 3), np.array([1, 0]), None, "mean", -100), call(A(3, 3), np.array([1, 0, 2]), np.array([0.5, 2.0, 1.0]), "mean", 0),
                             call(A(2, 3, 2), np.array([[1, 0], [2, 2]]), None, "none", -100), call(A(0, 3), np.zeros(0, int), None, "sum", -100)],
-}  # fmt: skip
+}

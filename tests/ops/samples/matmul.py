@@ -24,4 +24,4 @@ SAMPLES = {
                call(A(3), A(3), A()), call(A(2, 3), A(4, 3), A(1, 4))],
     "chain_matmul": [call(A(2, 3), A(3, 4), A(4, 2))],
     "tensordot": [call(A(2, 3, 4), A(3, 4, 5)), call(A(2, 3), A(3, 4), 1), call(A(2, 3, 4), A(4, 5, 2), ([0, 2], [2, 0])), call(A(2), A(3), 0)],
-}  # fmt: skip
+}

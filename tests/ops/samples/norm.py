@@ -16,4 +16,4 @@ SAMPLES = {
     "rms_norm_over": [call(A(2, 3, 4), A(4), 1, 1e-5), call(A(2, 3), None, 2, 0.1)],
     "batch_norm_channels": [call(A(4, 3), A(3), A(3), None, 1e-5, []), call(A(4, 3, 2), None, None, None, 0.1, []),
                             call(A(2, 3, 2, 2), A(3), None, None, 1e-5, [])],
-}  # fmt: skip
+}

@@ -51,4 +51,4 @@ SAMPLES = {
     "fractional_windows": [call(A(1, 2, 5, 6), (2, 2), (3, 2), np.array([[[0.2, 0.7], [0.9, 0.1]]]))],
     "avg_pool_windows": [call(A(1, 2, 5), (2,), (2,), (1,), True, False, None)],
     "avg_pool_spread": [call(A(1, 2, 3), (1, 2, 5), (2,), (2,), (0,), True, True, None)],
-}  # fmt: skip
+}

@@ -28,4 +28,4 @@ SAMPLES = {
     "fill": [call(A(2, 3), A())],
     "drawn_from": [], "drawn_from_two": [],
     "clone": [call(A(2, 3)), call(A(0)), call(A())],
-}  # fmt: skip
+}

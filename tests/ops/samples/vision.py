@@ -23,4 +23,4 @@ SAMPLES = {
                     call(A(1, 2, 3, 4), U(1, 2, 3, 2), "nearest"), call(A(1, 1, 4, 4), U(1, 2, 2, 2), "bicubic"), call(A(1, 1, 4, 4), U(1, 2, 2, 2), "bicubic", "border"),
                     call(A(1, 1, 4, 4), U(1, 2, 2, 2), "bicubic", "reflection", True), call(A(1, 1, 2, 3, 3), U(1, 2, 1, 2, 3)),
                     call(A(1, 1, 2, 3, 3), U(1, 2, 1, 2, 3), "nearest", "border"), call(A(0, 1, 3, 3), U(0, 2, 2, 2))],
-}  # fmt: skip
+}

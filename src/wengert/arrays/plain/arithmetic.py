@@ -21,7 +21,7 @@ CAUTIOUS = {
     "floor_divide": 2.0, "fmod": 2.0, "hypot": 1.0, "log": 0.4, "log10": 1.0, "log1p": 1.0, "log2": 0.5,
     "logaddexp": 8.0, "logaddexp2": 8.0, "nextafter": 1.0, "power": 3.0, "reciprocal": 0.2, "remainder": 2.0,
     "sin": 1.0, "sinh": 2.0, "sqrt": 0.2, "square": 0.1, "tan": 2.0, "tanh": 0.6, "true_divide": 0.2,
-}  # fmt: skip
+}
 #: What reports nothing in ordinary use.
 CAREFREE = {
     "absolute": 0.1, "add": 0.15, "bitwise_and": 0.1, "bitwise_or": 0.1, "bitwise_xor": 0.1, "ceil": 0.1,
@@ -30,7 +30,7 @@ CAREFREE = {
     "left_shift": 0.2, "less": 0.1, "less_equal": 0.1, "logical_and": 0.2, "logical_not": 0.1, "logical_or": 0.2,
     "logical_xor": 0.2, "maximum": 0.15, "minimum": 0.15, "multiply": 0.15, "negative": 0.1, "not_equal": 0.1,
     "right_shift": 0.2, "rint": 0.1, "sign": 0.2, "signbit": 0.1, "subtract": 0.15, "trunc": 0.1,
-}  # fmt: skip
+}
 
 
 def _quiet(ufunc: np.ufunc) -> Callable[..., Any]:

@@ -23,8 +23,8 @@ def _split(x: Array, groups: int) -> tuple[int, int, int]:
     return n, c, math.prod(x.shape[2:])
 
 
-def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array,
-        Array]:
+def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
+        eps: float) -> tuple[Array, Array, Array]:
     """Normalise groups of neighbouring channels (axis 1) of each sample, then scale and shift each channel.
 
     Returns ``(out, mean, rstd)``; the statistics are ``(samples, groups)``, float32 for half precision.

@@ -15,7 +15,7 @@ LAYERS = ("lstm", "lstm_grad", "gru", "gru_grad", "elman", "elman_grad")
 
 def recurrent_walk(layer: int, gates: Array, w_hh: Array, bias: Array | None, h0: Array | None, c0: Array | None,
         h: Array, c: Array | None, act: Array | None, cells: Array | None, output: Array | None, own: Array | None,
-        grad: Array | None, sizes: Sequence[int], reverse: bool, relu: bool) -> bool:  # fmt: skip
+        grad: Array | None, sizes: Sequence[int], reverse: bool, relu: bool) -> bool:
     """Walk all steps of layer ``LAYERS[layer]``, writing into ``h``, ``c`` and the layer's results, and say whether
     that was done.
 

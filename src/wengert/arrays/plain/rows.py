@@ -163,7 +163,7 @@ def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
 
 
 def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
-        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:  # fmt: skip
+        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     """Gradients of ``(x - mean) * rstd * weight + bias`` per channel (axis 1); None for those not in ``needed``.
 
     With ``training``, ``mean`` and ``rstd`` were computed from ``x`` itself, and the gradient flows through them.

@@ -58,7 +58,7 @@ _BETA = np.array(
              [-0.0003477407336, 6.959756487e-05, 1.097287507e-05, -1.650964693e-06]],
         ],
     ]
-)  # fmt: skip
+)
 
 
 def gamma_by_shape(shape: NDArray, sample: NDArray) -> NDArray:

@@ -66,7 +66,7 @@ def _places(x: Any) -> Any:
 
 
 def _compare(func: Callable[..., Any], inputs: tuple[Any, ...], output: Any, input: Any, g: Any, eps: float,
-        atol: float, rtol: float) -> None:  # fmt: skip
+        atol: float, rtol: float) -> None:
     (o, at), (i, x) = output, input
     x.new_zeros(x.size())  # what stands for a gradient that is undefined: it must be possible
     data = x.data

@@ -145,7 +145,7 @@ class Problem:
     """One gradcheck: the function, where it is checked, and how closely."""
 
     def __init__(self, func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
-            nondet_tol: float = 0.0, dtypes: bool = False, masked: bool = False) -> None:  # fmt: skip
+            nondet_tol: float = 0.0, dtypes: bool = False, masked: bool = False) -> None:
         self.func, self.inputs, self.masked = func, inputs, masked
         self.eps, self.atol, self.rtol, self.nondet_tol, self.dtypes = eps, atol, rtol, nondet_tol, dtypes
         _check_inputs(inputs)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def mismatch(problem: Problem, i: int, j: int, a: np.ndarray, n: np.ndarray, kind: str, *, imaginary: bool = False,
-        units: tuple[Any, ...] = (1,), fast: tuple[Any, Any] | None = None) -> GradcheckError:  # fmt: skip
+        units: tuple[Any, ...] = (1,), fast: tuple[Any, Any] | None = None) -> GradcheckError:
     """The error for output ``i`` and input ``j``, whose analytical Jacobian is ``a`` and whose numerical one is ``n``.
 
     ``kind``: the words before "mismatch". ``imaginary``: of a complex output, that part is considered. ``units``: how
@@ -40,7 +40,7 @@ def mismatch(problem: Problem, i: int, j: int, a: np.ndarray, n: np.ndarray, kin
         f"analytical {found}",
         verdict,
         (j, place, i, to),
-    )  # fmt: skip
+    )
 
 
 def _verdict(problem: Problem, i: int, j: int, at: tuple[Index, Index], found: Any, expected: Any, imaginary: bool,

@@ -23,7 +23,7 @@ __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "exc",
     "forbid_in_graph", "graph_break", "is_compiling", "list_backends", "mark_dynamic", "mark_static",
     "mark_static_address", "maybe_mark_dynamic", "optimize", "reset",
-]  # fmt: skip
+]
 
 
 def optimize(*args: Any, **kwargs: Any) -> Any:

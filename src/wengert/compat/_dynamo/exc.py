@@ -3,7 +3,7 @@
 __all__ = [
     "BackendCompilerFailed", "InternalTorchDynamoError", "InvalidBackend", "TorchDynamoException", "TorchRuntimeError",
     "Unsupported", "UserError",
-]  # fmt: skip
+]
 
 
 class TorchDynamoException(RuntimeError):  # noqa: N818

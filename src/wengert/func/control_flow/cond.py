@@ -48,6 +48,6 @@ def _each(pred: Any, yes: Any, no: Any) -> Any:
     if trees.shape(yes) != trees.shape(no):
         raise RuntimeError(f"Unmatched output spec from torch.cond branches: true branch tree_spec {trees.shape(yes)} "
             "vs false branch "
-                           f"tree_spec {trees.shape(no)}.")  # fmt: skip
+                           f"tree_spec {trees.shape(no)}.")
     pred = pred.reshape(())
     return trees.filled(yes, [function("where")(pred, a, b) for a, b in zip(trees.leaves(yes), trees.leaves(no))])

@@ -56,7 +56,7 @@ def operator_of(op: Composite) -> Operator:
     options: dict[str, Any] = {
         "name": op.name, "places": (), "wirtinger": True, "outputs": op.outputs or ("grad_input",),
         "undefined": several, "node": op.node, "layout": op.layout, "pointwise": op.pointwise,
-    }  # fmt: skip
+    }
     if rules == "replayed":
         others = tuple(p for p in whole if p != INCOMING)
         options |= {"wrt": whole, "keeps": {INCOMING: others} if others else {}}

@@ -132,7 +132,7 @@ FUNCTIONS.update({
     **TORCH_REDUCE_MAP, **TENSOR_REDUCE_MAP, Tensor.where: _method_where, _T["where"]: _function_where,
     Tensor.contiguous: _function_contiguous, Tensor.to_dense: _function_to_dense, Tensor.to_sparse: _function_to_sparse,
     Tensor.to_sparse_csr: _function_to_sparse_csr,
-})  # fmt: skip
+})
 
 
 # -- below the tape ----------------------------------------------------------------------------------------------------
@@ -247,4 +247,4 @@ OPERATORS.update({
     aten.is_contiguous: _of_data(Tensor.is_contiguous), aten.is_same_size: _of_data(Tensor.is_same_size),
     aten._is_any_true: lambda input: MaskedTensor(
         (_get_data(input) & _maybe_get_mask(input)).any(), _T["tensor"](True)),
-})  # fmt: skip
+})

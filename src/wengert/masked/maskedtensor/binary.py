@@ -23,7 +23,7 @@ BINARY_NAMES = [
     "div", "divide", "floor_divide", "fmod", "logaddexp", "logaddexp2", "mul", "multiply", "nextafter", "remainder",
     "sub", "subtract", "true_divide", "eq", "ne", "le", "ge", "greater", "greater_equal", "gt", "less_equal", "lt",
     "less", "maximum", "minimum", "fmax", "fmin", "not_equal",
-]  # fmt: skip
+]
 INPLACE_BINARY_NAMES = [
     n + "_" for n in BINARY_NAMES if n not in ("logaddexp", "logaddexp2", "maximum", "minimum", "fmax", "fmin")]
 

@@ -187,7 +187,7 @@ class MaskedTensor(Tensor):
             warnings.warn(_RECORDED_DATA, UserWarning, stacklevel=2)
         return Tensor._make_wrapper_subclass(cls, data.size(),
             strides=data.stride() if data.layout is strided else None, dtype=data.dtype, device=data.device,
-            requires_grad=requires_grad, dispatch_sizes_strides_policy="strides", dispatch_layout=True)  # fmt: skip
+            requires_grad=requires_grad, dispatch_sizes_strides_policy="strides", dispatch_layout=True)
 
     def __init__(self, data: Any, mask: Any, requires_grad: bool = False) -> None:
         data, mask = _fitted(data, mask)

@@ -7,10 +7,9 @@ from typing import Any
 from ...dispatch.torch_dispatch import aten
 from .core import _get_data, _map_mt_args_kwargs, _maybe_get_mask, _wrap_result
 
-PASSTHROUGH_FNS = [getattr(aten, n) for n in (
-    "select", "transpose", "split", "t", "slice", "slice_backward", "select_backward", "index", "expand", "view",
-    "_unsafe_view", "_reshape_alias", "cat", "unsqueeze", "unfold", "unfold_backward", "im2col", "col2im", "stack",
-)]  # fmt: skip
+PASSTHROUGH_FNS = [getattr(aten, n) for n in ("select", "transpose", "split", "t", "slice", "slice_backward",
+    "select_backward", "index", "expand", "view", "_unsafe_view", "_reshape_alias", "cat", "unsqueeze", "unfold",
+    "unfold_backward", "im2col", "col2im", "stack")]
 _KNOWN = frozenset(PASSTHROUGH_FNS)
 
 

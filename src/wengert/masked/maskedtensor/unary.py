@@ -15,13 +15,13 @@ UNARY_NAMES = [
     "log1p", "log2", "logit", "i0", "isnan", "nan_to_num", "neg", "negative", "positive", "pow", "rad2deg",
     "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sgn", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "tan",
     "tanh", "trunc",
-]  # fmt: skip
+]
 INPLACE_UNARY_NAMES = [n + "_" for n in UNARY_NAMES if n not in ("angle", "isnan", "positive", "signbit")]
 UNARY_NAMES_UNSUPPORTED = [
     "atan2", "arctan2", "bitwise_left_shift", "bitwise_right_shift", "copysign", "float_power", "fmod", "frexp",
     "gradient", "imag", "ldexp", "lerp", "logical_not", "hypot", "igamma", "igammac", "mvlgamma", "nextafter",
     "polygamma", "real", "remainder", "true_divide", "xlogy",
-]  # fmt: skip
+]
 
 
 def _unary_helper(fn: Any, args: Any, kwargs: Any, inplace: bool) -> Any:

@@ -249,8 +249,8 @@ def jagged_from_list(tensors: Sequence[Tensor], offsets: Tensor | None = None, d
     return nested_view_from_values_offsets(values, offsets, at + 1, min(counts), max(counts)), offsets
 
 
-def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Any, Tensor,
-        Tensor | None]:
+def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor,
+        lengths: Tensor) -> tuple[Any, Tensor, Tensor | None]:
     """The pieces of the rows of ``tensor`` that begin at ``starts`` and are ``lengths`` long, as a view; with its
     offsets and lengths.
     """

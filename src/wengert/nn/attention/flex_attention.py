@@ -120,12 +120,12 @@ class BlockMask:
     """
 
     _TENSORS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
-        "full_q_num_blocks", "full_q_indices")  # fmt: skip
+        "full_q_num_blocks", "full_q_indices")
 
     def __init__(self, seq_lengths: tuple[int, int], kv_num_blocks: Tensor, kv_indices: Tensor,
             full_kv_num_blocks: Tensor | None, full_kv_indices: Tensor | None, q_num_blocks: Tensor | None,
             q_indices: Tensor | None, full_q_num_blocks: Tensor | None, full_q_indices: Tensor | None,
-            BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: Callable[..., Any] = noop_mask) -> None:  # fmt: skip
+            BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: Callable[..., Any] = noop_mask) -> None:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
@@ -142,7 +142,7 @@ class BlockMask:
     def from_kv_blocks(cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None,
             full_kv_indices: Tensor | None = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
             mask_mod: Callable[..., Any] | None = None, seq_lengths: tuple[int, int] | None = None,
-            compute_q_blocks: bool = True) -> BlockMask:  # fmt: skip
+            compute_q_blocks: bool = True) -> BlockMask:
         """A mask whose blocks are listed by rows; the lists by columns follow."""
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -198,7 +198,7 @@ class BlockMask:
         index = tuple(slice(i, i + 1) if isinstance(i, int) else i for i in index)
         parts: Any = [None if (t := getattr(self, n)) is None else t[index] for n in self._TENSORS[:4]]
         return BlockMask.from_kv_blocks(BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=_sliced, seq_lengths=self.seq_lengths,
-            **dict(zip(self._TENSORS, parts)))  # fmt: skip
+            **dict(zip(self._TENSORS, parts)))
 
     def __repr__(self) -> str:
         def text(name: str) -> str:
@@ -245,7 +245,7 @@ def _listed(dense: Any) -> list[Tensor]:
 
 def create_block_mask(mask_mod: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
         device: Any = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False,
-        separate_full_blocks: bool = True, **_: Any) -> BlockMask:  # fmt: skip
+        separate_full_blocks: bool = True, **_: Any) -> BlockMask:
     """The mask that ``mask_mod(b, h, q_idx, kv_idx)`` tells, and its blocks.
 
     >>> create_block_mask(lambda b, h, q, kv: q >= kv, 1, 1, 256, 256).full_kv_num_blocks
@@ -274,8 +274,7 @@ def create_block_mask(mask_mod: Callable[..., Any], B: int | None, H: int | None
 
 def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None,
         block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
-        return_lse: bool = False, kernel_options: Any = None, *,
-        return_aux: AuxRequest | None = None) -> Any:  # fmt: skip
+        return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None) -> Any:
     """Attention with scores changed by ``score_mod(score, b, h, q_idx, kv_idx)``, and hidden by ``block_mask``.
 
     Args:

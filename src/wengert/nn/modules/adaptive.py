@@ -53,9 +53,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for i, (low, high) in enumerate(pairwise(self.cutoffs)):
             inner = int(in_features // (div_value ** (i + 1)))
             self.tail.append(
-                Sequential(
-                    Linear(in_features, inner, bias=False, **factory), Linear(inner, high - low, bias=False, **factory)
-                )
+                Sequential(Linear(in_features, inner, bias=False, **factory),
+                    Linear(inner, high - low, bias=False, **factory))
             )
 
     def reset_parameters(self) -> None:

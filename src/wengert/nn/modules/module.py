@@ -35,10 +35,8 @@ from ._state import _EXTRA_STATE_KEY_SUFFIX, StateMethods, _IncompatibleKeys  # 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_OF_COMPILED = frozenset((
-    "code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for", "inlined_graph", "save",
-    "save_to_buffer", "schema",
-))  # fmt: skip
+_OF_COMPILED = frozenset(("code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for",
+    "inlined_graph", "save", "save_to_buffer", "schema"))
 
 
 def of_compiled(name: str) -> str:

@@ -149,10 +149,8 @@ def rule_of(op: Operator) -> Rule:
 
 # What PyTorch's vmap calls the write of a batch to a tensor without one: these have a rule of their own and go by one
 # name,
-_ARITHMETIC = frozenset((
-    "sub", "mul", "div", "div_rounded", "copy", "logical_and", "logical_or", "logical_xor", "masked_fill",
-    "clamp_min_tensor", "clamp_max_tensor",
-))  # fmt: skip
+_ARITHMETIC = frozenset(("sub", "mul", "div", "div_rounded", "copy", "logical_and", "logical_or", "logical_xor",
+    "masked_fill", "clamp_min_tensor", "clamp_max_tensor"))
 # these by their own, and all others as aten::name_;
 _BATCHED = frozenset(("fill_", "index_put_", "index_add_", "index_fill_", "scatter_add_"))
 _BROADCAST = frozenset(("add", "atan2", "copysign"))  # and of these it is the shape of the result that does not fit

@@ -306,4 +306,4 @@ RULES: dict[str, Rule] = {
     "take": take, "put": put, "fill": fill, "copy": copy,
     "embedding_rows": embedding, "embedding_scatter": embedding_scatter, "embedding_take": embedding_take,
     "nll_spread": classes_spread,
-}  # fmt: skip
+}

@@ -231,4 +231,4 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("pinv_within", "rank_within"), stacked), "attention": attention, "linalg_cross": cross,
     "euclidean_cdist": attention, "trilinear": trilinear,
     "convolution_forward": convolution, "conv_input": conv_input, "conv_weight": conv_weight,
-}  # fmt: skip
+}

@@ -374,4 +374,4 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1", "huber"), lossy),
     **dict.fromkeys(("bce_elements", "bce_logit_elements"), pointwise),
     **dict.fromkeys(("nonzero", "unique", "unique_consecutive"), dynamic),
-}  # fmt: skip
+}

@@ -104,4 +104,4 @@ RULES: dict[str, Rule] = {
     "layer_norm_over": layer_norm, "rms_norm_over": layer_norm, "batch_norm_channels": batch_norm,
     "group_norm_over": group_norm, "prelu": prelu, "bucketize": buckets,
     **dict.fromkeys(("masked_fill",), pointwise),
-}  # fmt: skip
+}

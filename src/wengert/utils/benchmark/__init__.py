@@ -23,4 +23,4 @@ from .utils.timer import Language, Timer, timer
 __all__ = [
     "Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit",
     "set_torch_threads", "timer", "trim_sigfig", "unit_to_english",
-]  # fmt: skip
+]

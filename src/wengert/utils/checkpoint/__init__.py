@@ -45,7 +45,7 @@ __all__ = [
     "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
     "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop", "set_device_states",
-]  # fmt: skip
+]
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -55,7 +55,7 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
         context_fn: Callable[[], Any] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
-        early_stop: bool = True, **kwargs: Any) -> Any:  # fmt: skip
+        early_stop: bool = True, **kwargs: Any) -> Any:
     """``function(*args, **kwargs)`` without keeping its intermediate values: backward computes them again.
 
     Args:

@@ -119,7 +119,7 @@ class Frame:
     """One checkpointed call: how to run it again, what it saved, and what running backwards have recomputed."""
 
     def __init__(self, function: Any, args: Any, kwargs: Any, preserve: bool, context: Any, check: bool,
-            early_stop: bool, complain: Any) -> None:  # fmt: skip
+            early_stop: bool, complain: Any) -> None:
         self.function, self.kwargs, self.context, self.check, self.complain = function, kwargs, context, check, complain
         self.early_stop = early_stop if _early_stop is None else _early_stop
         packing = modes().packing
@@ -198,7 +198,7 @@ class Frame:
         around = modes()
         try:  # the context of the second run sees that it was stopped
             with (enable_grad(), _Hooks(pack, _same), self.surroundings.again(), self.context,
-                    self.surroundings.device_again()):  # fmt: skip
+                    self.surroundings.device_again()):
                 self.function(*args, **self.kwargs)
         except _StopRecomputationError:
             pass

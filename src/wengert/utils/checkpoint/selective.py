@@ -24,7 +24,7 @@ SAC_IGNORED_OPS = {
     aten.sym_numel.default, aten.is_contiguous.default, aten.is_contiguous.memory_format,
     aten.is_non_overlapping_and_dense.default, aten.sym_size.default, aten.stride.default, aten.sym_stride.default,
     aten.dim.default, aten.storage_offset.default, aten.sym_storage_offset.default, prim.device.default,
-}  # fmt: skip
+}
 
 _MISMATCH = (
     "This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that "
@@ -142,8 +142,8 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         return tree_map(lambda x: x.get_val(self.allow_cache_entry_mutation), kept)
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any,
-        Any]:
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any,
+        allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
     """The two contexts of a selective checkpoint: ``context_fn=partial(create_selective_checkpoint_contexts, policy)``.
 
     ``policy_fn_or_list``: ``policy(ctx, op, *args, **kwargs)`` that gives a ``CheckpointPolicy``, or the operators
