@@ -10,8 +10,8 @@ from .dispatch.argument_errors import reporting
 from .functions.creation import as_tensor, full
 from .functions.overloads_sparse import CHECKS, sparse_coo_tensor
 from .functions.ranges import arange
+from .layouts.compressed import masked_mm as _masked_mm
 from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
-from .layouts.sparse import masked_mm as _masked_mm
 from .layouts.sparse import total as _total
 from .tensor.functions import function
 from .tensor.types import sparse_csr

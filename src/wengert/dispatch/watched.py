@@ -26,7 +26,8 @@ _forever = False
 _before: list[tuple[FunctionType, Any, Any]] = []
 
 _SILENT = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"))
-_CONVERSION = ("contiguous", "type_as", "view_as", "reshape_as", "expand_as", "sum_to_size", "copy_", "fill_", "zero_")
+_CONVERSION = ("new", "contiguous", "type_as", "view_as", "reshape_as", "expand_as", "sum_to_size", "copy_", "fill_",
+    "zero_")
 _METHODS = ("detach", "detach_", "item", "resize_")
 
 

@@ -176,7 +176,7 @@ class Geometry(Methods):
 
     def is_shared(self) -> bool:
         """Whether other processes see the memory, as after :meth:`share_memory_`."""
-        from .storage import block_of
+        from .memory import block_of
 
         array = window(self._wg_data)
         return type(array) is np.ndarray and block_of(array) is not None
