@@ -23,12 +23,13 @@ from ..tensor.namespaces import RECORDED
 from ..tensor.record import undifferentiable
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
-from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, sizes_given, strided
+from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
 from ..tensor.types import device as device_type
 from . import legacy_constructors
 from .creation import finish, without_numbers
 from .legacy_constructors import by_keyword, legacy
 from .memory import row_major
+from .sizes import sizes_given
 from .storage import look_at, window
 from .typed_storage import LEGACY_STORAGES, TypedStorage
 

@@ -10,7 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays import fresh
 from ..arrays.lazy import plain
 from ..tensor.tensor import Tensor
-from ..tensor.types import placed, Size
+from ..tensor.types import Size, placed
 from ..tensor.types import device as device_type
 from .creation import check_sizes, finish
 from .data import array_of

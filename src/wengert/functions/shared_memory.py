@@ -18,7 +18,7 @@ from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.lazy import address, plain
 from ..tensor.tensor import Tensor, wrap
-from .memory import array_at, block_of, owner_of, place_and_type, place_of, SharedBlock, STORAGES
+from .memory import STORAGES, SharedBlock, array_at, block_of, owner_of, place_and_type, place_of
 from .parameter import Parameter
 
 if TYPE_CHECKING:
