@@ -40,6 +40,7 @@ from ..graph.node import InputMetadata
 from ..library.fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ..library.fallback import get_mode as _get_autograd_fallback_mode
 from ..library.fallback import set_mode as _set_autograd_fallback_mode
+from ..names.absent import absent_from
 from ..tensor import Tensor
 from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
 from ..tensor.rewriting import CopySlices
@@ -132,8 +133,4 @@ __all__ = [
     "DispatchKeySet", "is_grad_enabled", "is_inference_mode_enabled",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    from ..names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

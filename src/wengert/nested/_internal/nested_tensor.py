@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arrays.nested import Nested
+from ...names.absent import absent_from
 from ...tensor import Tensor
 from ...tensor.autograd_meta import requires_grad
 from ...tensor.functions import function
@@ -282,8 +283,4 @@ Jagged.tensor = NestedTensor
 NestedTensor.table = TABLE
 methods(NestedTensor)
 
-
-def __getattr__(name: str) -> Any:
-    from ...names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)
