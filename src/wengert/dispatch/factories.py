@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..functions.sizes import shape_of
 from ..tensor import classes
+from .torch_dispatch import ask, aten, below, dispatching
 from ..tensor.types import CPU, Size
-from .torch_dispatch import ask, aten, dispatching
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
@@ -95,8 +95,6 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
         if not m.dispatch:
             return NotImplemented
         wanted = kwargs.pop("requires_grad", False)
-        from .torch_dispatch import below
-
         made = below(m, call, args, kwargs)
         if any(made is v for v in args):
             return made

@@ -9,3 +9,5 @@ from . import members as _members  # noqa: F401  what is put on the class Tensor
 from .surface import assemble
 
 assemble()
+
+from ..dispatch import implementations, overriding  # noqa: E402, F401  they register themselves

@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 
 from ..autograd.function import Function
 from ..dispatch import torch_dispatch as dispatch
+from ..dispatch.implementations import implementation
 from ..dispatch.keys import DispatchKey
 from ..ops import NAMESPACES
 from ..tensor import Tensor, device
@@ -555,7 +556,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> _SafeKernelFunction:
         if namespace != "aten":
             raise AttributeError(name)
         func = getattr(getattr(dispatch.aten, base), overload or "default")
-        dispatch._implementation(base)
+        implementation(base)
     except AttributeError:
         raise RuntimeError(f"operator {name} does not exist") from None
     from .aten_overrides import registered

@@ -71,7 +71,7 @@ class device:
     def __new__(cls, *args: Any, **kwargs: Any) -> device:
         m = modes()
         if m is not RECORD and m.functions:
-            from ..dispatch.function_modes import ask_mode
+            from ..dispatch.torch_function import ask_mode
 
             return ask_mode(cls, args, kwargs, m)
         return cls._made(*args, **kwargs)
