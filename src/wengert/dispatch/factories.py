@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..functions.sizes import shape_of
 from ..tensor import classes
-from .torch_dispatch import ask, aten, below, dispatching
 from ..tensor.types import CPU, Size
+from .torch_dispatch import ask, aten, below, dispatching
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes

@@ -14,7 +14,6 @@ from ..arrays.context import ContextVar
 from ..graph.modes import Scope, change, modes, set_modes
 from ..ops.operator import TABLE, Operator
 from ..tensor import classes
-from ..tensor.autograd_meta import bump
 from ..tensor.namespaces import calling
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from ..functions.parameter import Parameter
 from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
-from ..graph.modes import add_field, change, install, modes, Modes, Scope, set_modes, SUBCLASSES
+from ..graph.modes import SUBCLASSES, Modes, Scope, add_field, change, install, modes, set_modes
 from ..ops.structseq import rebuilt
 from ..tensor import classes
 from ..tensor.classes import KNOWN, PLAIN, is_known
