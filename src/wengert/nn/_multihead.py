@@ -9,11 +9,11 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.ghost import shown
+from ..functions.composites.subgraph_node import enclose
 from ..functions.places import PLACES
 from ..graph.node import next_sequence
 from ..tensor import Tensor, classes
 from ..tensor.functions import function
-from ..tensor.subgraph_node import enclose
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,12 +13,12 @@ from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.ghost import Ghost
 from ..functions.copying import own_slots
+from ..functions.parameter import Parameter
 from ..functions.storage import UntypedStorage, look_at, window
 from ..functions.typed_storage import TypedStorage
 from ..tensor import types
 from ..tensor.classes import DISPATCHING
-from ..tensor.parameter import Parameter
-from ..tensor.refusals import refuse_storage
+from ..tensor.exchange import refuse_storage
 from ..tensor.tensor import Tensor, wrap
 from .errors import shown
 
