@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from pkgutil import resolve_name
@@ -63,6 +64,48 @@ def test_modules():
     assert len(named) > 3
     for name in named:
         resolve_name(name)
+
+
+MADE = {"_saved_self"}  # names that are put together from those of the declarations
+
+
+def names(text: str) -> list[str]:
+    """The identifiers in backticks outside of blocks; no paths and no expressions."""
+    rest = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    spans = [span.removesuffix("()") for span in re.findall(r"`([^`\n]+)`", rest)]
+    return [span for span in spans if re.fullmatch(r"[A-Za-z_][\w.]*=?", span) and not PATH.fullmatch(span)]
+
+
+@functools.cache
+def source_words() -> set[str]:
+    """The words of the source, without comments and docstrings, and the names of its files and folders."""
+    found = set()
+    for path in (ROOT / "src").rglob("*.py*"):
+        if path.suffix in (".py", ".pyi"):
+            found |= {*path.relative_to(ROOT / "src").with_suffix("").parts}
+            text = re.sub(r'"""(?s:.*?)"""|#.*', "", path.read_text(encoding="utf-8"))
+            found |= set(re.findall(r"\w+", text))
+    return found
+
+
+def test_names_are_found():
+    assert names("`a.b`, `c()`, `d=`, `e.py`, `f g`, `x*y`\n```\n`h`\n```\n") == ["a.b", "c", "d="]
+    assert "AccumulateGrad" in source_words()
+
+
+def test_names_of_the_architecture_page_are_in_the_source():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert len(names(text)) > 50
+    gone = [name for name in names(text) if name not in MADE
+        and not {part for part in name.strip("=").split(".") if part != "torch"} <= source_words()]
+    assert not gone
+
+
+def test_declarations_of_the_architecture_page_are_those_of_the_source():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    blocks = [b for b in re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE) if ">>>" not in b]
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "wengert" / "ops").glob("*.py"))
+    assert blocks and all(block in sources for block in blocks)
 
 
 def test_variables_of_the_environment():

@@ -7,6 +7,7 @@ from typing import Any, Union
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import format_name, is_in_format, seems
 from ..arrays.lazy import window as plain_window
@@ -14,17 +15,23 @@ from ..dispatch.meta_device import NO_DATA
 from ..dispatch.torch_dispatch import dispatching
 from ..graph.modes import modes
 from ..tensor import classes
-from ..tensor.autograd_meta import edge_of, requires_grad
+from ..tensor.autograd_meta import bump, edge_of, requires_grad
+from ..tensor.exchange import refuse_storage
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.namespaces import RECORDED
-from ..tensor.outs import bump
 from ..tensor.record import undifferentiable
-from ..tensor.refusals import refuse_storage
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
 from ..tensor.types import device as device_type
+from . import legacy_constructors
+from .creation import finish, without_numbers
+from .legacy_constructors import by_keyword, legacy
+from .memory import row_major
+from .sizes import sizes_given
+from .storage import look_at, window
+from .typed_storage import LEGACY_STORAGES, TypedStorage
 
 
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
@@ -75,8 +82,6 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
 
 def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:
     """``to("meta")``: the shape and the type; what was recorded leads back to this tensor."""
-    from .creation import without_numbers
-
     if modes().grad and requires_grad(self):
         found = to(self, dtype=dtype, memory_format=memory_format, copy=True)
     else:
@@ -127,9 +132,6 @@ class LegacyType:
         return Union[other, self]  # noqa: UP007
 
     def __call__(self, *args: Any, device: Any = None, **named: Any) -> Tensor:
-        from .creation import finish
-        from .legacy_constructors import by_keyword, legacy
-
         if named:
             args = by_keyword(args, named)
         return finish(legacy(args, self.dtype.np, device))
@@ -188,8 +190,6 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """Sum until the shape is ``size``, to which the tensor's shape must broadcast."""
-    from ..tensor.types import sizes_given
-
     shape = sizes_given("sum_to_size", sizes, size)
     if shape == self._wg_data.shape and shape:
         return self
@@ -223,9 +223,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     >>> torch.zeros(1).set_(torch.arange(4.0).untyped_storage(), 1, (2,), (2,))
     tensor([1., 3.])
     """
-    from .storage import look_at, row_major, window
-    from .typed_storage import TypedStorage
-
     m = modes()
     if m.inside is not None:
         m.inside.check(self, "set_")
@@ -274,9 +271,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
 def storage(self: Tensor) -> Any:
     """The memory that the tensor looks at, as elements of its type."""
-    from ..arrays.errors import warn_once
-    from .typed_storage import TypedStorage
-
     warn_once(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
         "class. This should only matter to you if you are using storages directly.  To access UntypedStorage directly, "
@@ -291,8 +285,6 @@ def untyped_storage(self: Tensor) -> Any:
     >>> torch.arange(6.0)[2:].untyped_storage().nbytes()
     24
     """
-    from .storage import window
-
     refuse_storage(self)
     found = window(self._wg_data)[0]
     found.meta, found.wrapped = self.is_meta, self._wg_dispatches and type(self._wg_data) is Ghost
@@ -301,8 +293,6 @@ def untyped_storage(self: Tensor) -> Any:
 
 def storage_type(self: Tensor) -> Any:
     """The class of the old typed storage of this type."""
-    from .typed_storage import LEGACY_STORAGES, TypedStorage
-
     return LEGACY_STORAGES.get(f"{dt.scalar_name(self._wg_data.dtype)}Storage", TypedStorage)
 
 
@@ -378,7 +368,7 @@ METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_,
             set_, share_memory_, pin_memory, storage, untyped_storage, storage_type, apply_, map_, map2_)
-} | {"type": type_, "_typed_storage": storage}
+} | {"type": type_, "_typed_storage": storage, "new": legacy_constructors.new}
 type_.__name__ = type_.__qualname__ = "type"
 _NAMES = {
     "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "chalf": dt.complex32,

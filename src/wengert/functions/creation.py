@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +15,15 @@ from ..arrays.errors import check_countable, refuse_overflow, warn, warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
 from ..graph.modes import modes
+from ..ops.outs import OVERLAP, overlapping
 from ..tensor import classes
-from ..tensor.autograd_meta import INFERENCE_VERSION, meta_of
+from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
 from ..tensor.autograd_meta import requires_grad as is_recorded
-from ..tensor.outs import OVERLAP, bump, overlapping
 from ..tensor.tensor import Tensor
-from ..tensor.types import on_cpu, placed, shape_of, sizes_given, strided
+from ..tensor.types import on_cpu, placed, strided
 from .data import array_of
+from .memory import file_array
+from .sizes import shape_of, sizes_given
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,22 +240,7 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
     Raises ``RuntimeError`` if the file cannot be opened or is too short.
     """
     on_cpu(device)
-    d, path = np_dtype(dtype), os.fspath(filename)
-    wanted = size * d.itemsize
-    if size < 0:
-        raise RuntimeError(f"unable to mmap {wanted} bytes from file <{path}>: Cannot allocate memory (12)")
-    try:
-        with open(path, "a+b" if shared else "rb") as file:
-            found = os.fstat(file.fileno()).st_size
-            if found < wanted and shared:
-                file.truncate(wanted)
-            elif found < wanted:
-                raise RuntimeError(f"file <{path}> size <{found}> is smaller than the required mapping size <{wanted}>")
-    except OSError as e:
-        raise RuntimeError(f"unable to open file <{path}> in {'read-write' if shared else 'read-only'} mode: "
-            f"{e.strerror} ({e.errno})") from e
-    return finish(np.asarray(np.memmap(path, d, "r+" if shared else "c", shape=(size,))) if size else np.empty(0, d),
-        requires_grad)
+    return finish(file_array(filename, shared, size, np_dtype(dtype)), requires_grad)
 
 
 def to_dlpack(tensor: Tensor) -> Any:
@@ -305,6 +291,10 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     return finish(np.asarray(s).astype(np_dtype(dtype)), requires_grad, placed(device))
 
 
+# what makes tensors of other layouts than ``torch.strided``, new ones and ones like a given one: see
+# ``overloads_sparse``
+LAYOUTS: dict[str, Callable[..., Any]] = {}
+
 # -- from sizes -------------------------------------------------------------------------------------------------------
 
 
@@ -322,7 +312,7 @@ def _sized(name: str, make: Callable[..., np.ndarray],
         if layout is not None and layout is not strided:
             if not isinstance(layout, type(strided)):
                 raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
-            return _nothing_stored(name, sizes_given(name, sizes, size), layout, dtype, requires_grad)
+            return LAYOUTS["new"](name, sizes_given(name, sizes, size), layout, dtype, requires_grad)
         shape = sizes_given(name, sizes, size)
         check_sizes(shape, name)
         if out is not None:
@@ -340,16 +330,8 @@ def _sized(name: str, make: Callable[..., np.ndarray],
             memory_format: Any = None, pin_memory: bool = False) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        if type(input._wg_data) is not np.ndarray and hasattr(type(input._wg_data), "coo") and layout is None:
-            from ..layouts import compressed
-
-            return (compressed.ones_like if name == "ones" else compressed.zeros_like)(input)
-        if input.is_sparse and layout in (None, input.layout) and name in ("zeros", "empty"):
-            from ..layouts.sparse import nothing_like
-
-            return nothing_like(input, np_dtype(dtype, input._wg_data.dtype), requires_grad)
         if input.layout is not strided or (layout is not None and layout is not strided):
-            raise _only_strided(name + "_like")
+            return LAYOUTS["like"](name, input, layout, None if dtype is None else np_dtype(dtype), requires_grad)
         a = input._wg_data
         if placed(device, input) is not None:
             return finish(unmade(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format)), requires_grad)
@@ -384,27 +366,6 @@ def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
         return classes.mapping.batched_as(input, found) if type(input) is classes.Batched_ else found
 
     return made
-
-
-def _nothing_stored(name: str, shape: tuple[int, ...], layout: Any, dtype: Any, requires_grad: bool) -> Any:
-    """``zeros`` and ``empty`` of a sparse layout."""
-    if name == "ones":
-        raise _only_strided(name)
-    from ..layouts import sparse
-
-    nothing = sparse.empty(shape, dtype, False)
-    if layout.name != "sparse_coo":
-        from ..layouts.compressed import CompressedTensor, pressed
-
-        if layout.name in ("sparse_bsr", "sparse_bsc"):
-            raise RuntimeError(f"empty_sparse_compressed: {layout} needs the size of its blocks; see Tensor.to_sparse")
-        nothing = CompressedTensor._wg_wrap(pressed(nothing._wg_data, layout.name))
-    return nothing._wg_require(requires_grad)
-
-
-def _only_strided(name: str) -> RuntimeError:
-    return RuntimeError(f"{name}() makes strided tensors only; a sparse one comes from torch.sparse_coo_tensor or "
-        "Tensor.to_sparse()")
 
 
 def check_sizes(shape: tuple[int, ...], name: str) -> None:
@@ -526,15 +487,6 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, layout: Any = None
     return finish(array_of(data, np_dtype(dtype, self._wg_data.dtype)), requires_grad, placed(device, self))
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """Of old: a tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a
-    tensor.
-    """
-    from .legacy_constructors import legacy
-
-    return finish(legacy(args, self._wg_data.dtype, device, self.device.type), False, placed(device, self))
-
-
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uninitialised memory whose dimensions lie from the outermost to the innermost as ``physical_layout`` names them.
@@ -584,6 +536,6 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     return finish(np.lib.stride_tricks.as_strided(flat, shape, [s * d.itemsize for s in steps]), requires_grad)
 
 
-METHODS = {f.__name__: f for f in (new, new_zeros, new_ones, new_empty, new_full, new_tensor)}
+METHODS = {f.__name__: f for f in (new_zeros, new_ones, new_empty, new_full, new_tensor)}
 FUNCTIONS = (tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros,
     zeros_like, ones, ones_like, empty, empty_like, full, full_like, empty_permuted, empty_strided)

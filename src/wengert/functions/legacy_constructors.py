@@ -10,10 +10,12 @@ from ..arrays import dtypes as dt
 from ..arrays import fresh
 from ..arrays.lazy import plain
 from ..tensor.tensor import Tensor
-from ..tensor.types import Size, shape_of
+from ..tensor.types import Size, placed
 from ..tensor.types import device as device_type
-from .creation import check_sizes
+from .creation import check_sizes, finish
 from .data import array_of
+from .sizes import shape_of
+from .storage import look_at
 
 
 def by_keyword(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -72,8 +74,6 @@ def _options(d: np.dtype) -> str:
 
 def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:
     """The elements of a storage, which must have the type ``d`` if it has one; its memory is shared."""
-    from .storage import look_at
-
     if type(storage).__name__ == "TypedStorage" and storage.dtype.np != d:
         name = dt.scalar_name(storage.dtype.np)
         raise RuntimeError(
@@ -82,3 +82,10 @@ def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:
         )
     memory = storage.untyped()
     return look_at(memory, 0, (memory.nbytes() // d.itemsize,), (1,), dt.of(d))
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """Of old: a tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a
+    tensor.
+    """
+    return finish(legacy(args, self._wg_data.dtype, device, self.device.type), False, placed(device, self))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..tensor.types import on_cpu, sparse_csr
+from .creation import LAYOUTS
 from .overloads import METHODS, overload
 
 
@@ -219,3 +220,39 @@ METHODS |= {n: _refused(n, "coordinate ")
 METHODS["values"] = _refused("values", "")
 METHODS |= {n: _refused(n, "row compressed ") for n in ("crow_indices", "col_indices")}
 METHODS |= {n: _refused(n, "column compressed ") for n in ("ccol_indices", "row_indices")}
+
+
+# -- what creation makes of these layouts ------------------------------------------------------------------------------
+
+
+def _nothing_stored(name: str, shape: tuple[int, ...], layout: Any, dtype: Any, requires_grad: bool) -> Any:
+    """``zeros`` and ``empty`` of a sparse layout."""
+    if name == "ones":
+        raise _only_strided(name)
+    from ..layouts import compressed, sparse
+
+    nothing = sparse.empty(shape, dtype, False)
+    if layout.name != "sparse_coo":
+        if layout.name in ("sparse_bsr", "sparse_bsc"):
+            raise RuntimeError(f"empty_sparse_compressed: {layout} needs the size of its blocks; see Tensor.to_sparse")
+        nothing = compressed.CompressedTensor._wg_wrap(compressed.pressed(nothing._wg_data, layout.name))
+    return nothing._wg_require(requires_grad)
+
+
+def _like(name: str, input: Any, layout: Any, dtype: Any, requires_grad: bool) -> Any:
+    """``zeros_like`` and its kin of a sparse layout."""
+    from ..layouts import compressed, sparse
+
+    if layout is None and isinstance(input, compressed.CompressedTensor):
+        return (compressed.ones_like if name == "ones" else compressed.zeros_like)(input)
+    if input.is_sparse and layout in (None, input.layout) and name in ("zeros", "empty"):
+        return sparse.nothing_like(input, input._wg_data.dtype if dtype is None else dtype, requires_grad)
+    raise _only_strided(name + "_like")
+
+
+def _only_strided(name: str) -> RuntimeError:
+    return RuntimeError(f"{name}() makes strided tensors only; a sparse one comes from torch.sparse_coo_tensor or "
+        "Tensor.to_sparse()")
+
+
+LAYOUTS.update(new=_nothing_stored, like=_like)

@@ -17,12 +17,14 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.lazy import address, plain
-from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor, wrap
-from .storage import SharedBlock, UntypedStorage, block_of, look_at, owner_of, window
+from .memory import STORAGES, SharedBlock, array_at, block_of, owner_of, place_and_type, place_of
+from .parameter import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from .storage import UntypedStorage
 
 
 def share(tensors: Iterable[Tensor]) -> None:
@@ -43,8 +45,11 @@ def share(tensors: Iterable[Tensor]) -> None:
                 sharers.setdefault(id(owner), []).append(found)
     for t in tensors:
         if not t.is_shared():  # which an earlier one has not done with
-            _move(window(t._wg_data)[0],
-                [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._wg_data))), ()) if o is not t)])
+            flat = place_of(t._wg_data)[0]
+            moved = _move(flat, [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._wg_data))), ()) if o is not t)])
+            storage = STORAGES.get(place_and_type(flat))
+            if storage is not None:
+                storage.array = moved
 
 
 def share_storage(storage: UntypedStorage) -> None:
@@ -55,16 +60,18 @@ def share_storage(storage: UntypedStorage) -> None:
             t for t in gc.get_objects()
             if issubclass(type(t), Tensor) and type(getattr(t, "_wg_data", None)) is np.ndarray
         ]
-        _move(storage, [t for t in found if owner_of(t._wg_data) is owner])
+        storage.bytes()  # which a storage without numbers refuses
+        storage.array = _move(storage.array, [t for t in found if owner_of(t._wg_data) is owner])
 
 
-def _move(storage: UntypedStorage, tensors: list[Tensor]) -> None:
-    memory = _block(storage.nbytes())
-    memory[: storage.nbytes()] = storage.bytes()
+def _move(flat: np.ndarray, tensors: list[Tensor]) -> np.ndarray:
+    """Move the memory of ``flat``, with the tensors that look at it; where it is now."""
+    memory = _block(flat.nbytes)
+    memory[: flat.nbytes] = flat.view(np.uint8)
     for t in tensors:
-        _, offset, strides = window(t._wg_data)
+        _, offset, strides = place_of(t._wg_data)
         here = _as(memory, t._wg_data.dtype)
-        array = (look_at(UntypedStorage(here), offset, t._wg_data.shape, strides) if t._wg_data.size
+        array = (array_at(here, offset, t._wg_data.shape, strides) if t._wg_data.size
             else here[:0].reshape(t._wg_data.shape))
         old: Any = t._wg_data
         t._wg_data = array if type(old) is np.ndarray else old.like(array)
@@ -73,7 +80,7 @@ def _move(storage: UntypedStorage, tensors: list[Tensor]) -> None:
         view = None if t._wg_meta is None else t._wg_meta.view
         if view is not None and id(view.base) in moved:
             view.window = view.base._wg_data
-    storage.array = _as(memory[: storage.nbytes()], storage.array.dtype)
+    return _as(memory[: flat.nbytes], flat.dtype)
 
 
 def _block(size: int) -> np.ndarray:
@@ -95,7 +102,7 @@ def rebuild_shared(arena: Arena, offset: int, shape: Any, strides: Any, dtype: s
         is_parameter: bool) -> Tensor:
     """The tensor that was sent as a place in shared memory."""
     memory = _as(np.asarray(SharedBlock(arena)), dt.by_name(dtype).np)
-    array = look_at(UntypedStorage(memory), offset, shape, strides)
+    array = array_at(memory, offset, shape, strides)
     return rebuild(array, requires_grad, is_parameter)
 
 
@@ -114,7 +121,7 @@ def reduce(tensor: Tensor) -> tuple[Any, ...]:
     block = block_of(array) if type(array) is np.ndarray and array.size else None
     if block is None:
         return rebuild, (plain(array), *kind)
-    _, _, strides = window(array)
+    _, _, strides = place_of(array)
     offset = (address(array) - block.address) // array.itemsize
     return rebuild_shared, (block.arena, offset, array.shape, strides, dt.of(array.dtype).name, *kind)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays import lazy
 from ..arrays.lazy import address
-from ..tensor.types import CPU, META, placed
+from ..tensor.types import CPU, META, on_cpu, placed
+from .memory import STORAGES, array_at, block_of, file_array, place_and_type, place_of
 
 
 class UntypedStorage:
@@ -132,9 +131,7 @@ class UntypedStorage:
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The first ``nbytes`` bytes of a file; with ``shared`` what is written to them goes to the file."""
-        from .creation import from_file
-
-        return cls(from_file(filename, shared, nbytes, dtype=dt.uint8)._wg_data)
+        return cls(file_array(filename, shared, nbytes, np.dtype(np.uint8)))
 
     def new(self) -> UntypedStorage:
         """An empty storage of the same kind."""
@@ -197,8 +194,6 @@ class UntypedStorage:
 
     def cuda(self, device: Any = None) -> UntypedStorage:
         """The storage on a GPU."""
-        from ..tensor.types import on_cpu
-
         on_cpu("cuda" if device is None else device)
         return self
 
@@ -230,17 +225,14 @@ def _bytes(given: Any) -> np.ndarray:
 UntypedStorage.__module__ = "torch.storage"
 
 
-_in_use: WeakValueDictionary[Any, UntypedStorage] = WeakValueDictionary()
-
-
 def storage_of(flat: np.ndarray) -> UntypedStorage:
     """The storage of a flat array: the same object for the same memory and type."""
     if not flat.size:
         return UntypedStorage(flat)
-    key = (address(flat), flat.nbytes, flat.dtype)
-    found = _in_use.get(key)
+    key = place_and_type(flat)
+    found = STORAGES.get(key)
     if found is None:
-        found = _in_use[key] = UntypedStorage(flat)
+        found = STORAGES[key] = UntypedStorage(flat)
     return found
 
 
@@ -249,73 +241,12 @@ def restored(array: np.ndarray, dtype: str) -> UntypedStorage:
     return UntypedStorage(array.view(dt.by_name(dtype).np))
 
 
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, that PyTorch gives a contiguous tensor of this shape."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
-
-
 def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
-    """The storage that an array looks at, the offset at which it starts and its strides, both in elements.
-
-    Arrays that share memory get storages of the same memory. An array that no storage, offset and positive strides
-    can describe (a reversed view, say) is copied.
+    """The storage that an array looks at, the offset at which it starts and its strides, both in elements: see
+    ``memory.place_of``.
     """
-    array = lazy.window(array)
-    flat, item = _flattened(owner_of(array)), array.itemsize
-    if flat is not None:
-        whole = flat.nbytes // item
-        if flat.dtype != array.dtype:
-            flat = flat.view(np.uint8)[: whole * item].view(array.dtype)
-        if not array.size:
-            return storage_of(flat), 0, row_major(array.shape)
-        steps = (address(array) - address(flat), *array.strides)
-        if not any(s < 0 or s % item for s in steps):
-            offset, *strides = (s // item for s in steps)
-            if offset + sum((n - 1) * s for n, s in zip(array.shape, strides)) < whole:
-                return storage_of(flat), offset, tuple(strides)
-    return UntypedStorage(np.ascontiguousarray(array).reshape(-1)), 0, row_major(array.shape)
-
-
-class SharedBlock:
-    """Memory that other processes map as well (a ``multiprocessing.heap.Arena``), as NumPy takes it; the base of arrays
-    of it.
-    """
-
-    __slots__ = ("__array_interface__", "address", "arena")
-
-    def __init__(self, arena: Any) -> None:
-        self.arena = arena
-        self.address = address(np.frombuffer(arena.buffer, np.uint8))
-        self.__array_interface__ = {"shape": (arena.size,), "typestr": "|u1", "data": (self.address, False),
-            "version": 3}
-
-
-def block_of(array: Any) -> SharedBlock | None:
-    """The shared memory that an array looks at; None if other processes do not see its memory."""
-    base = owner_of(array).base
-    return base if type(base) is SharedBlock else None
-
-
-def owner_of(array: np.ndarray) -> np.ndarray:
-    """The array that owns (or first wrapped) the memory which ``array`` looks at."""
-    while True:
-        base: Any = array.base
-        if not isinstance(base, np.ndarray):  # as_strided puts a carrier of its own between
-            base = getattr(base, "base", None) if type(base).__name__ == "DummyArray" else None
-        if not isinstance(base, np.ndarray):
-            return array
-        array = base
-
-
-def _flattened(array: np.ndarray) -> np.ndarray | None:
-    """The elements of a dense array in the order of memory, uncopied; None where there are gaps or overlaps."""
-    order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
-    dense = np.asarray(array).transpose(order)
-    return dense.reshape(-1) if dense.flags.c_contiguous else None
+    flat, offset, strides = place_of(array)
+    return storage_of(flat), offset, strides
 
 
 def look_at(storage: UntypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
@@ -324,25 +255,4 @@ def look_at(storage: UntypedStorage, offset: int, size: tuple[int, ...], stride:
 
     Raises ``RuntimeError`` for what lies outside of the storage.
     """
-    array = storage.array
-    kind = array.dtype if dtype is None else dtype.np
-    numbers = (offset, *size, *stride)
-    if not all(type(n) is int for n in numbers) or len(size) != len(stride):
-        raise RuntimeError(f"a tensor's offset, sizes and strides must be integers, got {offset}, {size}, {stride}")
-    if min(numbers) < 0:
-        what = "dimension" if min(size, default=0) < 0 else "stride or offset"
-        raise RuntimeError(f"Trying to create tensor with negative {what}: sizes {list(size)}, strides {list(stride)}")
-    if 0 in size:
-        return np.ndarray(size, kind)
-    needed = (1 + offset + sum((n - 1) * s for n, s in zip(size, stride))) * kind.itemsize
-    if needed > array.nbytes:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
-            f"{kind.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {array.nbytes}"
-        )
-    # NumPy does not take the memory of an ml_dtypes array as a buffer, so such elements pass as integers.
-    plain = kind if kind.kind in "biufc" else np.dtype(f"u{kind.itemsize}")
-    memory = array if array.dtype.kind in "biufc" else array.view(f"u{array.itemsize}")
-    step = kind.itemsize
-    found = np.ndarray(size, plain, memory, offset * step, tuple(s * step for s in stride))
-    return found if plain is kind else found.view(kind)
+    return array_at(storage.array, offset, size, stride, dtype)

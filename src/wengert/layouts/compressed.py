@@ -19,7 +19,7 @@ from ..ops import compressed as declared
 from ..tensor.autograd_meta import new_version, requires_grad
 from ..tensor.functions import FUNCTIONS
 from ..tensor.tensor import Tensor, wrap
-from ..tensor.types import LAYOUTS
+from ..tensor.types import LAYOUTS, strided
 from . import sparse as S
 from .sparse_inplace import becomes
 
@@ -427,6 +427,13 @@ def zeros_like(c: Any) -> Any:
     return CompressedTensor._wg_wrap(pressed(empty, a.layout, a.block))
 
 
+def masked_mm(a: Any, b: Any) -> Any:
+    """``torch.sparse.mm``."""
+    if (a.layout is not strided and not a.is_sparse) or (b.layout is not strided and not b.is_sparse):
+        a, b = opened(a), opened(b)
+    return S._mm(a, b, True) if S._is_sparse(a) or S._is_sparse(b) else a.mm(b)
+
+
 def _select(c: Any, dim: int, index: int) -> Any:
     return opened(c).to_dense().select(dim, index).to_sparse()
 
@@ -445,3 +452,4 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "sum": _sum, "sum_dim": _sum, "copy_": _copy, "select": _select, "addmm": _addmm,
     "sub": lambda a, b, alpha=1: _add(a, b * -alpha), "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
 }
+S.CONVERTED.update(dict.fromkeys(_SPELLED, converted))

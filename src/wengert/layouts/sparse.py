@@ -17,19 +17,23 @@ from ..arrays.sparse import Coo
 from ..arrays.stand_ins import unsupported
 from ..dispatch.torch_dispatch import dispatching
 from ..functions.creation import as_tensor
+from ..functions.sizes import shape_of
 from ..graph.modes import modes
 from ..ops import sparse as declared
+from ..ops.errors import broadcast_message
 from ..tensor.arguments import convert, positional
 from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
-from ..tensor.errors import broadcast_message
 from ..tensor.functions import FUNCTIONS, function
 from ..tensor.namespaces import RAW
 from ..tensor.record import record
 from ..tensor.tensor import Tensor, wrap
-from ..tensor.types import shape_of, sparse_coo, strided
+from ..tensor.types import sparse_coo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+# other sparse layouts, by name: what gives a tensor that layout; filled by ``compressed``
+CONVERTED: dict[str, Callable[..., Any]] = {}
 
 
 class SparseTensor(Tensor):
@@ -129,9 +133,7 @@ class SparseTensor(Tensor):
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, **_: Any) -> Any:
         """The tensor itself, or in another sparse layout."""
         if layout is not None and layout is not sparse_coo:
-            from .compressed import converted
-
-            return converted(self, layout.name, blocksize)
+            return CONVERTED[layout.name](self, layout.name, blocksize)
         if sparse_dim is not None and sparse_dim != len(self._wg_data.indices):
             raise RuntimeError(
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
@@ -484,15 +486,6 @@ def _mm(a: Any, b: Any, masked: bool = False) -> Any:
     return sparse_product(entries(a), b, wrap(rows), wrap(columns), a.shape[0])
 
 
-def masked_mm(a: Any, b: Any) -> Any:
-    """``torch.sparse.mm``."""
-    if (a.layout is not strided and not a.is_sparse) or (b.layout is not strided and not b.is_sparse):
-        from .compressed import opened
-
-        a, b = opened(a), opened(b)
-    return _mm(a, b, True) if _is_sparse(a) or _is_sparse(b) else a.mm(b)
-
-
 def _addmm(input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     return input * beta + _mm(mat1, mat2) * alpha
 
@@ -599,5 +592,3 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
 OPERATORS |= {name: _on_values(name) for name in KEEPS_ZERO}
-
-from . import sparse_arrange, sparse_inplace  # noqa: E402, F401  add to the table

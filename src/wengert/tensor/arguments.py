@@ -14,8 +14,8 @@ from ..arrays.foreign import LeavesDevice, on_host
 from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import Lazy, plain, through
 from ..ops import eight
+from ..ops.errors import must_be as complaint
 from . import classes
-from .argument_errors import must_be as complaint
 from .classes import UNSET
 
 if TYPE_CHECKING:
