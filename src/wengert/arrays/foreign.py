@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from . import kernels
+from .array_likes import FOREIGN
 from .kinds import ARRAYS
-from .stand_ins import FOREIGN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

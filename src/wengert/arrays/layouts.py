@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .stand_ins import FOREIGN, has_memory, in_rows
+from .array_likes import FOREIGN, has_memory, in_rows
 
 _RANK = {"channels_last": 4, "channels_last_3d": 5}
 

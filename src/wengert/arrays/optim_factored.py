@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .stand_ins import in_rows
+from .array_likes import in_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels as K
-from .stand_ins import as_array
+from .array_likes import as_array
 
 _WORTH_FOLDING = 2048  # below, NumPy's way in is as short
 _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
-from ..arrays.stand_ins import as_array
 from .operator import family
 from .views import axis, dims_of, no_dimensions
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array
 from ..arrays.plain.folds import LARGEST, LEAST
 from ..arrays.reduce import fold, wide_type
-from ..arrays.stand_ins import as_array
 from .operator import family
 from .reduce import axes_of, restored
 from .views import axis, dims_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor", layout="rows")
 
 
-def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None:
+def nonempty(name: str, input: Any, dim: Any, public_name: str | None = None) -> None:
     """Refuse a reduction over no elements, which has no largest value."""
     if input.size:
         return
@@ -31,7 +31,7 @@ def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None
         )
     for d in dims_of(dim, input.ndim):
         if input.shape[d] == 0:
-            raise IndexError(f"{called or name + '()'}: Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"{public_name or name + '()'}: Expected reduction dim {d} to have non-zero size.")
 
 
 def ordered(name: str, d: Any) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array
 from ..arrays.reduce import add_slices, wide_type
-from ..arrays.stand_ins import as_array
 from .gather import whole
 from .operator import family
 from .views import axis

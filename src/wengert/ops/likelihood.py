@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array
 from ..arrays.dtypes import scalar_name
-from ..arrays.stand_ins import as_array
 from .operator import family
 from .reduce import total
 

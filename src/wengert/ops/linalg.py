@@ -10,8 +10,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import linalg_ldl
+from ..arrays.array_likes import as_array
 from ..arrays.errors import LinAlgError, warn
-from ..arrays.stand_ins import as_array
 from .linalg_solve import check_matrix, check_square
 from .operator import family
 from .pointwise import no_derivative

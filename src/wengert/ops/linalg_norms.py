@@ -9,9 +9,9 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array
 from ..arrays.plain.folds import SQUARES
 from ..arrays.reduce import add_up, fold, wide_type
-from ..arrays.stand_ins import as_array
 from .operator import family
 from .pointwise import sub
 from .reduce import restored

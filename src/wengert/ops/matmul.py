@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.array_likes import Scattered, as_array
 from ..arrays.dtypes import c_name, scalar_name
-from ..arrays.stand_ins import Scattered, as_array
 from .operator import family
 
 if TYPE_CHECKING:

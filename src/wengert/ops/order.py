@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array, in_rows
 from ..arrays.reduce import sortable
-from ..arrays.stand_ins import as_array, in_rows
 from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .operator import family
 from .refusals import real

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import in_rows
 from ..arrays.reduce import wide_type
-from ..arrays.stand_ins import in_rows
 from .extrema import ordered
 from .operator import family
 from .views import axis, dims_of

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import in_rows
 from ..arrays.errors import as_is
 from ..arrays.layouts import seems
-from ..arrays.stand_ins import in_rows
 from .operator import family
 from .views import axis, resolve_shape
 

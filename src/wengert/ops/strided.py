@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.places import look, memory_of, start_of
-from ..arrays.stand_ins import as_array
+from ..arrays.array_likes import as_array
+from ..arrays.strides import look, memory_of, start_of
 from .operator import family
 from .views import axis
 

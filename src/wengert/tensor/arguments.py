@@ -9,11 +9,11 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import flags
 from ..arrays import kernels as K
-from ..arrays.eight import converted
+from ..arrays.float8 import converted
 from ..arrays.foreign import LeavesDevice, on_host
 from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import Lazy, plain, through
-from ..ops import eight
+from ..ops import float8
 from ..ops.errors import must_be as complaint
 from . import classes
 from .classes import UNSET
@@ -127,11 +127,11 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
 
 def _forward(op: Operator, raw: dict[str, Any]) -> Any:
     if dt.RARE_IN_USE:
-        d = eight.concerned(op, raw)
+        d = float8.float8_dtype(op, raw)
         if d is not None:
-            wide = eight.taken(op, raw, d)
+            wide = float8.taken(op, raw, d)
             if wide is not None:
-                return eight.given(op.forward(*positional(op, wide), **keywords(op, wide)), d)
+                return float8.given(op.forward(*positional(op, wide), **keywords(op, wide)), d)
     if (op.kernel is not None and op.promote) or op.opmath:
         d = next((a.dtype for a in map(raw.get, op.tensors) if type(a) is np.ndarray and dt.is_half(a.dtype)), None)
         if d is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays.kinds import ARRAYS
 from ..graph.modes import modes, set_modes
 from .autograd_meta import INFERENCE_VERSION, meta_of, normal_version
-from .namespaces import RAW
+from .namespaces import ARRAY_OPS
 from .version_check import Packed
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
     pack_hook, unpack_hook = hooks
     if tensor is not None:
         tensor._wg_vc[0]  # inference tensors say that they cannot be saved
-    given = RAW.wrap(array) if tensor is None or tensor._wg_data.dtype != array.dtype else tensor
+    given = ARRAY_OPS.wrap(array) if tensor is None or tensor._wg_data.dtype != array.dtype else tensor
     return Packed(call_pack_hook(pack_hook, given), unpack_hook)
 
 

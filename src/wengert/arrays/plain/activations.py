@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.array_likes import as_array
 from wengert.arrays.plain import special
 from wengert.arrays.plain.widen import by_blocks, deliver, result_type, wide
-from wengert.arrays.stand_ins import as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.array_likes import as_array
 from wengert.arrays.plain.widen import wide
-from wengert.arrays.stand_ins import as_array
 
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert.arrays.array_likes import as_array
 from wengert.arrays.plain.widen import by_blocks, deliver, result_type
-from wengert.arrays.stand_ins import as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.stand_ins import FOREIGN
+from wengert.arrays.array_likes import FOREIGN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

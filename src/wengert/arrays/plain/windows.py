@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.stand_ins import in_rows
+from wengert.arrays.array_likes import in_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
