@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from .dispatch.argument_errors import reporting
 from .functions.creation import as_tensor, full
 from .functions.overloads_sparse import CHECKS, sparse_coo_tensor
 from .functions.ranges import arange
@@ -12,7 +13,6 @@ from .layouts.compressed import masked_mm as _masked_mm
 from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
 from .layouts.sparse import total as _total
 from .names.missing import missing_from
-from .tensor.argument_errors import reporting
 from .tensor.functions import function
 from .tensor.types import sparse_csr
 

@@ -17,6 +17,7 @@ from ..autograd._engine import (
     _will_engine_execute_node,
 )
 from ..autograd._function_node import FunctionBase as _FunctionBase
+from ..autograd._saved_values import SavedTensor
 from ..autograd.forward_ad import _is_fwd_grad_enabled
 from ..autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
@@ -43,7 +44,6 @@ from ..names.absent import absent_from
 from ..tensor import Tensor
 from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
 from ..tensor.rewriting import CopySlices
-from ..tensor.saved import SavedTensor
 from ..utils._python_dispatch import _len_torch_dispatch_stack
 from . import _VF
 

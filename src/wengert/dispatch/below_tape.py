@@ -15,10 +15,10 @@ from ..graph.modes import DISPATCH, add_field, modes
 from ..ops.operator import TABLE
 from ..tensor import classes
 from ..tensor.arguments import convert
+from ..tensor.autograd_meta import bump
 from ..tensor.call import PARTS, recorded_results, returned, see_as_view, split
-from ..tensor.inplace import check_write, history_of_write, record_write
+from ..tensor.inplace import check_write, history_of_write, record_write, refuse_recorded
 from ..tensor.namespaces import within_operators
-from ..tensor.outs import bump, refuse_recorded
 from ..tensor.record import pack_inputs, record
 from ..tensor.results import attach_part, fresh, is_type, looks_at, version_results
 from ..tensor.rewriting import rebase

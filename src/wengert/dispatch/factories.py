@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..functions.sizes import shape_of
 from ..tensor import classes
-from ..tensor.types import CPU, Size, shape_of
+from ..tensor.types import CPU, Size
 from .torch_dispatch import ask, aten, below, dispatching
 
 if TYPE_CHECKING:

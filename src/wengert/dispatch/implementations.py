@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ..functions.places import PLACES
 from ..ops.operator import TABLE, Operator
 from ..tensor import classes
-from ..tensor.argument_errors import reporting
 from ..tensor.functions import function, inplace_function
 from . import aten
+from .argument_errors import reporting
 from .aten_networks import OPERATORS
 from .backward_names import as_function
 from .torch_dispatch import OURS, OpOverload

@@ -12,9 +12,10 @@ from ..functions.creation import scalar_tensor
 from ..graph.modes import modes, set_modes
 from ..ops.operator import Operator
 from ..tensor import call as general_path
-from ..tensor import classes, outs
+from ..tensor import classes
 from ..tensor import inplace as writes
 from ..tensor.arguments import convert
+from ..tensor.autograd_meta import bump
 from ..tensor.namespaces import RAW
 from .decompositions import LOWER
 from .meta_device import forward_of
@@ -60,7 +61,7 @@ def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> 
     ask(getattr(func.overloadpacket, overload), op, False, row, {**kwargs, "out": out}, m)
     for t in out if isinstance(out, (tuple, list)) else (out,):
         if type(t) in classes.DISPATCHING:
-            outs.bump(t)
+            bump(t)
     return out
 
 

@@ -15,12 +15,12 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..functions.conversion import METHODS
 from ..functions.copying import copy_attributes, same_class
+from ..functions.parameter import Parameter
 from ..graph.modes import modes, set_modes
 from ..tensor import classes
 from ..tensor.autograd_meta import meta_of
-from ..tensor.parameter import Parameter
+from ..tensor.classes import check_class
 from ..tensor.record import record, unchanged
-from ..tensor.refusals import check_class
 from ..tensor.saved_tensor_hooks import call_pack_hook, changed
 from ..tensor.tensor import Tensor
 from ..tensor.types import Size, contiguous_format

@@ -392,6 +392,9 @@ def detached(t: Any, m: Modes) -> Any:
     return found
 
 
+classes.detached = detached
+
+
 def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:
     """Tell the modes about the results that ``node`` saves: PyTorch detaches them for it."""
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..functions.parameter import Parameter
 from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import SUBCLASSES, Modes, Scope, add_field, change, install, modes, set_modes
+from ..ops.structseq import rebuilt
 from ..tensor import classes
-from ..tensor.argument_errors import told
 from ..tensor.classes import KNOWN, PLAIN, is_known
-from ..tensor.parameter import Parameter
-from ..tensor.structseq import rebuilt
 from ..tensor.tensor import Tensor, members
+from .argument_errors import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
