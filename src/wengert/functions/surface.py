@@ -92,7 +92,7 @@ def _attach_methods() -> None:
 
 def _place_functions() -> None:
     """Functions of the public namespaces that are no operators of the table."""
-    # one for each function, wherever it is offered; operators ask by themselves
+    # one for each function in all namespaces; operators handle overrides themselves
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
         PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
