@@ -11,7 +11,7 @@ from . import kernels as K
 from .array_likes import as_array
 
 _WORTH_FOLDING = 2048  # below, NumPy's way in is as short
-_plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know
+_plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs lack
 
 
 def wide_type(d: np.dtype) -> Any:

@@ -1,7 +1,7 @@
 """Grad modes: what the present thread or async task records.
 
 All modes live in one immutable record in one context variable, so the hot path pays for a single look-up and an
-identity test: ``RECORD`` and ``SILENT`` are the two everyday states, everything else takes the general path.
+identity test: ``RECORD`` and ``SILENT`` are the two common states, all others take the general path.
 """
 
 from __future__ import annotations
@@ -19,43 +19,45 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Any])
 
 
-# The order of asking. What is further out sees a call before it is changed by what is further in.
+# Order of interceptors. An outer one (smaller number) sees a call before inner ones change it.
 FUNCTION_MODES, SCOPES, SUBCLASSES, PROFILERS, CASTS, KERNELS, MAPS, LEVELS, DEVICES, DISPATCH = range(0, 100, 10)
 
-INSTALLED: list[Interceptor] = []  # those that are asked in every thread, from the first tensor of their kind on
-# the fields of Modes that an interceptor stands for: it is asked while they are not empty
+INSTALLED: list[Interceptor] = []  # active in all threads, from the first tensor of their kind on
+# field of Modes -> interceptor that is active while the field is not empty
 FIELD_INTERCEPTORS: dict[str, Interceptor] = {}
 
 
 def install(interceptor: Interceptor) -> None:
-    """Have ``interceptor`` asked from now on, in all threads."""
+    """Make ``interceptor`` active from now on, in all threads."""
     if interceptor not in INSTALLED:
         INSTALLED.append(interceptor)
 
 
 def ordered(watchers: tuple[Any, ...], stacks: list[Interceptor]) -> tuple[Interceptor, ...]:
-    """The interceptors in the order of asking; of those that stand alike, the last that was entered first."""
+    """The interceptors, outermost first; of equal ``order``, the one entered last first."""
     return tuple(sorted(dict.fromkeys((*reversed(watchers), *stacks, *INSTALLED)), key=lambda i: i.order))
 
 
 class Modes:
-    """One state of the recording machinery. Never changed: ``with_(name=value)`` gives the state beside it.
+    """Grad modes, function modes and the like, as one immutable record: ``with_(name=value)`` gives a changed copy.
 
-    ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded;
-    ``grad_suppressed``: but for that (or for ``below_autograd``), operations would be. ``saved_tensor_hooks``: the innermost saved-tensor hooks, a
-    ``(pack, unpack)`` pair, or None. ``saved_tensor_hooks_disabled``: why such hooks are refused, or None. ``watchers``: the
-    interceptors that were entered as contexts (see ``interceptors``). ``view_replay``: views whose base was written
-    to are recorded by the steps that made them, not by where they lie in memory. ``mutation``: None, or an object that
-    is told before a tensor is written to (``before_write(tensor)``). ``below_autograd``: this is code below the tape, a handler
-    that runs an operator: nothing is recorded, whatever grad mode it asks for. ``grad_scope``: None, or the innermost
-    derivative of ``torch.func`` whose function is running: tensors made meanwhile carry it with their version, for only
-    they may be written to. ``quick``: nothing but this distinguishes the state from an everyday one.
+    ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded.
+    ``below_autograd``: a handler runs an operator below autograd; nothing is recorded, whatever the grad mode.
+    ``grad_suppressed``: grad mode is enabled, but ``inference`` or ``below_autograd`` prevents recording.
+    ``saved_tensor_hooks``: the innermost ``(pack, unpack)`` pair, or None. ``saved_tensor_hooks_disabled``: the error
+    message that refuses such hooks, or None. ``watchers``: the interceptors that were entered as contexts (see
+    ``interceptors``). ``view_replay``: views whose base was written to are recorded by their steps, not as one
+    ``as_strided``. ``mutation``: None, or an object whose ``before_write(tensor)`` is called before in-place writes.
+    ``grad_scope``: None, or the ``GradScope`` of the innermost ``torch.func`` derivative whose function is running: new
+    tensors refer to it in their version counter, because only they may be written to. ``quick``: nothing but
+    ``grad_scope`` differs from the default state.
 
     Packages that extend the engine add fields of their own: see ``add_field``.
     """
 
-    __slots__ = ("__dict__", "_interceptors", "below_autograd", "derived", "grad", "inference", "grad_scope", "more", "mutation",
-        "saved_tensor_hooks_disabled", "view_replay", "saved_tensor_hooks", "quick", "watchers", "grad_suppressed")
+    __slots__ = ("__dict__", "_interceptors", "below_autograd", "derived", "grad", "grad_scope", "grad_suppressed",
+        "inference", "more", "mutation", "quick", "saved_tensor_hooks", "saved_tensor_hooks_disabled", "view_replay",
+        "watchers")
 
     if TYPE_CHECKING:
 
@@ -69,7 +71,7 @@ class Modes:
         self.view_replay = self.below_autograd = self.quick = False
         self.mutation: Any = None
         self.grad_scope: Any = None
-        self.derived: dict[Any, Modes] = {}  # the states that were asked for and only switch something on or off
+        self.derived: dict[Any, Modes] = {}  # cache of ``with_`` for changes that are only True, False or None
         self.more: dict[str, Any] = {}  # the fields of ``add_field`` that are not what they are by default
         self._interceptors: tuple[int, tuple[Interceptor, ...]] = (-1, ())
 
@@ -90,7 +92,7 @@ class Modes:
 
     @property
     def interceptors(self) -> tuple[Interceptor, ...]:
-        """Who is asked about calls, from the outside in."""
+        """The active interceptors, outermost first."""
         known, found = self._interceptors
         if known != len(INSTALLED):
             found = ordered(self.watchers,
@@ -100,7 +102,7 @@ class Modes:
 
     @property
     def from_levels(self) -> tuple[Interceptor, ...]:
-        """Those among them that are asked from the levels of forward differentiation on."""
+        """Those from the levels of forward mode inwards."""
         return tuple(i for i in self.interceptors if i.order >= LEVELS)
 
     def _changed(self, changes: dict[str, Any]) -> Modes:
@@ -124,7 +126,9 @@ class Modes:
         plain = not (further or new.view_replay or new.mutation or new.below_autograd)
         new.quick = plain and new.grad_scope is not None and not (new.inference or new.grad_suppressed)
         if plain and new.grad_scope is None:  # interned, so that the hot path can test identity
-            return INFERENCE if new.inference and not new.grad_suppressed else new if new.inference else _PLAIN[new.grad]
+            if new.inference:
+                return new if new.grad_suppressed else INFERENCE
+            return _PLAIN[new.grad]
         return new
 
     @property
@@ -133,13 +137,14 @@ class Modes:
         return self.grad or self.grad_suppressed
 
 
-_FIELDS = tuple(name for name in Modes.__slots__ if name not in ("__dict__", "_interceptors", "derived", "more", "quick"))
+_NOT_COPIED = ("__dict__", "_interceptors", "derived", "more", "quick")
+_FIELDS = tuple(name for name in Modes.__slots__ if name not in _NOT_COPIED)
 _DEFAULTS: dict[str, Any] = {}  # of the fields that ``add_field`` adds
 
 
 def add_field(name: str, interceptor: Interceptor | None = None, default: Any = ()) -> None:
-    """Have modes keep ``name`` too, for a package that extends the engine; while it is not empty, ``interceptor`` is
-    asked about calls.
+    """Add the field ``name`` to modes, for a package that extends the engine; while it is not empty, ``interceptor`` is
+    active.
     """
     setattr(Modes, name, default)
     _DEFAULTS[name] = default
