@@ -28,6 +28,11 @@ def has_memory(a: Any) -> bool:
     return type(a) is np.ndarray or type(a) in FOREIGN
 
 
+def new_filled(like: Any, make: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """``make(shape, dtype)`` of ``np.zeros``, ``np.ones`` or ``np.empty``, on the device of the array ``like``."""
+    return make(shape, dtype, like=like) if type(like) in FOREIGN else make(shape, dtype)
+
+
 def as_array(a: Any, dtype: Any = None) -> Any:
     """``np.asarray`` that leaves foreign arrays where they are."""
     if type(a) in FOREIGN:

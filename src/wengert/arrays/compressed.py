@@ -148,7 +148,7 @@ def pressed(a: Coo, layout: str, block: tuple[int, ...] = ()) -> Compressed:
     n = len(stored) // count if count else 0
     lengths = np.bincount(stored // n_second if n_second else stored, minlength=count * n_first).reshape(count, n_first)
     starts = np.concatenate([np.zeros((count, 1), np.int64), np.cumsum(lengths, axis=1)], axis=1)
-    values = np.zeros((len(stored), high, wide, *dense), a.dtype)
+    values = np.zeros((len(stored), high, wide, *dense), a.dtype, like=a)
     values[place.reshape(-1), row % high, column % wide] = a.values
     others = stored % n_second if n_second else stored
     inner = block if layout in BLOCKED else ()

@@ -100,6 +100,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
     nbytes = property(lambda self: self.inner.nbytes)
     flags = property(lambda self: Flags(self.inner, self.base is None))
     T = property(lambda self: self.wrapped(self.inner.T, self))
+    mT = property(lambda self: self.wrapped(self.inner.swapaxes(-1, -2), self))  # noqa: N815
     real = property(lambda self: self.wrapped(self.inner.real, self))
     imag = property(lambda self: self.wrapped(self.inner.imag, self))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .array_likes import Window
+from .array_likes import Window, as_array
 from .dtypes import RARE_IN_USE
 from .float8 import converted, imag_of, real_of
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .array_likes import as_array
+
 
 @np.errstate(all="ignore")
 def solve_triangular(a: Any, b: Any, upper: bool = False, unit: bool = False) -> np.ndarray:
@@ -137,7 +139,7 @@ def solve(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
     """``(x, info)`` with ``a @ x = b``; where ``a`` is singular, NaN and the 1-based place of its first zero pivot."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not a.size or not b.size:
-        return np.zeros((*batch, *b.shape[-2:]), b.dtype), np.zeros(a.shape[:-2], np.int32)
+        return np.zeros((*batch, *b.shape[-2:]), b.dtype, like=b), np.zeros(a.shape[:-2], np.int32)
     try:
         return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:

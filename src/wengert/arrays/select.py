@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .array_likes import as_array
+
 if TYPE_CHECKING:
     from typing import Any
 

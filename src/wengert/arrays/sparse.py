@@ -87,7 +87,7 @@ class Coo(Scattered):
 
     def dense(self) -> np.ndarray:
         """The array with its zeros."""
-        return self.add_to(np.zeros(self.shape, self.dtype))
+        return self.add_to(np.zeros(self.shape, self.dtype, like=self))
 
     def fits(self, other: Coo) -> None:
         """Refuse to add an array of another shape, or with other sparse dimensions."""

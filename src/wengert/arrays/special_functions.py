@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import dtypes as dt
+from .array_likes import as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -381,14 +381,14 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
 )
 def diagonal_back(input: Array, size, offset, dim1, dim2):
     """Zeros of shape ``size`` with ``input`` on a diagonal."""
-    out = np.zeros(size, input.dtype)
+    out = np.zeros(size, input.dtype, like=input)
     _diagonal(out, offset, dim1, dim2)[...] = input
     return out
 
 
 @operator(
     grad=dict(
-        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.zeros(src_shape, F.dtype_of(g)),
+        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.new_zeros(g, src_shape),
             offset, dim1, dim2),
         src=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
     )

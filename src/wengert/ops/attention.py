@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array
 from ..arrays.layouts import in_order_of
 from .operator import family
 
@@ -53,7 +54,7 @@ def attention_weights(F, query, key, mask, causal, scale):
     p = F.softmax(s, -1)
     if allowed is None and mask is None:
         return p
-    return F.where(p == p, p, F.zeros((), F.dtype_of(p)))  # rows that may look nowhere
+    return F.where(p == p, p, F.new_zeros(p, ()))  # rows that may look nowhere
 
 
 @operator(
@@ -152,7 +153,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask=None, dropout_p
     if enable_gqa:
         key, value = (_repeat_heads(F, t, query.shape[-3]) for t in (key, value))
     if 0 in value.shape or not query.shape[-2]:  # the sizes of nothing are not looked at
-        nothing = F.zeros((*query.shape[:-1], value.shape[-1]), F.dtype_of(query))
+        nothing = F.new_zeros(query, (*query.shape[:-1], value.shape[-1]))
         return nothing + (F.sum(query) + F.sum(key) + F.sum(value)) * 0
     factor = (1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None
         else 1.0)

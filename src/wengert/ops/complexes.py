@@ -62,7 +62,7 @@ def view_as_complex(input: Array):
 
 def _angle_grad(F: Any, g: Any, input: Any) -> Any:
     if not F.is_complex(input):
-        return F.zeros(g.shape, F.dtype_of(g))
+        return F.new_zeros(g, g.shape)
     # the gradient of the angle points across the number: 1j * input / abs(input)^2
     x, y = F.real(input), F.imag(input)
     square = x * x + y * y
@@ -72,7 +72,7 @@ def _angle_grad(F: Any, g: Any, input: Any) -> Any:
 
 def _push_angle(F: Any, t: Any, input: Any) -> Any:
     if not F.is_complex(input):
-        return F.zeros(t.shape, F.dtype_of(t))
+        return F.new_zeros(t, t.shape)
     x, y = F.real(input), F.imag(input)
     square = x * x + y * y
     return F.where(square == 0, 0, (x * F.imag(t) - y * F.real(t)) / square)

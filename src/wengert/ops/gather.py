@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array, in_rows
 from ..arrays.errors import alert
 from ..arrays.reduce import wide_type
 from .operator import family
@@ -121,7 +122,7 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     """
     dim = axis(dim, input.ndim)
     if not index.size:
-        return np.empty(index.shape, input.dtype)
+        return np.empty(index.shape, input.dtype, like=input)
     index = whole("gather", index)
     match("gather", input, dim, index)
     if input.ndim and index.ndim:
@@ -144,7 +145,7 @@ def _quick(out: Any, dim: int, index: Any) -> bool:
 @operator(grad=dict(input=lambda F, g, dim, index: F.gather(g, dim, index)), node="ScatterAddBackward0", places=())
 def scattered(input: Array, dim, index: Array, size, exact=False):
     """The gradient of ``gather``: ``input`` added into zeros of shape ``size``. ``exact``: no place occurs twice."""
-    out = np.zeros(size, input.dtype)
+    out = np.zeros(size, input.dtype, like=input)
     if not index.size:
         return out
     dim = axis(dim, len(size))
@@ -329,7 +330,7 @@ def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, r
     mended = F.masked_fill(input, input == 0, 1)
     own = g * F.scatter_pick(mended, dim, index, src, "prod", include_self) / mended
     zero = src == 0
-    zeros = F.gather(F.scatter_add(F.zeros(tuple(input.shape), F.dtype_of(g)), dim, index, F.cast(zero, F.dtype_of(g))),
+    zeros = F.gather(F.scatter_add(F.new_zeros(g, tuple(input.shape)), dim, index, F.cast(zero, F.dtype_of(g))),
         dim, index)
     single = zero & (zeros == 1)
     rest = F.scatter_pick(input, dim, index, F.masked_fill(src, single, 1), "prod", include_self)
@@ -383,7 +384,7 @@ def _flat(name: str, input: Any, index: Any) -> Any:
     return index
 
 
-@operator(grad=dict(input=lambda F, g, index, input_shape: F.put(F.zeros(input_shape, F.dtype_of(g)), index, g, True)),
+@operator(grad=dict(input=lambda F, g, index, input_shape: F.put(F.new_zeros(g, input_shape), index, g, True)),
     linear=True)
 def take(input: Array, index: Array):
     """The elements at places ``index`` of the row-major order; the shape of the result is that of ``index``.
@@ -396,7 +397,7 @@ def take(input: Array, index: Array):
 
 @operator(
     grad=dict(input=lambda F, g, index,
-        accumulate: g if accumulate else F.put(g, index, F.zeros(index.shape, F.dtype_of(g))), source=lambda F, g,
+        accumulate: g if accumulate else F.put(g, index, F.new_zeros(g, index.shape)), source=lambda F, g,
         index, source_shape: F.reshape(F.take(g, index), source_shape)),
     inplace=True, places=("Tensor",), layout="first", linear=True,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, in_rows
 from ..arrays.reduce import add_slices, wide_type
 from .gather import whole
 from .operator import family
@@ -81,7 +81,7 @@ def index_added(input: Array, dim, index: Array, size):
     dim, index = axis(dim, len(size)), index.reshape(-1)
     if input.size and _evenly(index, size[dim]) and input.dtype.kind in "fc" and input.dtype.itemsize > 2:
         return add_slices(input.reshape((*size[: dim + 1], -1, *size[dim + 1 :])), dim + 1)
-    return add_rows(np.zeros(size, input.dtype), dim, index, input)
+    return add_rows(np.zeros(size, input.dtype, like=input), dim, index, input)
 
 
 def _vector(name: str, input: Any, dim: Any, index: Any, negative: bool = False) -> tuple[int, Any]:
@@ -291,7 +291,7 @@ def _meeting(input: Any, mask: Any) -> tuple[int, ...]:
 
 def _select_back(F: Any, g: Any, mask: Any, input_shape: Any) -> Any:
     shape = np.broadcast_shapes(tuple(input_shape), tuple(mask.shape))
-    return F.masked_scatter(F.zeros(shape, F.dtype_of(g)), mask, g)
+    return F.masked_scatter(F.new_zeros(g, shape), mask, g)
 
 
 @operator(grad=dict(input=_select_back))
@@ -313,7 +313,7 @@ def _source_back(F: Any, g: Any, mask: Any, source_shape: Any) -> Any:
     n = 1
     for m in source_shape:
         n *= m
-    return F.reshape(F.cat([found, F.zeros((n - found.shape[0],), F.dtype_of(g))], 0), tuple(source_shape))
+    return F.reshape(F.cat([found, F.new_zeros(g, (n - found.shape[0],))], 0), tuple(source_shape))
 
 
 @operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), source=_source_back), inplace=True,

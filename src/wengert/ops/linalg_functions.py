@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import linalg as kernels
+from ..arrays.array_likes import as_array
 from ..arrays.layouts import lay
 from .linalg_solve import check_matrix, check_sides, check_square, mH
 from .linalg_spectral import eigh, singular_values, svd
@@ -57,7 +58,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
             "float, double, cfloat or cdouble types"
         )
     if not A.size:
-        return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
+        return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype, like=A)
     atol, rtol = tolerance(A, atol, rtol)
     if hermitian:
         check_square("linalg.pinv", A)
@@ -153,7 +154,7 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
         rank = keep.sum(-1)
     else:
         s, rank = np.zeros((*A.shape[:-2], min(m, n)), A.real.dtype), np.zeros(A.shape[:-2], np.int64)
-        x = np.zeros((*batch, n, b.shape[-1]), A.dtype)
+        x = np.zeros((*batch, n, b.shape[-1]), A.dtype, like=A)
     rest = nothing
     if m > n and not n and driver == "gels":
         rest = np.zeros((*batch, b.shape[-1]), A.real.dtype)  # whatever ``B`` is
@@ -194,7 +195,7 @@ def rank_within(A: Array, atol: Array | None, rtol: Array | None, hermitian):
 def _exp_back(F: Any, g: Any, A: Any) -> Any:
     """The corner of the exponential of ``[[X, g], [0, X]]`` is the derivative at ``X = A.mT`` along ``g``."""
     x, n = mT(A), A.shape[-1]
-    block = F.cat([F.cat([x, g], -1), F.cat([F.zeros(tuple(A.shape), F.dtype_of(g)), x], -1)], -2)
+    block = F.cat([F.cat([x, g], -1), F.cat([F.new_zeros(g, tuple(A.shape)), x], -1)], -2)
     return F.basic_index(F.linalg_matrix_exp(block), (..., slice(None, n), slice(n, None)))
 
 

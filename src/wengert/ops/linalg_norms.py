@@ -218,7 +218,7 @@ def linalg_cond(F, A, p=None):
     if p is not None and p not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if 0 in A.shape and (p not in ("fro", "nuc") or A.shape[-1] == A.shape[-2]):
-        return F.zeros(tuple(A.shape[:-2]), np.empty(0, F.dtype_of(A)).real.dtype)
+        return F.new_zeros(A, tuple(A.shape[:-2]), np.empty(0, F.dtype_of(A)).real.dtype)
     if p is None or p in (2, -2):
         s = F.linalg_svdvals(A)
         top, bottom = F.narrow(s, -1, 0, 1), F.narrow(s, -1, s.shape[-1] - 1, 1)
@@ -296,7 +296,7 @@ def _length(F: Any, gap: Any, p: Any) -> Any:
     return F.farthest(gap) if p == inf and gap.shape[-1] else F.linalg_vector_norm(gap, p, -1)
 
 
-@operator(grad=dict(input=lambda F, g, input_shape: F.zeros(input_shape, F.dtype_of(g))), places=())
+@operator(grad=dict(input=lambda F, g, input_shape: F.new_zeros(g, input_shape)), places=())
 def unequal(input: Array):
     """The number of coordinates that differ."""
     return np.count_nonzero(input, -1).astype(input.dtype)

@@ -389,12 +389,12 @@ def _unpack_back(F: Any, g: Any, LU_data_shape: Any, unpack_data: Any) -> Any:
     gL, gU = g
     m, n = LU_data_shape[-2:]
     if not unpack_data:
-        return F.zeros(LU_data_shape, F.dtype_of(gL))
+        return F.new_zeros(gL, LU_data_shape)
     gL, gU = F.tril(gL, -1), F.triu(gU)
     if m < n:  # gL has as many columns as there are rows
-        gL = F.cat([gL, F.zeros((*LU_data_shape[:-1], n - m), F.dtype_of(gL))], -1)
+        gL = F.cat([gL, F.new_zeros(gL, (*LU_data_shape[:-1], n - m))], -1)
     elif m > n:
-        gU = F.cat([gU, F.zeros((*LU_data_shape[:-2], m - n, n), F.dtype_of(gU))], -2)
+        gU = F.cat([gU, F.new_zeros(gU, (*LU_data_shape[:-2], m - n, n))], -2)
     return gL + gU
 
 
@@ -407,7 +407,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
             "function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    nothing = np.zeros(0, LU_data.dtype)
+    nothing = np.zeros(0, LU_data.dtype, like=LU_data)
     P = _permuter(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
     return (P, *_unpacked(LU_data)) if unpack_data else (P, nothing, nothing.copy())
 

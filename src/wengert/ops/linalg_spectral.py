@@ -63,8 +63,8 @@ def svd_back(F: Any, gU: Any, gS: Any, gVh: Any, U: Any, S: Any, Vh: Any) -> Any
             return F.matmul(U, F.unsqueeze(gS, -1) * Vh)
         return F.matmul(U * F.unsqueeze(gS, -2), Vh)
     m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
-    gU = F.zeros(tuple(U.shape), F.dtype_of(U)) if gU is None else gU
-    gVh = F.zeros(tuple(Vh.shape), F.dtype_of(Vh)) if gVh is None else gVh
+    gU = F.new_zeros(U, tuple(U.shape)) if gU is None else gU
+    gVh = F.new_zeros(Vh, tuple(Vh.shape)) if gVh is None else gVh
     turn_u, turn_v = F.matmul(mH(F, U), gU), F.matmul(Vh, mH(F, gVh))
     if F.is_complex(U):
         _phase(F, turn_u + turn_v, "svd_backward", "singular vectors")
@@ -77,7 +77,7 @@ def svd_back(F: Any, gU: Any, gS: Any, gVh: Any, U: Any, S: Any, Vh: Any) -> Any
         middle = middle + F.diag_embed(gS)
     if F.is_complex(U):  # what is left of the phase: the imaginary diagonal
         middle = (
-            middle + F.diag_embed(F.complex(F.zeros(tuple(S.shape), F.dtype_of(S)), F.imag(_diagonal(F, turn_u)) / S)))
+            middle + F.diag_embed(F.complex(F.new_zeros(S, tuple(S.shape)), F.imag(_diagonal(F, turn_u)) / S)))
     out = F.matmul(U, F.matmul(middle, Vh))
     if m > k:  # the part of gU outside the range of U
         outside = gU / row
@@ -96,7 +96,7 @@ def _svd_rule(F: Any, g: Any, U: Any, S: Any, Vh: Any) -> Any:
         U, Vh = F.basic_index(U, columns), F.basic_index(Vh, rows)
         gU, gVh = None if gU is None else F.basic_index(gU, columns), None if gVh is None else F.basic_index(gVh, rows)
     return svd_back(F, gU, gS if gS is not None or gU is not None or gVh is not None
-        else F.zeros(tuple(S.shape), F.dtype_of(S)), gVh, U, S, Vh)
+        else F.new_zeros(S, tuple(S.shape)), gVh, U, S, Vh)
 
 
 def svd(A: Any, full: bool) -> Any:
@@ -256,7 +256,7 @@ def _eig_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     _phase(F, turn, "linalg_eig_backward", "eigenvectors")
     along = F.diag_embed(_diagonal(F, F.real(turn)))
     gap = F.conj(F.unsqueeze(L, -2) - F.unsqueeze(L, -1)) + _eye(F, V.shape[-1], V)
-    middle = turn - F.matmul(F.matmul(back, V), F.complex(along, F.zeros(tuple(along.shape), F.dtype_of(along))))
+    middle = turn - F.matmul(F.matmul(back, V), F.complex(along, F.new_zeros(along, tuple(along.shape))))
     middle = middle / gap * (1 - _eye(F, V.shape[-1], V)) + F.diag_embed(gL)
     return F.linalg_solve(back, F.matmul(middle, back))
 
@@ -330,7 +330,7 @@ def linalg_qr(A: Array, mode="reduced"):
             "'complete'")
     A = A + 0.0  # no zero is negative, for which LAPACKs take opposite signs
     if mode == "r":
-        return np.zeros(0, A.dtype), np.linalg.qr(A, "r")
+        return np.zeros(0, A.dtype, like=A), np.linalg.qr(A, "r")
     return tuple(np.linalg.qr(A, mode))
 
 

@@ -310,7 +310,7 @@ def soft_margin_elements(input: Array, target: Array):
 def hinge_embedding_loss(F, input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """``x`` where ``y = 1``, ``max(0, margin - x)`` where ``y = -1``."""
     kind = F.dtype_of(input)
-    zero = F.zeros((), kind)
+    zero = F.new_zeros(input, ())
     gap = F.constant(as_array(margin).astype(kind)) - input
     values = F.where(target != 1, F.clamp_min(gap, 0), zero) + F.where(target != -1, input, zero)
     return _reduce_with(F, values, legacy(size_average, reduce, reduction))
@@ -340,7 +340,7 @@ def cosine_embedding_loss(F, input1, input2, target, margin=0.0, size_average=No
     eps = _TINY
     cos = (
         F.sum(input1 * input2, dim) / F.sqrt((F.sum(input1 * input1, dim) + eps) * (F.sum(input2 * input2, dim) + eps)))
-    zero = F.zeros((), F.dtype_of(cos))
+    zero = F.new_zeros(cos, ())
     values = (F.where(target == 1, F.constant(np.ones((), F.dtype_of(cos))) - cos, zero) + F.where(target == -1,
         F.clamp_min(cos - margin, 0.0), zero))
     return _reduce_with(F, values, legacy(size_average, reduce, reduction))
@@ -383,7 +383,7 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
     if not hasattr(var, "shape"):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = F.zeros(tuple(input.shape), F.dtype_of(input)) + var
+        var = F.new_zeros(input, tuple(input.shape)) + var
     elif tuple(var.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = F.unsqueeze(var, -1)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import as_array
 from .operator import family
 from .views import dims_of
 

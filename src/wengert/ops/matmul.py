@@ -233,7 +233,7 @@ def bmm(input: Array, mat2: Array):
     stacked_alike(input, mat2)
     if input.dtype != mat2.dtype:
         if not input.size or not mat2.size:  # types are not looked at where nothing is multiplied
-            return np.zeros((*input.shape[:2], mat2.shape[2]), mat2.dtype)
+            return np.zeros((*input.shape[:2], mat2.shape[2]), mat2.dtype, like=mat2)
         same_type(input, mat2, "bmm")
     return product(input, mat2)
 

@@ -46,7 +46,7 @@ def constant_pad_nd(input: Array, pad, value=0):
         raise RuntimeError("narrow(): length must be non-negative.")
     inner = tuple(slice(max(a, 0), m - max(b, 0)) for m, (a, b) in zip(shape, pairs))
     outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
-    out = np.empty(shape, input.dtype)
+    out = np.empty(shape, input.dtype, like=input)
     if input.dtype in FLOAT8_IN_USE:
         refuse_overflow(value, input.dtype)
     out[...] = converted(as_number(value), input.dtype)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array
 from .operator import family
 from .pointwise import number, to_common_dtype
 from .refusals import floating, only, real, unsupported

@@ -52,10 +52,10 @@ def from_one(F: Any, x: Any) -> Any:
 
 def flat_gradient(F: Any, g: Any) -> Any:
     """The gradient of a step function."""
-    return F.zeros(g.shape, F.dtype_of(g))
+    return F.new_zeros(g, g.shape)
 
 
-@operator(grad=dict(input=lambda F, g: g, other=lambda F, g, other_shape: F.zeros(other_shape, F.dtype_of(g))),
+@operator(grad=dict(input=lambda F, g: g, other=lambda F, g, other_shape: F.new_zeros(g, other_shape)),
           linear=True, places=())
 def zero_edge(input: Array, other: Array):
     """``input``, with an edge to ``other`` besides, along which zeros go."""
@@ -267,7 +267,7 @@ def _if_more(F: Any, g: Any, input: Any, other: Any) -> Any:
 def _filled(F: Any, tangents: Any) -> list[Any]:
     """The tangents, zeros for those that are missing."""
     some = next(t for t in tangents if t is not None)
-    return [F.zeros(some.shape, F.dtype_of(some)) if t is None else t for t in tangents]
+    return [F.new_zeros(some, some.shape) if t is None else t for t in tangents]
 
 
 def _push_chosen(F: Any, t: Any, whole: Any, half: Any = None) -> Any:

@@ -110,7 +110,7 @@ def _edges(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
 @operator(grad=_pool_back("AdaptiveMaxPool#D"), **_two, layout="pictures")
 def adaptive_max_windows(input: Array, size):
     n, c, *space = input.shape
-    values = np.empty((n, c, *size), input.dtype)
+    values = np.empty((n, c, *size), input.dtype, like=input)
     indices = np.empty((n, c, *size), np.int64)
     places = np.arange(math.prod(space)).reshape(space)
     edges = [_edges(s, o) for s, o in zip(space, size)]
@@ -185,7 +185,7 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
     if raw.size and (raw.min() < 0 or raw.max() >= area):
         raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size "
             f"{'x'.join(map(str, size))})")
-    flat = F.scatter(F.zeros((b, c, area), F.dtype_of(x)), 2, F.reshape(places, (b, c, -1)), F.reshape(x, (b, c, -1)))
+    flat = F.scatter(F.new_zeros(x, (b, c, area)), 2, F.reshape(places, (b, c, -1)), F.reshape(x, (b, c, -1)))
     y = F.reshape(flat, (b, c, *size))
     return y if whole else F.squeeze(y, 0)
 
@@ -299,7 +299,7 @@ def _adaptive_avg(n: int) -> None:
             return _as_two(F, F.adaptive_avg_pool2d, input, (1, *size))
         space = tuple(x.shape[2:])
         if F.dtype_of(x).kind == "b" and 0 in x.shape:
-            y = F.zeros((*x.shape[:2], *size), F.dtype_of(x))
+            y = F.new_zeros(x, (*x.shape[:2], *size))
         elif all(o and s % o == 0 for s, o in zip(space, size)):
             kernel = tuple(s // o for s, o in zip(space, size))
             y = (F.mean(x, tuple(range(2, 2 + n)), True) if kernel == space

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import as_array
 from . import views
 from .operator import family
 from .refusals import floating

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import Scattered
+from ..arrays.array_likes import Scattered, as_array
 from ..arrays.errors import warn
 from ..arrays.plain.folds import PRODUCT
 from ..arrays.reduce import add_up, fold, sum_halves, wide_type
@@ -62,7 +62,7 @@ def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = F
         a = a.reshape(kept(size, dim))
     if product(size) > 4096:  # a view costs no memory, but is the slower of the two where there is little to fill
         return np.broadcast_to(a, size)
-    out = np.empty(size, a.dtype)
+    out = np.empty(size, a.dtype, like=a)
     out[...] = a
     return out
 
@@ -271,7 +271,7 @@ def _var_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: An
     shape, free = input.shape, count(input.shape, dim) - correction
     g, mean = restored(F, g, shape, dim, keepdim), F.mean(input) if dim is None else F.mean(input, dim, True)
     if free <= 0 and (dim is None or not shape):  # a slope nowhere: PyTorch's constants, which have no history
-        return g * F.masked_fill(F.zeros(shape, F.dtype_of(g)) + math.inf, input == mean, math.nan)
+        return g * F.masked_fill(F.new_zeros(g, shape) + math.inf, input == mean, math.nan)
     return g * _two_over(free) * (input - mean)
 
 

@@ -155,7 +155,7 @@ def _ldexp_input(F: Any, g: Any, other: Any) -> Any:
     if d.kind in "biu":
         d = np.dtype(np.int64) if d.kind == "b" else d
         whole = F.where(other < 0, 0, F.cast(other, d))
-        return g * F.where(other < 0, 0, F.pow(F.zeros(other.shape, d) + 2, whole))
+        return g * F.where(other < 0, 0, F.pow(F.new_zeros(other, other.shape, d) + 2, whole))
     return g * conjugate(F, F.pow(2.0, other))
 
 
@@ -198,7 +198,7 @@ def nan_to_num(input: Array, nan=0.0, posinf=None, neginf=None):
 def _by_parts(f: Any, input: Any, *more: Any) -> Any:
     """``f`` of the real and imaginary parts; whole numbers as they are."""
     if input.dtype.kind == "c":
-        out = np.empty(input.shape, input.dtype)
+        out = np.empty(input.shape, input.dtype, like=input)
         out.real, out.imag = f(input.real, *more), f(input.imag, *more)
         return out
     return f(input, *more) if input.dtype.kind in "fV" else input.copy()

@@ -209,7 +209,7 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
                 )
     parts = [x for x in (prepend, input, append) if x is not None]
     if n == 0:
-        return F.copy(F.zeros(tuple(input.shape), F.dtype_of(input)), input)
+        return F.copy(F.new_zeros(input, tuple(input.shape)), input)
     x = F.cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[dim])):
         earlier, later = _sides(F, x, dim)
@@ -252,7 +252,7 @@ def trapezoid(F, y, x=None, *, dx=1, dim=-1):
     tensor(10.5000)
     """
     if y.ndim and not y.shape[axis(dim, y.ndim)]:
-        return F.zeros(tuple(n for i, n in enumerate(y.shape) if i != axis(dim, y.ndim)), F.dtype_of(y))
+        return F.new_zeros(y, tuple(n for i, n in enumerate(y.shape) if i != axis(dim, y.ndim)))
     _no_masks(F, "trapezoid", y, x)
     if x is None and y.ndim:
         ends = F.select(y, dim, 0) + F.select(y, dim, -1)

@@ -26,7 +26,7 @@ def _spread(F: Any, g: Any, ids: Any, share: Any, reduce: str, data_shape: Any) 
     if reduce == "prod" and not F.raw:
         raise RuntimeError("derivative for aten::_segment_reduce_backward is not implemented")
     if 0 in data_shape:
-        return F.zeros(tuple(data_shape), F.dtype_of(g))
+        return F.new_zeros(g, tuple(data_shape))
     wide = F.index_select(F.reshape(g, (-1, share.array.shape[1])), 0, F.constant(ids.array))
     return F.reshape(wide * F.constant(share.array), tuple(data_shape))
 

@@ -27,7 +27,7 @@ def _cat_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
     grads, start = [], 0
     for shape in tensors_shape:
         if shape == (0,) and g.ndim != 1:  # an empty vector joins anything
-            grads.append(F.zeros(shape, F.dtype_of(g)))
+            grads.append(F.new_zeros(g, shape))
         else:
             grads.append(F.narrow(g, dim, start, shape[dim]))
             start += shape[dim]
@@ -171,7 +171,7 @@ def narrow(input: Array, dim, start, length):
 
 @operator(
     grad=dict(input=lambda F, g, src_shape, dim,
-        index: F.select_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, index), src=lambda F, g, dim,
+        index: F.select_scatter(g, F.new_zeros(g, src_shape), dim, index), src=lambda F, g, dim,
         index: F.select(g, dim, index))
 )
 def select_scatter(input: Array, src: Array, dim, index):
@@ -203,7 +203,7 @@ def slice_key(dim: int, ndim: int, start: Any, end: Any, step: int) -> tuple[Any
 
 @operator(
     grad=dict(
-        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim,
+        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(g, F.new_zeros(g, src_shape), dim,
             start, end, step),
         src=lambda F, g, dim, start, end, step: F.basic_index(g, slice_key(dim, g.ndim, start, end, step)),
     )

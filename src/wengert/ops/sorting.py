@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import as_array, in_rows
 from ..arrays.errors import check_countable
 from ..arrays.reduce import sortable
 from .extrema import PICKED

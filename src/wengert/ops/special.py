@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays import special_functions as S
+from ..arrays.array_likes import as_array
 from ..arrays.dtypes import is_half
 from .operator import family
 from .pointwise import from_one

@@ -56,7 +56,7 @@ def unfold_back(input: Array, shape, dimension, size, step):
     """Overlapping windows added up."""
     if not shape:
         return input.sum().reshape(())
-    out = np.zeros(shape, input.dtype)
+    out = np.zeros(shape, input.dtype, like=input)
     d = axis(dimension, len(shape))
     n, key = input.shape[d], (slice(None),) * d
     for k in range(size):
@@ -112,7 +112,7 @@ def through_memory(input: Array, written, read, shared):
     Places that ``shared`` shows several times (an expanded tensor) get the mean: the map is its own adjoint's mirror.
     """
     n = 1 + max(_last(*p) for p in (written, read, shared))
-    memory = np.zeros(n, input.dtype)
+    memory = np.zeros(n, input.dtype, like=input)
     if _apart(*written[:2]):
         _seen_in(memory, *written)[...] = input
     else:
@@ -145,7 +145,7 @@ def _seen_in(memory: Any, shape: Any, strides: Any, offset: int) -> Any:
 
 def _scatter_input(F: Any, g: Any, input_shape: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
     part = _scatter_src(F, g, size, stride, storage_offset)
-    return F.as_strided_scatter(F.zeros(input_shape, F.dtype_of(g)), part, size, stride, storage_offset)
+    return F.as_strided_scatter(F.new_zeros(g, input_shape), part, size, stride, storage_offset)
 
 
 def _scatter_src(F: Any, g: Any, size: Any, stride: Any, storage_offset: Any) -> Any:

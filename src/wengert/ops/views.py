@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
-from ..arrays.array_likes import in_rows
+from ..arrays.array_likes import as_array, in_rows
 from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
@@ -306,13 +306,13 @@ for _name, _node in (
     linear=True)
 def basic_scatter(input: Array, shape, key):
     """Zeros of ``shape`` with ``input`` at ``key``."""
-    whole = np.zeros(shape, input.dtype)
+    whole = np.zeros(shape, input.dtype, like=input)
     whole[key] = input
     return whole
 
 
 @operator(
-    grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_put(F.zeros(input_shape, F.dtype_of(g)), indices,
+    grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_put(F.new_zeros(g, input_shape), indices,
         g, not exact)),
     places=(), linear=True,
 )
@@ -325,7 +325,7 @@ def index(input: Array, indices: Arrays | None, exact=False):
         shape = _shape_at(input, indices)
         if shape is None or 0 not in shape:
             raise bad_index(input, key) from error
-        return np.zeros(shape, input.dtype)  # where nothing is read, nothing is wrong with places
+        return np.zeros(shape, input.dtype, like=input)  # where nothing is read, nothing is wrong with places
     if (type(found) is not np.ndarray or type(input) is not np.ndarray
             or any(i is not None and i.dtype.kind not in "iu" for i in indices or ())):
         return found
@@ -396,7 +396,7 @@ def _puts(input: Any, indices: Any, values: Any) -> bool:
 
 
 def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
-    return g if accumulate else F.index_put(g, indices, F.zeros((), F.dtype_of(g)))
+    return g if accumulate else F.index_put(g, indices, F.new_zeros(g, ()))
 
 
 @operator(
@@ -439,7 +439,7 @@ def neg_view(input: Array):
 
 
 def _imaginary(F: Any, g: Any) -> Any:
-    return F.complex(F.zeros(g.shape, F.dtype_of(g)), g)
+    return F.complex(F.new_zeros(g, g.shape), g)
 
 
 @operator(grad=dict(input=lambda F, g: g), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
@@ -504,7 +504,7 @@ def relaid(input: Array, layout, model):
 
 
 def _overwritten(F: Any, g: Any) -> Any:
-    return F.zeros(g.shape, F.dtype_of(g))
+    return F.new_zeros(g, g.shape)
 
 
 @operator(
@@ -556,7 +556,7 @@ def assign(input: Array, array):
 
 
 def _nothing(F: Any, g: Any, shape: Any) -> Any:
-    return F.zeros(shape, F.dtype_of(g))
+    return F.new_zeros(g, shape)
 
 
 @operator(grad=dict(input=lambda F, g, input_shape: _nothing(F, g, input_shape)), **_random)

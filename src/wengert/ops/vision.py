@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.array_likes import in_rows
 from ..arrays.dtypes import is_half
 from ..arrays.errors import check_countable, warn
 from ..arrays.storageless import zeros_if_storageless

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.array_likes import has_memory, new_filled
 from ..arrays.dtypes import of
 from ..arrays.errors import warn_once
 from ..arrays.lazy import plain
@@ -347,12 +348,12 @@ def _plain_seed(t: Any, g: Any) -> Any:
         return None
     data = t._wg_data
     if g is not None:
-        if g._wg_data.shape != data.shape or g._wg_data.dtype is not data.dtype or type(g._wg_data) is not np.ndarray:
+        if g._wg_data.shape != data.shape or g._wg_data.dtype is not data.dtype or not has_memory(g._wg_data):
             return None
         return g._wg_data
     if data.size != 1 or data.dtype.kind != "f" or type(data) is StoragelessArray:
         return None
-    return np.ones(data.shape, data.dtype)
+    return new_filled(data, np.ones, data.shape, data.dtype)
 
 
 def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
@@ -474,7 +475,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
 
                 seeds.append(ones_like(t, memory_format=preserve_format))
                 continue
-            one = np.ones(shape, _kept(t, dtype) or dtype)
+            one = new_filled(t._wg_data, np.ones, shape, _kept(t, dtype) or dtype)
             seeds.append(Tensor_._wg_wrap(one) if create_graph else one)
             continue
         if not isinstance(g, Tensor_):

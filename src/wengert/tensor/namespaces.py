@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import FOREIGN, Scattered, as_array
+from ..arrays.array_likes import FOREIGN, Scattered, as_array, new_filled
 from ..arrays.context import ContextVar
 from ..arrays.float8 import real_of
 from ..arrays.foreign import guarded
@@ -136,8 +136,9 @@ class ArrayNamespace:
         return a + b
 
     @staticmethod
-    def zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        return np.zeros(shape, dtype)
+    def new_zeros(like: Any, shape: tuple[int, ...], dtype: np.dtype | None = None) -> Any:
+        """Zeros on the device of ``like``, of its type if none is given."""
+        return new_filled(like, np.zeros, shape, like.dtype if dtype is None else dtype)
 
     @staticmethod
     def wrap(g: Any) -> Any:
@@ -271,10 +272,11 @@ class TracedNamespace:
         return self.mean_of_all(x, **more) if dim is None else self.mean_dim(x, dim, keepdim, **more)
 
     @staticmethod
-    def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    def new_zeros(like: Any, shape: tuple[int, ...], dtype: np.dtype | None = None) -> Any:
+        dtype = like._wg_data.dtype if dtype is None else dtype
         if META_DEVICE and without_numbers.get():
             return ARRAY_OPS.wrap(StoragelessArray.of(shape, None, 0, dtype, "meta"))
-        return ARRAY_OPS.wrap(np.zeros(shape, dtype))
+        return ARRAY_OPS.wrap(new_filled(like._wg_data, np.zeros, shape, dtype))
 
     @staticmethod
     def wrap(g: Any) -> Any:

@@ -176,7 +176,9 @@ class OpNode(Node):
             elif all(x is None for x in g):
                 return self.without_gradient()
             elif not op.undefined:
-                g = [namespace.zeros(s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
+                some = next(x for x in g if x is not None)
+                g = [namespace.new_zeros(some, s, d) if x is None else x
+                    for x, s, d in zip(g, self.shape, self.dtype)]
         if values is None:
             values = self._values(namespace)
         if namespace.watches:  # a profiler sees what the rule does

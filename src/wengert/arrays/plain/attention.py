@@ -78,7 +78,7 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
     """
     lead = None if needs[3] else _heads(query, key, value, mask)
     if lead is not None:
-        found = [np.empty(x.shape, x.dtype) if need else None for x, need in zip((query, key, value), needs)]
+        found = [np.empty(x.shape, x.dtype, like=x) if need else None for x, need in zip((query, key, value), needs)]
         for h in np.ndindex(*lead):
             grads = attention_grad(g[h], query[h], key[h], value[h], None if mask is None else mask[h], causal, scale,
                 needs)

@@ -43,7 +43,7 @@ class ByColumns:
         size = windows.window_counts(x.shape[2:], weight.shape[2:], stride, padding, dilation)
         o = weight.shape[0]
         if 0 in x.shape or 0 in weight.shape or 0 in size:
-            y = np.zeros((x.shape[0], o, *size), x.dtype)
+            y = np.zeros((x.shape[0], o, *size), x.dtype, like=x)
         else:
             columns = self._columns(x, weight.shape[2:], stride, padding, dilation, groups)
             y = np.matmul(weight.reshape(groups, o // groups, -1), columns).reshape(x.shape[0], o, *size)
@@ -54,7 +54,7 @@ class ByColumns:
         """Return the gradient of a convolution in its input, of that ``shape``: the transposed convolution of ``g``."""
         n, o = g.shape[:2]
         if 0 in g.shape or 0 in weight.shape or 0 in shape:
-            return np.zeros(shape, g.dtype)
+            return np.zeros(shape, g.dtype, like=g)
         rows = weight.reshape(groups, o // groups, -1)
         columns = np.matmul(rows.swapaxes(1, 2), g.reshape(n, groups, o // groups, -1))
         columns = columns.reshape(n, -1, columns.shape[-1])
@@ -68,7 +68,7 @@ class ByColumns:
         """Return the gradient of a convolution in its filters, which have ``shape``."""
         n, o = g.shape[:2]
         if 0 in g.shape or 0 in x.shape or 0 in shape:
-            return np.zeros(shape, g.dtype)
+            return np.zeros(shape, g.dtype, like=g)
         columns = self._columns(x, shape[2:], stride, padding, dilation, groups)
         rows = g.reshape(n, groups, o // groups, -1)
         return np.matmul(rows, columns.swapaxes(2, 3)).sum(0).reshape(shape)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.array_likes import as_array
 from wengert.arrays.plain.activations import _elementwise
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     n, c = g.shape[:2]
     area = math.prod(size)
     flat = (index.reshape(n * c, math.prod(index.shape[2:])) + area * np.arange(n * c)[:, None]).ravel()
-    grad = np.zeros(n * c * area, g.dtype)
+    grad = np.zeros(n * c * area, g.dtype, like=g)
     np.add.at(grad, flat, g.ravel())
     return grad.reshape(n, c, *size)
 
@@ -105,7 +105,7 @@ def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Int
     counts = g.shape[2:]
     with np.errstate(all="ignore"):
         share = (g / _divisors(size, counts, kernel, stride, padding, include, override)).astype(g.dtype, copy=False)
-    grad = np.zeros((*g.shape[:2], *size), g.dtype)
+    grad = np.zeros((*g.shape[:2], *size), g.dtype, like=g)
     for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
         grad[image] += share[windows]
     return grad

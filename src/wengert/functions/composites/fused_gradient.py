@@ -72,7 +72,7 @@ def _missing(F: Any, g: Any, incoming: Any, shape: Any) -> Any:
     if incoming is not None:
         return incoming
     one = next(x for x in g if x is not None) if type(g) is list else g
-    return F.zeros(shape, F.dtype_of(one))
+    return F.new_zeros(one, shape)
 
 
 class _GradientEnd(Node):
