@@ -10,12 +10,20 @@ import numpy as np
 from wengert.arrays.foreign import ForeignArray
 
 
+def diagonal(a: np.ndarray, *args: Any, **options: Any) -> np.ndarray:
+    """``numpy.diagonal`` that can be written to, as other libraries' can."""
+    found = np.diagonal(a, *args, **options)
+    found.flags.writeable = True
+    return found
+
+
 class StrictArray(ForeignArray):
     """An array on a device that is not there: what asks for its elements in NumPy's hands gets an error."""
 
     __slots__ = ()
     xp, inner_type, device = np, (np.ndarray, np.generic), ("privateuseone", 0)
     left: Counter[str] = Counter()
+    functions = {"diagonal": diagonal}  # noqa: RUF012
 
     @classmethod
     def upload(cls, array: Any) -> Any:

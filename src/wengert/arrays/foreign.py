@@ -200,14 +200,20 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
                 raise LeavesDevice(f"{name}.{method}")
             return delivered(kernel(cls, name, inputs, options), out)
         if method != "__call__":
+            if method == "at" and type(inputs[0]) is not cls:  # which is written to: not to a copy on the device
+                raise LeavesDevice(f"{name}.at")
             call = getattr(call, method, None)
             if call is None:
                 raise LeavesDevice(f"{name}.{method}")
         if out is not None and all(type(o) is cls for o in out) and method == "__call__" and "where" not in options:
             found = self._called(call, inputs, {**options, "out": out if len(out) > 1 else out[0]})
             return out[0] if len(out) == 1 else out
+        where = options.pop("where", None)
         found = self._called(call, inputs, options)
-        return delivered(found, out)
+        if where is None or out is None:
+            return delivered(found, out)
+        np.copyto(out[0], found, casting="unsafe", where=where)
+        return out[0]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         cls, module = type(self), func.__module__ or "numpy"
@@ -218,7 +224,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
                 if not part.startswith("_") and part not in ("lib", "core"):
                     space = getattr(space, part, None)
             call = getattr(space, func.__name__, None)
-        if call is None:
+        if call is None or (func.__name__ in WRITERS and type(args[0]) is not cls):
             raise LeavesDevice(f"{module}.{func.__name__}")
         kwargs.pop("like", None)
         return self._called(call, args, kwargs)
@@ -269,6 +275,8 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 VIEWS = frozenset(("reshape", "transpose", "swapaxes", "squeeze", "diagonal", "ravel"))
+#: Functions that write to their first argument.
+WRITERS = frozenset(("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"))
 #: The methods of ``ndarray`` that foreign arrays have.
 METHODS = VIEWS | frozenset(("all", "any", "argmax", "argmin", "argsort", "clip", "conj", "conjugate", "cumprod",
     "cumsum", "dot", "fill", "flatten", "max", "mean", "min", "nonzero", "prod", "repeat", "round", "sort", "std",
@@ -342,16 +350,22 @@ def _uploaded(cls: Any, value: Any) -> Any:
     return type(value)([_uploaded(cls, v) for v in value]) if type(value) in (list, tuple) else value
 
 
+def run(name: str, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """``call(*args, **kwargs)`` of a forward: on copies in NumPy where it asks for them, with results on the device."""
+    try:
+        found = call(*args, **kwargs)
+    except LeavesDevice as error:
+        return on_host(name, call, args, kwargs, error)
+    if type(found) not in FOREIGN:
+        cls = class_among((*args, *kwargs.values()))
+        if cls is not None:
+            return _uploaded(cls, found)
+    return found
+
+
 def guarded(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """``call``, a forward, on copies in NumPy where it asks for them."""
-
-    def on_any(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return call(*args, **kwargs)
-        except LeavesDevice as error:
-            return on_host(name, call, args, kwargs, error)
-
-    return on_any
+    """``call``, a forward, by way of ``run``."""
+    return lambda *args, **kwargs: run(name, call, args, kwargs)
 
 
 def install(cls: type[ForeignArray]) -> None:

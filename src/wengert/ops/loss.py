@@ -471,7 +471,7 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
         raise RuntimeError("argument #2 'target' is out of range")
     valid = np.cumprod(labels >= 0, axis=1).astype(bool)
     safe = np.where(valid, labels, 0)
-    positive = np.zeros(labels.shape, bool)
+    positive = np.zeros_like(labels, bool)
     for i in range(labels.shape[0]):
         positive[i, safe[i][valid[i]]] = True
     picked = F.gather(rows, 1, F.constant(safe))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import Scattered, as_array
+from ..arrays.array_likes import Scattered, as_array, has_memory
 from ..arrays.dtypes import c_name, scalar_name
 from .operator import family
 
@@ -375,7 +375,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
             )
         if bias.ndim > 1:
             return y.reshape(*input.shape[:-1], *y.shape[1:]) + bias if input.ndim > 2 else y + bias
-        y = np.add(y, bias, out=y) if type(y) is np.ndarray else y + bias
+        y = np.add(y, bias, out=y) if has_memory(y) else y + bias
     return y if input.ndim <= 2 else y.reshape(*input.shape[:-1], *y.shape[1:])
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, in_rows
+from ..arrays.array_likes import as_array, has_memory, in_rows
 from ..arrays.reduce import sortable
 from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .operator import family
@@ -37,7 +37,7 @@ def _ranked(name: str, input: Any, dim: Any, keepdim: Any, rank: Any) -> tuple[A
     n = input.shape[d]
     order = np.argsort(sortable(input), d, kind="stable")
     at = rank(K.take_along(input, d, order), n)
-    if not isinstance(at, np.ndarray):
+    if not has_memory(at):
         return _take(input, np.take(order, [at], d), d, keepdim)
     return _take(input, np.take_along_axis(order, at, d), d, keepdim)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, has_memory
 from .operator import family
 from .pointwise import number, to_common_dtype
 from .refusals import floating, only, real, unsupported
@@ -81,10 +81,10 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
         raise RuntimeError(f"expected dtype {a} for `end` but got dtype {b}")
     if input.dtype.kind in "iub":
         raise unsupported("lerp_kernel_scalar", input.dtype)
-    if type(weight) is not np.ndarray and input.dtype.kind != "c":
+    if not has_memory(weight) and input.dtype.kind != "c":
         return K.lerp(input, end, weight)
     step = end - input
-    if type(weight) is not np.ndarray:
+    if not has_memory(weight):
         near, rest = abs(weight) < 0.5, 1 - weight
         if input.dtype.kind == "V":
             weight, rest = number(weight, input.dtype), number(rest, input.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays import select
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, has_memory
 from ..graph.modes import map_levels, modes
 from .operator import family
 from .refusals import only, unsupported, without
@@ -130,8 +130,8 @@ def add(input: Array, other: Array, *, alpha=1):
 
 
 def _difference(input: Any, other: Any, alpha: Any) -> Any:
-    if type(other) is not np.ndarray or type(input) is not np.ndarray or input.dtype is not other.dtype:
-        truths = sum(type(x) is bool or (type(x) is np.ndarray and x.dtype.kind == "b") for x in (input, other))
+    if not has_memory(other) or not has_memory(input) or input.dtype is not other.dtype:
+        truths = sum(type(x) is bool or (has_memory(x) and x.dtype.kind == "b") for x in (input, other))
         if truths:
             raise RuntimeError(_BOOL_MINUS if truths == 1 else _BOOLS_MINUS)
         input, other = to_common_dtype(input, other)
@@ -324,7 +324,7 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
                 "Number or Tensor")
         if type(limit) is complex and input.dtype.kind != "c":
             raise RuntimeError("value cannot be converted to type double without overflow")
-    if input.dtype.kind != "f" or type(min) is np.ndarray or type(max) is np.ndarray:
+    if input.dtype.kind != "f" or has_memory(min) or has_memory(max):
         if input.dtype.kind == "c":
             raise NotImplementedError("clamp is not supported for complex types")
         row = to_common_dtype(*(x for x in (input, min, max) if x is not None))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, has_memory
 from .operator import family
 from .pointwise import conjugate, flat_gradient, to_common_dtype
 from .refusals import unsupported
@@ -95,13 +95,13 @@ def pow(input: Array, exponent: Array):
     if kind == "u" and type(exponent) is int and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if kind == "i" and b.size and b.min() < 0:
-        if type(exponent) is not np.ndarray:
+        if not has_memory(exponent):
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0))
         return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype, copy=False)
-    if kind == "V" and type(exponent) is not np.ndarray and exponent in (3, -2, -0.5):
+    if kind == "V" and not has_memory(exponent) and exponent in (3, -2, -0.5):
         return _power(a, exponent)
-    if type(exponent) is np.ndarray or kind in "cV":
+    if has_memory(exponent) or kind in "cV":
         return np.power(a, b)
     return _power(a, exponent)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import Scattered, as_array
+from ..arrays.array_likes import Scattered, as_array, has_memory
 from ..arrays.errors import warn
 from ..arrays.plain.folds import PRODUCT
 from ..arrays.reduce import add_up, fold, sum_halves, wide_type
@@ -57,7 +57,7 @@ def count(size: tuple[int, ...], dim: Any) -> int:
 def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = False) -> np.ndarray:
     if isinstance(input, Scattered):
         raise RuntimeError("expand is unsupported for Sparse tensors")
-    a = input if type(input) is np.ndarray else as_array(input)
+    a = input if has_memory(input) else as_array(input)
     if not keepdim:
         a = a.reshape(kept(size, dim))
     if product(size) > 4096:  # a view costs no memory, but is the slower of the two where there is little to fill

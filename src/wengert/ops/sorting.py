@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, in_rows
+from ..arrays.array_likes import as_array, has_memory, in_rows
 from ..arrays.errors import check_countable
 from ..arrays.reduce import sortable
 from .extrema import PICKED
@@ -219,7 +219,7 @@ def histc(input: Array, bins=100, min=0, max=0):
 
 
 def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
-    if isinstance(bins, np.ndarray):
+    if has_memory(bins):
         if bins.ndim != 1 or not len(bins):
             raise RuntimeError("torch.histogramdd(): bins tensor should have one dimension")
         if bins.dtype != input.dtype:

@@ -164,7 +164,7 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
             f"slice size = {list(size)}")
     if _apart(input.shape, input.strides):  # the whole memory is copied, also what ``input`` does not show of it
         memory, item = memory_of(input), input.itemsize
-        start = input.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+        start = start_of(input)
         whole = memory[: memory.size // item * item].copy().view(input.dtype)
         out = _seen_in(whole, input.shape, tuple(s // item for s in input.strides), start // item)
         offset = start // item if storage_offset is None else storage_offset

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
-from ..arrays.array_likes import as_array, in_rows
+from ..arrays.array_likes import as_array, has_memory, in_rows
 from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
@@ -326,7 +326,7 @@ def index(input: Array, indices: Arrays | None, exact=False):
         if shape is None or 0 not in shape:
             raise bad_index(input, key) from error
         return np.zeros(shape, input.dtype, like=input)  # where nothing is read, nothing is wrong with places
-    if (type(found) is not np.ndarray or type(input) is not np.ndarray
+    if (not has_memory(found) or not has_memory(input)
             or any(i is not None and i.dtype.kind not in "iu" for i in indices or ())):
         return found
     # where the indexed dimensions are not the first, NumPy puts them outermost in memory
@@ -444,14 +444,14 @@ def _imaginary(F: Any, g: Any) -> Any:
 
 @operator(grad=dict(input=lambda F, g: g), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
 def real(input: Array):
-    return real_of(input) if type(input) is np.ndarray else input.real
+    return real_of(input) if has_memory(input) else input.real
 
 
 @operator(grad=dict(input=_imaginary), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
 def imag(input: Array):
     if input.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return imag_of(input) if type(input) is np.ndarray else input.imag
+    return imag_of(input) if has_memory(input) else input.imag
 
 
 @operator(
@@ -531,7 +531,7 @@ def copy(input: Array, src: Array, non_blocking=False):
 
 
 def _single(value: Any, d: Any) -> Any:
-    of_tensor, value = isinstance(value, np.ndarray), as_array(value)
+    of_tensor, value = has_memory(value), as_array(value)
     if value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     if of_tensor:  # whose value is copied, with what is lost in it

@@ -9,8 +9,9 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import flags
 from ..arrays import kernels as K
+from ..arrays.array_likes import FOREIGN
 from ..arrays.float8 import converted
-from ..arrays.foreign import LeavesDevice, on_host
+from ..arrays.foreign import run
 from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import Lazy, plain, through
 from ..ops import float8
@@ -142,10 +143,9 @@ def _forward(op: Operator, raw: dict[str, Any]) -> Any:
             kind = "conjugate view tensors" if raw["input"].conjugated else "tensors with negative bit set"
             raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
         return through(op.forward, *positional(op, raw), **keywords(op, raw))
-    try:
-        return op.forward(*positional(op, raw), **keywords(op, raw))
-    except LeavesDevice as error:
-        return on_host(op.name, op.forward, positional(op, raw), keywords(op, raw), error)
+    if FOREIGN:
+        return run(op.name, op.forward, positional(op, raw), keywords(op, raw))
+    return op.forward(*positional(op, raw), **keywords(op, raw))
 
 
 def half(op: Operator, raw: dict[str, Any], d: np.dtype) -> Any:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.array_likes import has_memory
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -57,6 +59,6 @@ def remainder(a: Any, b: Any, *out: Any, **options: Any) -> Any:
     r = _remainder(a, b, *out, **options)
     if r.dtype.kind != "f":
         return r
-    if isinstance(r, np.ndarray):
+    if has_memory(r):
         return np.copysign(r, a, out=r, where=r == 0)
     return np.copysign(r, a) if r == 0 else r
