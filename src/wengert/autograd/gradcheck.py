@@ -1,6 +1,6 @@
 """``gradcheck`` and ``gradgradcheck``: gradients compared with central differences, and a verdict where they differ.
 
-The numerical Jacobian moves one element of one input at a time; the analytical one asks ``grad`` for one row per
+The numerical Jacobian moves one element of one input at a time; the analytical one calls ``grad`` for one row per
 element of the outputs, or forward mode for one column per element of the inputs.
 """
 

@@ -1,7 +1,7 @@
 """Sparse tensors: tensors whose array stores only some places (``arrays.sparse.Coo``).
 
 A sparse tensor is a ``Tensor`` around a ``Coo`` in place of an ndarray. Operators reach it through
-``__torch_function__``, as every tensor subclass does, so nothing is asked of dense tensors; what is not in
+``__torch_function__``, as every tensor subclass does, so dense tensors need no test; what is not in
 the table below is refused. Most entries are a dense operation on the values, put back at the same places.
 """
 

@@ -40,7 +40,7 @@ class _Kernels(Interceptor):
     """The watcher: an interceptor above the tape, and the outermost dispatch mode below it."""
 
     order = KERNELS
-    hidden = True  # from those who ask which modes are active
+    hidden = True  # from queries of the active modes
 
     def applies_to(self, call: Call) -> bool:
         return call.kind == "operator" and call.out is None

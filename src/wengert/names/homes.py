@@ -147,7 +147,7 @@ def moved(name: str) -> str | None:
 
 
 def known_as(name: str) -> str:
-    """The name by which programs know our module ``name``: the way back from :func:`moved`."""
+    """The public name of our module ``name``: the inverse of :func:`moved`."""
     return _translated(name, _KNOWN_AS) or name
 
 

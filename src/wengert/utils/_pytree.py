@@ -211,7 +211,7 @@ def _retrieve_constant(spec: TreeSpec) -> Any:
 
 
 def is_constant_class(cls: type[Any]) -> bool:
-    """Whether ``register_constant`` was told about ``cls``."""
+    """Whether ``cls`` was registered by ``register_constant``."""
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
