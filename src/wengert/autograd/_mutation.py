@@ -28,7 +28,7 @@ def _memory(array: Any) -> int:
 
 
 class Handle:
-    """What a graph holds in the place of a tensor."""
+    """What a graph holds in place of a tensor."""
 
     __slots__ = ("__weakref__",)
 

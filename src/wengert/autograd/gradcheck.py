@@ -148,7 +148,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
 
 def _random_like(o: Any, noncontiguous: bool) -> Any:
-    """A random vector in the place of a gradient of ``o``, from the stream that ``manual_seed`` sets."""
+    """A random vector in place of a gradient of ``o``, from the stream that ``manual_seed`` sets."""
     from ..functions.random import rand
 
     a = rand(o.shape, dtype=o.dtype).mul_(2).sub_(1)._wg_data

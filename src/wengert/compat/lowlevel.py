@@ -274,7 +274,7 @@ def is_distributed(input: Tensor) -> bool:
     return False
 
 
-# -- plain numbers in the place of symbolic ones ----------------------------------------------------------------------
+# -- plain numbers in place of symbolic ones ----------------------------------------------------------------------
 
 
 def sym_int(a: Any) -> int:

@@ -1,4 +1,4 @@
-"""Queues of work and marks in them, of the CPU, where work is done when it is asked for: there is
+"""Queues of work and marks in them, of the CPU, where work is done when it is requested: there is
 nothing to wait for.
 """
 

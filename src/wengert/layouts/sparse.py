@@ -461,7 +461,7 @@ def _div(a: Any, b: Any) -> Any:
 
 
 def _mm(a: Any, b: Any, masked: bool = False) -> Any:
-    """The matrix product; ``masked``: the gradient of a sparse factor is asked for at its stored places only."""
+    """The matrix product; ``masked``: the gradient of a sparse factor is requested at its stored places only."""
     if _is_sparse(a) and b.ndim == 1:
         return _mm(a, b.unsqueeze(1), masked).squeeze(1)
     if a.ndim != 2 or b.ndim != 2:

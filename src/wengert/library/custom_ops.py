@@ -100,7 +100,7 @@ def fallthrough_kernel() -> None:
 class CustomOperator:
     """One operator of the user's: its schema, its kernels by device, and its gradient.
 
-    ``closed``: whether its kernels run below the tape, as those of ``custom_op`` do, and those of an operator with a
+    ``closed``: whether its kernels run below autograd, as those of ``custom_op`` do, and those of an operator with a
     gradient. The kernels of others may be made of recorded operators.
     """
 
@@ -212,7 +212,7 @@ class CustomOperator:
         )
 
     def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
-        """The kernel, below the tape, under the dispatch modes that are active."""
+        """The kernel, below autograd, under the dispatch modes that are active."""
         m = modes()
         given = (*args, *keyword_only.values())
         if self.rules and (m.dispatch or dispatch.dispatching(given)):

@@ -241,7 +241,7 @@ class FakeTensorMode(TorchDispatchMode):
     raises an ``AssertionError``. The other settings are accepted: shapes are always numbers here.
 
     Raises:
-        DataDependentOutputException: a number of a fake tensor was asked for, as by ``item()``.
+        DataDependentOutputException: a number of a fake tensor was requested, as by ``item()``.
         DynamicOutputShapeException: an operator gives a result whose shape depends on numbers.
     """
 

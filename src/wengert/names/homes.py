@@ -26,7 +26,7 @@ MOVED = {
 }
 _KNOWN_AS = {ours: theirs for theirs, ours in MOVED.items()}
 
-# A module that is asked for by a name on the left, or below it, is the module on the right, which has the same public
+# A module that is requested by a name on the left, or below it, is the module on the right, which has the same public
 # names.
 HOMES = {
     "_functorch.apis": "func.functorch", "_functorch.batch_norm_replacement": "func.functorch",

@@ -94,7 +94,7 @@ def check_betas(betas: Any) -> None:
 
 
 def decayed(p: Tensor, grad: Tensor, weight_decay: Any) -> Tensor:
-    """``grad + weight_decay * p``, recorded; the decay may itself be a tensor that wants a gradient."""
+    """``grad + weight_decay * p``, recorded; the decay may itself be a tensor that requires a gradient."""
     return grad + weight_decay * p.clone() if isinstance(weight_decay, Tensor) or weight_decay != 0 else grad
 
 

@@ -1,4 +1,4 @@
-"""``TorchDispatchMode``: code of the user's that runs every operator below the tape."""
+"""``TorchDispatchMode``: code of the user's that runs every operator below autograd."""
 
 from __future__ import annotations
 

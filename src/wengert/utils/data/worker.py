@@ -187,7 +187,7 @@ class _Server:
 
 
 def _portable(result: Any, where: str) -> ExceptionWrapper:
-    """What to send in the place of something that cannot be pickled; called while that error is handled."""
+    """What to send in place of something that cannot be pickled; called while that error is handled."""
     if isinstance(result, ExceptionWrapper):  # its type cannot: a class made inside a function, say
         result.exc_type = RuntimeError
         return result
