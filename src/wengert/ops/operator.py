@@ -90,9 +90,9 @@ _TAKEN = {"op", "quick", "general", "inplace", "respelled", "more", "modes", "m"
 class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
-    __slots__ = ("aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "forward", "inplace",
-        "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable", "opmath",
-        "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules", "saved",
+    __slots__ = ("aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "flags", "forward",
+        "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable",
+        "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules", "saved",
         "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without", "wrt")
 
     name: str
@@ -119,6 +119,7 @@ class Operator:
         self.tensors = tuple(p for p in self.params if notes.get(p, "").startswith("Array"))
         self.tensor_lists = tuple(p for p in self.tensors if notes[p].startswith("Arrays"))
         self.optional = tuple(p for p in self.tensors if notes[p].endswith("None"))
+        self.flags = frozenset(p for p, v in self.defaults.items() if type(v) is bool)
         self.outputs = options.get("outputs", ("result",))
         self.nondifferentiable = options.get("nondifferentiable", ())
         shown = () if self.outputs is ... else self.outputs
