@@ -29,14 +29,10 @@ UPWARD = {
     ("tensor/backward.py", "functions"),
     ("tensor/backward.py", "transforms"),
     ("tensor/exchange.py", "functions"),
-    ("tensor/geometry.py", "functions"),
     ("tensor/namespaces.py", "functions"),
     ("tensor/namespaces.py", "layouts"),
     ("tensor/record.py", "dispatch"),
     ("tensor/specialise.py", "functions"),
-    ("tensor/tensor.py", "dispatch"),
-    ("tensor/tensor.py", "functions"),
-    ("tensor/tensor.py", "serialization"),
     ("tensor/types.py", "dispatch"),
 }
 

@@ -115,8 +115,9 @@ AUGMENTED = "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor"
 def written_out() -> set[str]:
     """The names that the class bodies of Tensor and its parts define themselves."""
     found = set()
-    parts = {"tensor": "Tensor", "geometry": "Geometry", "exchange": "Exchange"}
-    trees = {name: ast.parse((PACKAGE / "tensor" / f"{module}.py").read_text()) for module, name in parts.items()}
+    parts = {"tensor/tensor": "Tensor", "tensor/exchange": "Exchange", "functions/members": "Members",
+        "functions/geometry": "Geometry"}
+    trees = {name: ast.parse((PACKAGE / f"{module}.py").read_text()) for module, name in parts.items()}
     for n in (n for name, tree in trees.items() for c in tree.body if isinstance(c, ast.ClassDef) and c.name == name
             for n in c.body):
         if isinstance(n, ast.FunctionDef):

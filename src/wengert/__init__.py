@@ -24,6 +24,7 @@ from .arrays import dtypes as _dtypes
 from .arrays.dtypes import get_default_dtype, set_default_dtype
 from .compat import finder as _finder
 from .functions.conversion import LEGACY as _LEGACY
+from .functions.limits import finfo, iinfo
 from .functions.places import PLACES as _PLACES
 from .functions.random import Generator, default_generator
 from .functions.settings import *  # noqa: F403
@@ -33,8 +34,6 @@ from .tensor.types import (
     channels_last,
     channels_last_3d,
     contiguous_format,
-    finfo,
-    iinfo,
     jagged,
     layout,
     memory_format,
@@ -161,7 +160,7 @@ def __getattr__(name: str) -> Any:
                 raise
         else:
             if module in ("compat.lowlevel", "sparse") and callable(value):
-                from .tensor.argument_errors import reporting
+                from .dispatch.argument_errors import reporting
 
                 value = reporting(value)
             globals()[name] = value

@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from .names.missing import missing_from
 from .nn import Module
 from .nn._compile_settings import BACKENDS, DEBUG_BACKENDS, check_settings, say_what_is_ignored
 
@@ -156,10 +157,4 @@ class set_stance:
         """``fn`` as it is."""
         return fn
 
-
-def __getattr__(name: str) -> Any:
-    import sys
-
-    from .names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+__getattr__ = missing_from(__name__)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .functions.places import PLACES
+from .names.missing import missing_from
 
 if TYPE_CHECKING:
     from .names.fft import *  # noqa: F403
 
 globals().update(PLACES["fft"])
 
-
-def __getattr__(name: str) -> Any:
-    from .names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+__getattr__ = missing_from(__name__)

@@ -21,6 +21,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .futures import Future
+from .names.missing import missing_from
 from .nn import Module
 from .nn.modules.module import of_compiled
 
@@ -244,8 +245,4 @@ def isinstance(obj: Any, target_type: Any) -> bool:
         return len(obj) == len(parts) and all(isinstance(x, t) for x, t in zip(obj, parts))
     return all(isinstance(x, parts[0]) for x in obj)
 
-
-def __getattr__(name: str) -> Any:
-    from .names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+__getattr__ = missing_from(__name__)

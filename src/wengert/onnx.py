@@ -6,8 +6,7 @@ False
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+from .names.missing import missing_from
 
 __all__ = ["is_in_onnx_export"]
 
@@ -16,8 +15,4 @@ def is_in_onnx_export() -> bool:
     """Whether a program is being exported: no."""
     return False
 
-
-def __getattr__(name: str) -> Any:
-    from .names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+__getattr__ = missing_from(__name__)

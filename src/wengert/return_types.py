@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from .ops.operator import TABLE
+from .ops.structseq import FIELDS
 from .tensor.results import fields_of, return_type
-from .tensor.structseq import FIELDS
 
 _OURS = frozenset((  # operators that stand for others of PyTorch's, or whose results are plain tuples there
     "adaptive_max_windows", "fractional_windows", "max_pool_windows", "packed_qr", "sort_stable", "std_mean", "unique",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from .dispatch.argument_errors import reporting
 from .functions.creation import as_tensor, full
 from .functions.overloads_sparse import CHECKS, sparse_coo_tensor
 from .functions.ranges import arange
 from .layouts.compressed import masked_mm as _masked_mm
 from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
 from .layouts.sparse import total as _total
-from .tensor.argument_errors import reporting
+from .names.missing import missing_from
 from .tensor.functions import function
 from .tensor.types import sparse_csr
 
@@ -269,8 +269,4 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
 
     return of_sparse
 
-
-def __getattr__(name: str) -> Any:
-    from .names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+__getattr__ = missing_from(__name__)

@@ -20,7 +20,8 @@ if os.environ.get("WENGERT_REQUIRE_PARITY") != "1":
 import torch
 
 import wengert
-from wengert.tensor import Parameter, Tensor, wrap
+from wengert.functions.parameter import Parameter
+from wengert.tensor import Tensor, wrap
 
 pytestmark = pytest.mark.parity
 

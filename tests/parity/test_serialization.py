@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import wengert
+from wengert.functions.parameter import Parameter
 from wengert.functions.storage import window
 from wengert.serialization import load, save
-from wengert.tensor import Parameter
 
 torch = pytest.importorskip("torch")
 

@@ -19,8 +19,8 @@ import pytest
 
 import wengert as torch
 from wengert import serialization
+from wengert.functions.parameter import Parameter
 from wengert.serialization import load, save
-from wengert.tensor import Parameter
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,11 @@ import pytest
 
 import wengert as torch
 from wengert import serialization
+from wengert.functions.parameter import Parameter
 from wengert.functions.storage import UntypedStorage, look_at, window
 from wengert.serialization import load, save
 from wengert.serialization.plain import reduce_tensor
-from wengert.tensor import Parameter, Tensor, wrap
+from wengert.tensor import Tensor, wrap
 
 DTYPES = "float16 bfloat16 float32 float64 complex64 complex128 uint8 uint16 uint32 uint64 int8 int16 int32 int64 bool"
 FORMATS = pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])

@@ -14,13 +14,13 @@ from ..graph.engine import check_shape
 from ..graph.node import Node
 from ..tensor.autograd_meta import edge_of, meta_of, requires_grad
 from ..tensor.namespaces import RAW, RECORDED
-from ..tensor.saved import SavedNone, refuse_hooks
-from ..tensor.saved import SavedTensor as SavedBase
 from ..tensor.saved_tensor_hooks import call_pack_hook, stand_in
 from ..tensor.tensor import Tensor
 from ..tensor.version_check import FREED as HOW
 from ..tensor.version_check import Detached, Replaced, refuse_detached
 from ._function_names import INSIDE, enter, saved
+from ._saved_values import SavedNone, refuse_hooks
+from ._saved_values import SavedTensor as SavedBase
 
 TAKEN = (
     "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. "

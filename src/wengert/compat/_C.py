@@ -17,6 +17,7 @@ from ..autograd._engine import (
     _will_engine_execute_node,
 )
 from ..autograd._function_node import FunctionBase as _FunctionBase
+from ..autograd._saved_values import SavedTensor
 from ..autograd.forward_ad import _is_fwd_grad_enabled
 from ..autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
@@ -39,10 +40,10 @@ from ..graph.node import InputMetadata
 from ..library.fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ..library.fallback import get_mode as _get_autograd_fallback_mode
 from ..library.fallback import set_mode as _set_autograd_fallback_mode
+from ..names.absent import absent_from
 from ..tensor import Tensor
 from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
 from ..tensor.rewriting import CopySlices
-from ..tensor.saved import SavedTensor
 from ..utils._python_dispatch import _len_torch_dispatch_stack
 from . import _VF
 
@@ -132,8 +133,4 @@ __all__ = [
     "DispatchKeySet", "is_grad_enabled", "is_inference_mode_enabled",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    from ..names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

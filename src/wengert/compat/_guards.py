@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..library.fake_tensor import FakeTensor, FakeTensorMode
+from ..names.absent import absent_from
 from ..utils._python_dispatch import _get_current_dispatch_mode_stack
 from ..utils._pytree import tree_leaves
 
@@ -31,8 +32,4 @@ def detect_fake_mode(inputs: Any = None) -> FakeTensorMode | None:
                 "another")
     return found[0] if found else None
 
-
-def __getattr__(name: str) -> Any:
-    from ..names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

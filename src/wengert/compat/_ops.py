@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..dispatch.torch_dispatch import OpOverload, OpOverloadPacket
+from ..names.absent import absent_from
 
 __all__ = ["OpOverload", "OpOverloadPacket"]
 
-
-def __getattr__(name: str) -> Any:
-    from ..names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..library import fake_tensor as fake_tensor
 from ..library.fake_tensor import (
     DynamicOutputShapeException,
@@ -11,12 +9,9 @@ from ..library.fake_tensor import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
+from ..names.absent import absent_from
 
 __path__: list[str] = []  # there are modules below
 __all__ = ["DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException"]
 
-
-def __getattr__(name: str) -> Any:
-    from ..names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..names.absent import absent_from
 from ..serialization.rebuild import rebuild_tensor as _rebuild_tensor
 from ..serialization.rebuild import rebuild_tensor_v2 as _rebuild_tensor_v2
 from ..tensor import dtype as _dtype
@@ -37,8 +38,4 @@ def _unflatten_dense_tensors(flat: Any, tensors: Any) -> tuple[Any, ...]:
     parts = flat.split([t.numel() for t in tensors])
     return tuple(part.view(t.shape) for part, t in zip(parts, tensors))
 
-
-def __getattr__(name: str) -> Any:
-    from ..names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

@@ -122,8 +122,8 @@ def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: b
     ``mode``: 0 sum, 1 mean, 2 max. What a mode does not need for its gradient is empty or zero.
     """
     word = ("sum", "mean", "max")[mode]
-    output = F.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse, per_sample_weights,
-        include_last_offset, padding_idx)
+    output: Any = F.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse,
+        per_sample_weights, include_last_offset, padding_idx)
     bags = output.shape[0]
     sizes = indices.new_zeros(bags)
     of_index = indices.new_empty(0)

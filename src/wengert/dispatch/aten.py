@@ -8,8 +8,10 @@ from typing import Any
 from ..functions.creation import zeros
 from ..functions.random import bernoulli
 from ..functions.storage import window
+from ..functions.view_replay import Like
 from ..tensor.functions import function
 from .decompositions import _slice as slice
+from .decompositions import select_backward, slice_backward
 
 __all__ = [
     "_local_scalar_dense", "_log_softmax", "_new_zeros_with_same_feature_meta", "_reshape_alias", "_softmax",
@@ -52,18 +54,9 @@ def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding
     return function("fold")(self, output_size, kernel_size, dilation, padding, stride)
 
 
-def slice_backward(grad_output: Any, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Any:
-    """Zeros with ``grad_output`` where a slice was taken."""
-    whole = grad_output.new_zeros(tuple(input_sizes))
-    slice(whole, dim, start, end, step).copy_(grad_output)
-    return whole
-
-
 def slice_inverse(self: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None,
         step: int = 1) -> Any:
     """What ``self`` is a slice of, as a view of its memory: laid out as ``src`` is."""
-    from ..functions.view_replay import Like
-
     found = self.as_strided(tuple(src.shape), tuple(src.stride()), src.storage_offset())
     view = found._wg_meta.view
     op, args, earlier = view.last
@@ -71,13 +64,6 @@ def slice_inverse(self: Any, src: Any, dim: int = 0, start: int | None = None, e
     like.tensor = src
     view.last = (op, like, earlier)
     return found
-
-
-def select_backward(grad_output: Any, input_sizes: Any, dim: int, index: int) -> Any:
-    """Zeros with ``grad_output`` at one place of ``dim``."""
-    whole = grad_output.new_zeros(tuple(input_sizes))
-    whole.select(dim, index).copy_(grad_output)
-    return whole
 
 
 def where(condition: Any, self: Any, other: Any) -> Any:

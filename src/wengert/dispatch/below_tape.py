@@ -10,20 +10,22 @@ import numpy as np
 
 from ..arrays.ghost import Ghost
 from ..arrays.kinds import ARRAYS
-from ..graph.modes import modes
+from ..graph.interceptors import Interceptor
+from ..graph.modes import DISPATCH, add_field, modes
 from ..ops.operator import TABLE
 from ..tensor import classes
 from ..tensor.arguments import convert
+from ..tensor.autograd_meta import bump
 from ..tensor.call import PARTS, recorded_results, returned, see_as_view, split
-from ..tensor.inplace import check_write, history_of_write, record_write
+from ..tensor.inplace import check_write, history_of_write, record_write, refuse_recorded
 from ..tensor.namespaces import within_operators
-from ..tensor.outs import bump, refuse_recorded
 from ..tensor.record import pack_inputs, record
 from ..tensor.results import attach_part, fresh, is_type, looks_at, version_results
 from ..tensor.rewriting import rebase
 from . import subclass_dispatch
 from .decompositions import BACKWARD, COMPOSED, backward
-from .torch_dispatch import ask, aten, dispatched, dispatched_inplace, dispatched_into, dispatching, saved_results
+from .running import dispatched, dispatched_inplace, dispatched_into
+from .torch_dispatch import ask, aten, dispatching, saved_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,6 +143,27 @@ def run_composite(call: Call, below: Any) -> Any:
 
 RUN: dict[str, Callable[[Call, Any], Any]] = {"operator": run_operator, "inplace": run_inplace,
     "composite": run_composite}
+
+
+class Dispatcher(Interceptor):
+    """The dispatch modes in force, and tensors whose class has a ``__torch_dispatch__``: they run each forward, below
+    the tape.
+    """
+
+    order = DISPATCH
+
+    def concerns(self, call: Call) -> bool:
+        if call.kind not in ("operator", "inplace", "composite"):
+            return False
+        given = call.args if call.out is None else (*call.args, call.out)
+        return bool(modes().dispatch or dispatching(given) or (call.kind == "composite" and classes.DISPATCHING))
+
+    def intercept(self, call: Call, below: Any) -> Any:
+        return RUN[call.kind](call, below)
+
+
+DISPATCHER = Dispatcher()
+add_field("dispatch", DISPATCHER)
 
 
 def _remember_arguments(op: Operator, args: tuple[Any, ...], node: Any) -> None:

@@ -95,6 +95,20 @@ def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int =
     return _cut(x, axis(dim, x.dim()), start, end, step)
 
 
+def slice_backward(grad_output: Any, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Any:
+    """Zeros with ``grad_output`` where a slice was taken."""
+    whole = grad_output.new_zeros(tuple(input_sizes))
+    _slice(whole, dim, start, end, step).copy_(grad_output)
+    return whole
+
+
+def select_backward(grad_output: Any, input_sizes: Any, dim: int, index: int) -> Any:
+    """Zeros with ``grad_output`` at one place of ``dim``."""
+    whole = grad_output.new_zeros(tuple(input_sizes))
+    whole.select(dim, index).copy_(grad_output)
+    return whole
+
+
 def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
     dim %= max(x.dim(), 1)
     start += x.shape[dim] if start < 0 else 0
@@ -128,8 +142,6 @@ def _sum_to(x: Any, shape: Any) -> Any:
 
 def _scatter(g: Any, shape: Any, key: tuple[Any, ...]) -> Any:
     """The gradient of ``_index``: its steps from the last to the first."""
-    from .aten import select_backward, slice_backward
-
     sizes, dim = list(shape), 0
     steps: list[tuple[Any, ...]] = []
     for i, k in enumerate(key):

@@ -15,7 +15,7 @@ from ..functions.places import PLACES
 from ..graph.modes import modes, set_modes
 from ..tensor.types import CPU, placed
 from ..tensor.types import device as device_type
-from .function_modes import TorchFunctionMode
+from .function_modes import TorchFunctionMode, on_the_cpu, set_on_the_cpu
 from .watched import watch_forever
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ _MAKERS = ("arange as_tensor asarray bartlett_window blackman_window empty empty
     "hamming_window hann_window kaiser_window linspace logspace ones rand randint randn randperm range scalar_tensor "
     "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
     "sparse_compressed_tensor tensor tril_indices triu_indices zeros")
-# contexts of the CPU that are no modes
-_aside: ContextVar[tuple[Any, ...]] = ContextVar("wengert_cpu_contexts", default=())
 _entered: ContextVar[tuple[Any, ...]] = ContextVar("wengert_devices", default=())  # by ``with torch.device(...)``
 _default: ContextVar[Any] = ContextVar("wengert_default_device", default=None)  # that of ``set_default_device``
 
@@ -52,19 +50,19 @@ class DeviceContext(TorchFunctionMode):
         self._before: tuple[tuple[Any, ...], tuple[Any, ...]] = (), ()
 
     def _states(self, now: Any) -> Any:
-        self._before = _of_devices(now.functions), _aside.get()
+        self._before = _of_devices(now.functions), on_the_cpu()
         return True, False, None
 
     def _put(self, begins: bool) -> None:
         m = modes()
         if begins:
-            _aside.set(())
+            set_on_the_cpu(())
             set_modes(m.with_(functions=tuple(mode for mode in m.functions if not isinstance(mode, DeviceContext))))
             _enter(self, below=True)
             return
         outer, aside = self._before
         set_modes(m.with_(functions=(*outer, *_but(m.functions, self, *outer))))
-        _aside.set((*aside, *_but(_aside.get(), self, *aside)))
+        set_on_the_cpu((*aside, *_but(on_the_cpu(), self, *aside)))
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -85,7 +83,7 @@ def _of_devices(stack: Any) -> tuple[Any, ...]:
 def _enter(context: DeviceContext, below: bool = False) -> None:
     m = modes()
     if context.device == CPU and type(context) is DeviceContext and not _of_devices(m.functions):
-        _aside.set((*_aside.get(), context))
+        set_on_the_cpu((*on_the_cpu(), context))
         return
     watch_forever()
     set_modes(m.with_(functions=(context, *m.functions) if below else (*m.functions, context)))
@@ -104,12 +102,7 @@ def pop() -> None:
     _entered.set(tuple(outer))
     m = modes()
     set_modes(m.with_(functions=_but(m.functions, context)))
-    _aside.set(_but(_aside.get(), context))
-
-
-def on_the_cpu() -> tuple[Any, ...]:
-    """The contexts of the CPU that are not among the modes which are asked."""
-    return _aside.get()
+    set_on_the_cpu(_but(on_the_cpu(), context))
 
 
 def set_default_device(device: Any) -> None:
@@ -139,7 +132,7 @@ def get_default_device() -> device_type:
 
 def innermost() -> device_type | None:
     """The device of the innermost context; None outside of all."""
-    inner = _of_devices(modes().functions) or _aside.get()
+    inner = _of_devices(modes().functions) or on_the_cpu()
     return inner[-1].device if inner else None
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..functions.sizes import shape_of
 from ..tensor import classes
-from ..tensor.types import CPU, Size, shape_of
-from .torch_dispatch import ask, aten, dispatching
+from ..tensor.types import CPU, Size
+from .torch_dispatch import ask, aten, below, dispatching
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
@@ -94,8 +95,6 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
         if not m.dispatch:
             return NotImplemented
         wanted = kwargs.pop("requires_grad", False)
-        from .torch_dispatch import below
-
         made = below(m, call, args, kwargs)
         if any(made is v for v in args):
             return made

@@ -6,37 +6,20 @@ import inspect
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.context import ContextVar
 from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
-from ..graph.modes import FUNCTION_MODES, Modes, Scope, add_field, modes, set_modes
-from ..tensor.classes import KNOWN
+from ..graph.modes import FUNCTION_MODES, Modes, Scope, add_field, modes
 from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor, members
 from . import watched
 from .torch_dispatch import as_called
-from .torch_function import ask, declined, is_public, owners_of, skipped
+from .torch_function import ask_mode, by_class, is_public
 from .watched import _lock, _seen, watch_forever
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
     from ..ops.operator import Operator
-
-
-def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes, by_hand: bool = False) -> Any:
-    """Let the innermost function mode of ``m`` answer, with the outer ones in force: what it calls reaches them."""
-    mode = m.functions[-1]
-    types = tuple(type(o) for o in owners_of(args))
-    set_modes(m.with_(functions=m.functions[:-1]))
-    try:
-        answer = mode.__torch_function__(func, types, args, kwargs)
-    finally:
-        set_modes(modes().with_(functions=m.functions))
-    if answer is NotImplemented:
-        owners = owners_of((*args, *kwargs.values()))
-        if owners:
-            return ask(func, owners, args, kwargs)
-        raise declined(func, types, mode, by_hand)
-    return answer
 
 
 def asked(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False, public: Any = None) -> Any:
@@ -138,17 +121,6 @@ def _exchange(f: FunctionType, public: Any) -> None:
     f.__code__ = _seen(f.__code__.co_freevars)
 
 
-def by_class(public: Any, args: Any, kwargs: Any) -> Any:
-    """The answer of the arguments' classes, whose turn it is when a mode has called on; ``NotImplemented`` if they
-    override nothing.
-    """
-    if args and type(args[0]) in KNOWN:
-        return NotImplemented
-    # which have methods of their own
-    owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]
-    return ask(public, owners, args, kwargs) if owners and not skipped() else NotImplemented
-
-
 # -- modes -------------------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +173,11 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+# The contexts of the CPU (see ``default_device``) that are not among the modes which are asked.
+_aside: ContextVar[tuple[Any, ...]] = ContextVar("wengert_cpu_contexts", default=())
+on_the_cpu, set_on_the_cpu = _aside.get, _aside.set
+
+
 def _get_current_function_mode() -> Any:
     """The innermost active mode, or None."""
     stack = _get_current_function_mode_stack()
@@ -209,8 +186,6 @@ def _get_current_function_mode() -> Any:
 
 def _get_current_function_mode_stack() -> list[Any]:
     """The active modes, outermost first."""
-    from .default_device import on_the_cpu
-
     return [*on_the_cpu(), *modes().functions]
 
 

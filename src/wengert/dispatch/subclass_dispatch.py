@@ -15,17 +15,17 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..functions.conversion import METHODS
 from ..functions.copying import copy_attributes, same_class
-from ..graph.modes import install, modes, set_modes
+from ..functions.parameter import Parameter
+from ..graph.modes import modes, set_modes
 from ..tensor import classes
 from ..tensor.autograd_meta import meta_of
-from ..tensor.parameter import Parameter
+from ..tensor.classes import check_class
 from ..tensor.record import record, unchanged
-from ..tensor.refusals import check_class
 from ..tensor.saved_tensor_hooks import call_pack_hook, changed
 from ..tensor.tensor import Tensor
 from ..tensor.types import Size, contiguous_format
 from ..tensor.version_check import Packed
-from .torch_dispatch import DISPATCHER, ask, aten, check_result, dispatching, prim
+from .torch_dispatch import ask, aten, check_result, dispatching, prim
 from .torch_function import Overriding, disabled
 from .watched import watch_forever
 
@@ -70,7 +70,6 @@ def prepare(cls: Any) -> None:
     if cls.__torch_dispatch__ is _off:
         return
     classes.DISPATCHING.add(cls)
-    install(DISPATCHER)
     cls._wg_dispatches = True
     watch_forever()
     if ("__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls)

@@ -7,35 +7,28 @@ runs while it is active, and gives the result. What it does is not recorded: the
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..arrays.context import ContextVar
-from ..arrays.ghost import Ghost
-from ..functions.places import PLACES
-from ..graph.interceptors import Interceptor
-from ..graph.modes import DISPATCH, Scope, add_field, change, modes, set_modes
+from ..graph.modes import Scope, change, modes, set_modes
 from ..ops.operator import TABLE, Operator
-from ..tensor import call as general_path
-from ..tensor import classes, outs
-from ..tensor import inplace as writes
-from ..tensor.argument_errors import reporting
-from ..tensor.arguments import convert
-from ..tensor.functions import function, inplace_function
-from ..tensor.namespaces import RAW, calling
+from ..tensor import classes
+from ..tensor.namespaces import calling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..graph.interceptors import Call
     from ..graph.modes import Modes
 
 
 class OpOverload:
     """One operator under PyTorch's name, such as ``aten.mul.Tensor``; calling it runs the operator."""
+
+    # what calling PyTorch's operator of a name does here: see ``implementations``
+    implementation: Callable[[str], Callable[..., Any]]
+    # what runs an operator of ours with the arguments that a mode passes on: see ``running``
+    perform: Callable[[Any, bool, tuple[Any, ...], dict[str, Any]], Any]
 
     def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
         self.overloadpacket, self._overloadname = packet, overload
@@ -52,9 +45,9 @@ class OpOverload:
                 m = modes()
                 if m.dispatch or dispatching((*args, *kwargs.values())):
                     return ask(self, op, inplace, args, kwargs, m)
-            return _perform(op, inplace, args, kwargs)
+            return OpOverload.perform(op, inplace, args, kwargs)
         if self._run is None:
-            self._run = _implementation(self._opname)
+            self._run = OpOverload.implementation(self._opname)
         return self._run(*args, **kwargs)
 
     def __str__(self) -> str:
@@ -71,10 +64,10 @@ class OpOverload:
             from .schemas import schema_of
 
             name = self._opname
-            if name.endswith("_") and name.rstrip("_") in TABLE | _OURS:
+            if name.endswith("_") and name.rstrip("_") in TABLE | OURS:
                 name = name.rstrip("_")
             found = self._signature = schema_of(self,
-                _BY_OVERLOAD.get((name, self._overloadname)) or (name if name in TABLE else _OURS.get(name)))
+                _BY_OVERLOAD.get((name, self._overloadname)) or (name if name in TABLE else OURS.get(name)))
         return found
 
     @_schema.setter
@@ -125,7 +118,7 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _implementation(self._opname)(*args, **kwargs)
+        return OpOverload.implementation(self._opname)(*args, **kwargs)
 
     def overloads(self) -> list[str]:
         """The overloads that there are names for, and those that have been asked for."""
@@ -241,7 +234,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
     "unfold_columns": ("im2col", "default"), "fold_columns": ("col2im", "default"),
 }
-_OURS = (
+OURS = (
     {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum": "sum", "mean": "mean", "prod": "prod"})
 
 
@@ -265,183 +258,12 @@ def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverl
     return made
 
 
-def _implementation(name: str) -> Callable[..., Any]:
-    """What calling PyTorch's operator ``name`` does here."""
-    if name == "detach":
-        return classes.Tensor_.detach
-    from . import aten as only
-    from .aten_networks import OPERATORS
-
-    if name in only.__all__:
-        return _with_words(getattr(only, name))
-    if name in OPERATORS:
-        return _with_words(OPERATORS[name])
-    method = getattr(classes.Tensor_, name, None)
-    if callable(method):
-        return method
-    if name.endswith("_") and not name.startswith("_") and isinstance(TABLE.get(name[:-1]), Operator):
-        return inplace_function(name[:-1])
-    if name in TABLE:
-        return function(name)
-    # takes PyTorch's arguments, which an operator of ours behind another name need not
-    made = PLACES["torch"].get(name)
-    if made is not None:
-        return _without_memory_options(made)
-    ours = _OURS.get(name)
-    if ours is None:
-        from .backward_names import as_function
-
-        rule = as_function(name)
-        if rule is not None:
-            return rule
-        raise AttributeError(f"there is no implementation of aten::{name} here")
-    return function(ours)
-
-
-_with_words = functools.cache(reporting)  # a function whose errors about arguments are told in PyTorch's words
-
-
-def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, pin_memory: Any = None, layout: Any = None, **kwargs: Any) -> Any:
-        return make(*args, **kwargs)
-
-    return call
-
-
-class Dispatcher(Interceptor):
-    """The dispatch modes in force, and tensors whose class has a ``__torch_dispatch__``: they run each forward, below
-    the tape.
-    """
-
-    order = DISPATCH
-
-    def concerns(self, call: Call) -> bool:
-        if call.kind not in ("operator", "inplace", "composite"):
-            return False
-        given = call.args if call.out is None else (*call.args, call.out)
-        return bool(modes().dispatch or dispatching(given) or (call.kind == "composite" and classes.DISPATCHING))
-
-    def intercept(self, call: Call, below: Any) -> Any:
-        from .below_tape import RUN
-
-        return RUN[call.kind](call, below)
-
-
-DISPATCHER = Dispatcher()
-add_field("dispatch", DISPATCHER)
-
-
-# -- running ----------------------------------------------------------------------------------------------------------
-
-
-def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The forward of ``op``, run by the innermost mode or by its arguments: the answer as ``op.forward`` gives it, and
-    tensors.
-    """
-    from .decompositions import LOWER
-
-    lower = LOWER.get(op.name)
-    answer: Any = NotImplemented
-    if lower is not None:
-        set_modes(_below_tape(m, m.dispatch))
-        try:
-            answer = lower(*args)
-        finally:
-            set_modes(m)
-        if op.aux and answer is not NotImplemented:  # the parts do not give what the rule of the whole keeps
-            answer = (answer, *general_path.forward(op, convert(op, args)[1])[len(op.outputs) :])
-    if answer is NotImplemented:
-        answer = run(op, args, m, False)
-        check_result(answer, op.outputs is ... or len(op.outputs) > 1 or bool(op.aux))
-    if op.outputs is ... or len(op.outputs) > 1 or op.aux:
-        return tuple(_array(v) for v in answer), list(answer)
-    return _array(answer), [answer]
-
-
 def check_result(answer: Any, several: bool) -> None:
     """Refuse what is no result of an operator with one tensor, or several, as its result."""
     if several and not isinstance(answer, (tuple, list)):
         raise RuntimeError(f"Object of type '{type(answer).__name__}' is not an instance of 'sequence'")
     if not several and not isinstance(answer, classes.Tensor_):
         raise RuntimeError(f"Unable to cast {answer!s} to Tensor: a __torch_dispatch__ gave a {type(answer).__name__}")
-
-
-def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
-    """The form of ``op`` that writes to ``out``, run by the innermost mode or by its arguments."""
-    from .decompositions import LOWER
-
-    if op.name in LOWER:  # whose parts are asked; the last would write
-        out.copy_(general_path.compute(op, args))
-        return out
-    func = named(op, args)
-    overload = (_OUT.get((func._opname, func._overloadname)) or _OUT.get(func._overloadname)
-        or f"{func._overloadname}_out")
-    row, kwargs = as_called(op, args)
-    ask(getattr(func.overloadpacket, overload), op, False, row, {**kwargs, "out": out}, m)
-    for t in out if isinstance(out, (tuple, list)) else (out,):
-        if type(t) in classes.DISPATCHING:
-            outs.bump(t)
-    return out
-
-
-# overloads that write to ``out=``, by the overload that does not: of some operators, and of all others
-_OUT: dict[Any, str] = {
-    ("max", "dim"): "dim_max", ("min", "dim"): "dim_min", ("median", "dim"): "dim_values",
-    ("nanmedian", "dim"): "dim_values", ("mean", "dim"): "out",
-    **{(n, "default"): "values" for n in ("sort", "topk", "kthvalue", "mode")}, "Tensor": "out", "default": "out",
-    "dim_IntList": "IntList_out",
-}
-
-
-def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
-    """The in-place form of ``op``, run by the innermost mode."""
-    run(op, args, m, True)
-
-
-def run(op: Operator, args: tuple[Any, ...], m: Modes, inplace: bool) -> Any:
-    """Ask the innermost mode of ``m``, with the outer ones in force: what it calls reaches them."""
-    if op.name == "where":  # numbers become tensors
-        args = (args[0], *_lifted(*args[1:]))
-    func = named(op, args, inplace)
-    row, kwargs = as_called(op, args)
-    if op.name in _ARRANGED:
-        row = _ARRANGED[op.name][0](*row)
-    return ask(func, op, inplace, row, kwargs, m)
-
-
-def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
-    """The two choices of ``where`` as tensors: a number as one of the type of both."""
-    from ..arrays import dtypes as dt
-    from ..functions.creation import scalar_tensor
-
-    kind = None
-    row = []
-    for x in (a, b):
-        if not isinstance(x, classes.Tensor_):
-            if kind is None:
-                found = dt.result([v._wg_data if isinstance(v, classes.Tensor_) else v for v in (a, b)])
-                kind = dt.of(dt.default_float() if found is None else found)
-            x = scalar_tensor(x, dtype=kind)
-        row.append(x)
-    return row[0], row[1]
-
-
-def _listed(x: Any, *rest: Any) -> tuple[Any, ...]:
-    return (x, [rest[0]], *rest[1:]) if rest and type(rest[0]) is int else (x, *rest)
-
-
-# The arguments of an operator as PyTorch's has them, and back.
-_ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[Any, ...]]]] = {
-    **{n: (lambda x, dim, *rest: (x, dim, False), lambda x, dim, *_: (x, dim)) for n in ("softmax", "log_softmax")},
-    **{n: (_listed, lambda *args: args) for n in ("sum_dim", "mean_dim", "nansum")},
-    "linalg_vector_norm": (lambda x, ord=2, *rest: (x, ord, *_listed(x, *rest)[1:]), lambda *args: args),
-    "basic_index": (
-        lambda x, key: (x, len(key) - 1, key[-1].start, key[-1].stop,
-            *(() if key[-1].step in (None, 1) else (key[-1].step,))),
-        lambda x, dim=0, start=0, end=None, step=1: (x, (*[slice(None)] * dim, slice(start, end, step))),
-    ),
-    "index": (lambda x, indices, *_: (x, indices), lambda *args: args),
-}
 
 
 def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes,
@@ -457,17 +279,17 @@ def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs:
     handlers: list[Any] = []
     if m.dispatch:
         handlers.append(m.dispatch[-1])
-        set_modes(_below_tape(m, m.dispatch[:-1]))
+        set_modes(below_tape(m, m.dispatch[:-1]))
         answer = NotImplemented
     else:
-        set_modes(_below_tape(m, ()))
+        set_modes(below_tape(m, ()))
     handlers += own
     try:
         for handler in handlers:
             answer = handler.__torch_dispatch__(func, own, args, kwargs)
             if answer is not NotImplemented:
                 return answer
-            set_modes(_below_tape(m, m.dispatch))  # a mode that declines sees what the classes do
+            set_modes(below_tape(m, m.dispatch))  # a mode that declines sees what the classes do
     finally:
         calls.pop()
         calling.within = within
@@ -524,7 +346,7 @@ def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
 
 def below(m: Modes, call: Any, args: Any, kwargs: Any) -> Any:
     """``call(*args, **kwargs)``, seen by nobody and not recorded."""
-    set_modes(_below_tape(m, ()))
+    set_modes(below_tape(m, ()))
     try:
         return call(*args, **kwargs)
     finally:
@@ -539,7 +361,8 @@ class _Asked(threading.local):
 _asked = _Asked()  # what modes have been asked to run in this thread, and are still at
 
 
-def _below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
+def below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
+    """Modes for what runs below the tape, in which these dispatch modes are asked."""
     return m.with_(below=True, packing=None, functions=(), watchers=(), dispatch=dispatch)
 
 
@@ -561,30 +384,6 @@ def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dic
     return tuple(list(v) if type(v) is tuple and all(type(n) is int for n in v) else v for v in row), kwargs
 
 
-def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run our operator with the arguments that a mode passes on."""
-    if not isinstance(op, Operator):
-        return op(*args, **kwargs)
-    out = kwargs.pop("out", None) if "out" in kwargs and "out" not in op.params else None
-    if op.name in _ARRANGED:
-        args = _ARRANGED[op.name][1](*args)
-    given = op.defaults | dict(zip(op.params, args)) | kwargs
-    row = tuple(given[p] for p in op.params)
-    if inplace:
-        return writes.inplace(op, row)
-    if not op.aux or out is not None:
-        return general_path.general(op, row, out)
-    m = modes()  # with the values that only its gradient needs, which PyTorch's operators give too
-    if m.dispatch:
-        values, _ = dispatched(op, row, m)
-    else:
-        _, raw = convert(op, row)
-        from .meta_device import forward_of
-
-        values = forward_of(op, raw)
-    return tuple(RAW.wrap(v) if isinstance(v, (np.ndarray, np.generic, Ghost)) else v for v in values)
-
-
 def detached(t: Any, m: Modes) -> Any:
     """``t.detach()``, seen by the modes."""
     found = ask(aten.detach.default, classes.Tensor_.detach, False, (t,), {}, m)
@@ -593,12 +392,11 @@ def detached(t: Any, m: Modes) -> Any:
     return found
 
 
+classes.detached = detached
+
+
 def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:
     """Tell the modes about the results that ``node`` saves: PyTorch detaches them for it."""
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved and name not in op.nondifferentiable and node.saved[3 * op.saved.index(name)] is not None:
             detached(t, m)
-
-
-def _array(v: Any) -> Any:
-    return v._wg_data if isinstance(v, classes.Tensor_) else v

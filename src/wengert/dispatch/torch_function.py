@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..functions.parameter import Parameter
 from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
-from ..graph.modes import SUBCLASSES, Scope, add_field, change, install, modes, set_modes
+from ..graph.modes import SUBCLASSES, Modes, Scope, add_field, change, install, modes, set_modes
+from ..ops.structseq import rebuilt
 from ..tensor import classes
-from ..tensor.argument_errors import told
 from ..tensor.classes import KNOWN, PLAIN, is_known
-from ..tensor.parameter import Parameter
-from ..tensor.structseq import rebuilt
 from ..tensor.tensor import Tensor, members
+from .argument_errors import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +56,34 @@ def ask(func: Any, owners: list[Any], args: Any, kwargs: Any, by_hand: bool = Fa
         if answer is not NotImplemented:
             return answer
     raise declined(func, types, None, by_hand)
+
+
+def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes, by_hand: bool = False) -> Any:
+    """Let the innermost function mode of ``m`` answer, with the outer ones in force: what it calls reaches them."""
+    mode = m.functions[-1]
+    types = tuple(type(o) for o in owners_of(args))
+    set_modes(m.with_(functions=m.functions[:-1]))
+    try:
+        answer = mode.__torch_function__(func, types, args, kwargs)
+    finally:
+        set_modes(modes().with_(functions=m.functions))
+    if answer is NotImplemented:
+        owners = owners_of((*args, *kwargs.values()))
+        if owners:
+            return ask(func, owners, args, kwargs)
+        raise declined(func, types, mode, by_hand)
+    return answer
+
+
+def by_class(public: Any, args: Any, kwargs: Any) -> Any:
+    """The answer of the arguments' classes, whose turn it is when a mode has called on; ``NotImplemented`` if they
+    override nothing.
+    """
+    if args and type(args[0]) in KNOWN:
+        return NotImplemented
+    # which have methods of their own
+    owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]
+    return ask(public, owners, args, kwargs) if owners and not skipped() else NotImplemented
 
 
 class Subclasses(Interceptor):
@@ -273,8 +301,6 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
         if m.functions:
-            from .function_modes import ask_mode
-
             if form is None:
                 return ask_mode(call, args, kwargs, m)
             given, named, finish = form(*args, **kwargs)
@@ -321,14 +347,12 @@ PUBLIC = {
     "__mod__": "remainder", "__neg__": "neg", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
     "__ge__": "ge", "__ne__": "ne",
 }
-_SPECIAL = frozenset(("__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__",
+SPECIAL = frozenset(("__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__",
     "__index__", "__contains__", "__repr__", "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__",
     "__dlpack_device__", "__reduce_ex__", "__deepcopy__", "__invert__", "__eq__", "__and__", "__or__", "__xor__",
     "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__",
     "__ixor__", "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__",
     "__rmatmul__", "__floordiv__", "__rfloordiv__", "__ifloordiv__", "__rmod__", "__imod__"))
-_BINARY = frozenset(n for n in (*PUBLIC, *_SPECIAL) if n.strip("_").lstrip("ri") in ("add", "sub", "mul", "truediv",
-    "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq", "ne", "lt", "le", "gt", "ge"))
 _NEVER = frozenset(("as_subclass", "is_inference"))  # asked of every kind of tensor by our own code
 
 
@@ -338,96 +362,11 @@ class Overriding(Tensor):
     __slots__ = ()
 
 
-def _method(name: str, f: Any, func: Any) -> Any:
-    binary = name in _BINARY
-
-    @functools.wraps(f)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if modes().functions:
-            return _mode_first(func, (self, *args), kwargs)
-        owners = owners_of((self, *args, *kwargs.values()))
-        if not owners:
-            return f(self, *args, **kwargs)
-        try:
-            return ask(func, owners, (self, *args), kwargs)
-        except DeclinedError:
-            if binary:
-                return NotImplemented
-            raise
-
-    return method
-
-
-def _mode_first(func: Any, args: Any, kwargs: Any = None) -> Any:
-    """Function modes come before classes, which are asked when a mode calls on."""
-    from .function_modes import ask_mode, watch_members
-
-    watch_members()
-    return ask_mode(func, args, kwargs or {}, modes())
-
-
-def _property(prop: property) -> property:
-    def get(self: Any) -> Any:
-        if modes().functions:
-            return _mode_first(prop.__get__, (self,))
-        owners = owners_of((self,))
-        return ask(prop.__get__, owners, (self,), {}) if owners else prop.__get__(self)
-
-    def set_(self: Any, value: Any) -> Any:
-        if modes().functions:
-            return _mode_first(prop.__set__, (self, value))
-        owners = owners_of((self, value))
-        return ask(prop.__set__, owners, (self, value), {}) if owners else prop.__set__(self, value)
-
-    def delete(self: Any) -> Any:
-        owners = owners_of((self,))
-        return ask(prop.__delete__, owners, (self,), {}) if owners else prop.__delete__(self)
-
-    return property(get, set_ if prop.fset else None, delete if prop.fdel else None, prop.__doc__)
-
-
 def is_public(name: str) -> bool:
     """Whether the member of Tensor is one that can be overridden."""
-    return (not name.startswith("_") or name in _SPECIAL or name in PUBLIC) and name not in _NEVER
+    return (not name.startswith("_") or name in SPECIAL or name in PUBLIC) and name not in _NEVER
 
 
-def _fill() -> None:
-    """Give ``Overriding`` its methods, when the first subclass is made."""
-    own = members()
-    for name, value in own.items():
-        if not is_public(name):
-            continue
-        if isinstance(value, property):
-            setattr(Overriding, name, _property(value))
-        elif callable(value) and not isinstance(value, (type, staticmethod, classmethod)):
-            if name in _SPECIAL and name in _BINARY:
-                value.__name__ = {"__rtruediv__": "__rdiv__", "__pow__": "pow"}.get(name, name)  # PyTorch's names
-            setattr(Overriding, name, _method(name, value, own.get(PUBLIC.get(name, ""), value)))
-
-
-def prepare(cls: Any) -> None:
-    """Make a new subclass of Tensor ask its ``__torch_function__``, and its ``__torch_dispatch__``."""
-    if any("__torch_dispatch__" in vars(c) for c in cls.__mro__ if c is not Tensor and issubclass(c, Tensor)):
-        from .subclass_dispatch import prepare as prepare_dispatching
-
-        prepare_dispatching(cls)
-    if cls is Overriding or cls.__torch_function__ is disabled or "_own_operators" in cls.__dict__:
-        return
-    if "__torch_function__" in vars(cls):  # which calls Tensor's own methods with instances of other such classes
-        from .function_modes import watch_members
-
-        watch_members()
-    if issubclass(cls, Overriding):
-        return
-    if "add" not in vars(Overriding):
-        _fill()
-    bases: list[Any] = list(cls.__bases__)
-    at = next(i for i, b in enumerate(bases) if issubclass(b, Tensor))
-    bases[at : at + (bases[at] is Tensor)] = [Overriding]
-    cls.__bases__ = tuple(bases)
-
-
-classes.prepare = prepare
 Parameter.__torch_function__ = disabled  # type: ignore[method-assign,assignment]
 
 
@@ -486,8 +425,6 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
     """Dispatch ``public_api`` to the innermost function mode, or the ``__torch_function__`` of ``relevant_args``."""
     m = modes()
     if m.functions:
-        from .function_modes import ask_mode
-
         return ask_mode(public_api, args, kwargs, m, by_hand=True)
     return ask(public_api, owners_of(relevant_args), args, kwargs, by_hand=True)
 

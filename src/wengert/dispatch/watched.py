@@ -19,6 +19,8 @@ from ..graph.interceptors import Call, answer
 from ..graph.modes import modes
 from ..tensor import classes, record
 from ..tensor.tensor import Tensor
+from .factories import dispatched
+from .torch_function import ask_mode, by_class
 
 _lock = threading.Lock()
 _watchers = 0
@@ -74,18 +76,12 @@ def _asking(event: str, original: Any, public: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
         if m.functions and shown:
-            from .function_modes import ask_mode
-
             return ask_mode(public, args, kwargs, m)
         if shown and not by_itself and not m.bare and args and isinstance(args[0], Tensor):
-            from .function_modes import by_class
-
             found = by_class(public, args, kwargs)
             if found is not NotImplemented:
                 return found
         if m.dispatch or classes.DISPATCHING:
-            from .factories import dispatched
-
             found = dispatched(name, call, args, kwargs, m)
             if found is not NotImplemented:
                 return found

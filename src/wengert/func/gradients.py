@@ -15,7 +15,7 @@ from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes, trans
 from ..tensor import Tensor
 from ..tensor.autograd_meta import edge_of, normal_version, requires_grad
 from ..tensor.backward import grad as _grad
-from ..tensor.refusals import sealed
+from ..tensor.exchange import sealed
 from ..transforms import vmap as batching
 from ..transforms.grad_scope import Inside, pulling
 from . import trees

@@ -15,21 +15,21 @@ from ..dispatch.meta_device import NO_DATA
 from ..dispatch.torch_dispatch import dispatching
 from ..graph.modes import modes
 from ..tensor import classes
-from ..tensor.autograd_meta import edge_of, requires_grad
+from ..tensor.autograd_meta import bump, edge_of, requires_grad
+from ..tensor.exchange import refuse_storage
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.namespaces import RECORDED
-from ..tensor.outs import bump
 from ..tensor.record import undifferentiable
-from ..tensor.refusals import refuse_storage
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
-from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, sizes_given, strided
+from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
 from ..tensor.types import device as device_type
 from . import legacy_constructors
 from .creation import finish, without_numbers
 from .legacy_constructors import by_keyword, legacy
 from .memory import row_major
+from .sizes import sizes_given
 from .storage import look_at, window
 from .typed_storage import LEGACY_STORAGES, TypedStorage
 

@@ -78,8 +78,8 @@ def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
 def own_slots(t: Any) -> dict[str, Any]:
     """What is in the slots of classes that the program has derived from Tensor."""
     from ..dispatch.torch_function import Overriding
-    from ..tensor.parameter import Parameter
     from ..tensor.tensor import Tensor
+    from .parameter import Parameter
 
     kinds = [k for k in type(t).__mro__
         if k not in Tensor.__mro__ and k not in (Parameter, Overriding) and "_own_operators" not in vars(k)]

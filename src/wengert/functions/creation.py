@@ -15,14 +15,15 @@ from ..arrays.errors import check_countable, refuse_overflow, warn, warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
 from ..graph.modes import modes
+from ..ops.outs import OVERLAP, overlapping
 from ..tensor import classes
-from ..tensor.autograd_meta import INFERENCE_VERSION, meta_of
+from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
 from ..tensor.autograd_meta import requires_grad as is_recorded
-from ..tensor.outs import OVERLAP, bump, overlapping
 from ..tensor.tensor import Tensor
-from ..tensor.types import on_cpu, placed, shape_of, sizes_given, strided
+from ..tensor.types import on_cpu, placed, strided
 from .data import array_of
 from .memory import file_array
+from .sizes import shape_of, sizes_given
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.errors import bad_index, refuse_overflow
+from ..arrays.errors import bad_index, refuse_overflow, warn
 from ..dispatch.torch_function import ask, owners_of
 from ..graph.modes import RECORD, SILENT, modes
+from ..ops.outs import OVERLAP, overlapping
 from ..ops.views import BYTES
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
-from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_history
-from ..tensor.outs import OVERLAP, overlapping
 from ..tensor.tensor import Tensor
 
 _NO_MASK = (

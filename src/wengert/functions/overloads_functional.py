@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.errors import warn
 from ..graph.modes import map_levels, modes
 from ..ops.refusals import unsupported
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
-from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
 from ..tensor.namespaces import RECORDED
-from ..tensor.refusals import refuse_gradient
+from .composites.call import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
 

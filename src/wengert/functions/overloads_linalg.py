@@ -21,7 +21,7 @@ def _pack(name: str, values: Any) -> Any:
 def _into(name: str, values: Any, out: Any) -> Any:
     if out is None:
         return values
-    from ..tensor.functions import _write
+    from .composites.call import _write
 
     return _write(values, out, name)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.errors import warn
 from ..arrays.layouts import kept_strides
 from ..graph.modes import modes, no_grad
 from ..ops.operator import TABLE
 from ..tensor import classes
-from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
 from .creation import empty_like
 from .overloads import FUNCTIONAL, overload

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..ops.reduce import axes_of
-from ..tensor.functions import by_example
+from .composites.call import by_example
 from .creation import finish, write_out
 from .overloads import METHODS, overload
 

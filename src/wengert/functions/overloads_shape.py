@@ -10,10 +10,11 @@ from ..graph.modes import modes
 from ..ops.arrange import common_shape
 from ..tensor import classes
 from ..tensor.autograd_meta import edge_of, requires_grad
-from ..tensor.functions import by_example, function, inplace_function
+from ..tensor.functions import function, inplace_function
 from ..tensor.record import undifferentiable
 from ..tensor.tensor import Tensor
 from ..tensor.types import Size, contiguous_format
+from .composites.call import by_example
 from .overloads import overload
 
 

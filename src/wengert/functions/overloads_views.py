@@ -14,14 +14,14 @@ from ..arrays import fresh
 from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
 from ..tensor import classes, types
-from ..tensor.autograd_meta import requires_grad
-from ..tensor.functions import by_example, function
+from ..tensor.autograd_meta import bump, check_normal, requires_grad
+from ..tensor.functions import function
 from ..tensor.inplace import check_writable
-from ..tensor.outs import bump, check_normal
 from ..tensor.tensor import Tensor
-from ..tensor.types import shape_of, sizes_given
+from .composites.call import by_example
 from .overloads import METHODS, overload
 from .overloads_shape import as_strided
+from .sizes import shape_of, sizes_given
 
 _narrow = function("narrow")
 def _in_place(name: str) -> Any:

@@ -14,14 +14,15 @@ from ..arrays.errors import check_countable
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels, modes
+from ..ops.errors import broadcast_message
+from ..ops.outs import check_memory
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
-from ..tensor.errors import broadcast_message
 from ..tensor.functions import function, inplace_function
-from ..tensor.outs import check_memory
 from ..tensor.tensor import Tensor
-from ..tensor.types import CPU, META, on_cpu, placed, sizes_given
+from ..tensor.types import CPU, META, on_cpu, placed
 from .creation import check_sizes, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
+from .sizes import sizes_given
 
 
 class Generator(streams.Generator):

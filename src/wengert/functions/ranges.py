@@ -9,9 +9,9 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import check_countable, refuse_overflow
-from ..tensor.functions import by_example
 from ..tensor.tensor import Tensor
 from ..tensor.types import placed
+from .composites.call import by_example
 from .creation import finish, np_dtype, out_type, write_out
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.lazy import address, plain
-from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor, wrap
 from .memory import STORAGES, SharedBlock, array_at, block_of, owner_of, place_and_type, place_of
+from .parameter import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays.lazy import plain
 from ..graph.modes import modes
 from ..tensor.classes import PLAIN
-from ..tensor.parameter import Parameter
+from .parameter import Parameter
 
 
 def show(t: Any, contents: str | None = None) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays.errors import warn_once
+from ..dispatch.argument_errors import reporting
 from ..dispatch.torch_function import PUBLIC, overridable
 from ..ops import load
 from ..ops.operator import TABLE, Operator
 from ..tensor import backward as _backward  # noqa: F401  gives Tensor.backward its engine
-from ..tensor.argument_errors import reporting
 from ..tensor.functions import (
     FUNCTIONS,
     dunder,

@@ -17,16 +17,17 @@ from ..arrays.sparse import Coo
 from ..arrays.stand_ins import unsupported
 from ..dispatch.torch_dispatch import dispatching
 from ..functions.creation import as_tensor
+from ..functions.sizes import shape_of
 from ..graph.modes import modes
 from ..ops import sparse as declared
+from ..ops.errors import broadcast_message
 from ..tensor.arguments import convert, positional
 from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
-from ..tensor.errors import broadcast_message
 from ..tensor.functions import FUNCTIONS, function
 from ..tensor.namespaces import RAW
 from ..tensor.record import record
 from ..tensor.tensor import Tensor, wrap
-from ..tensor.types import shape_of, sparse_coo
+from ..tensor.types import sparse_coo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,6 +21,7 @@ from ..dispatch.torch_dispatch import aten, prim
 from ..functions.creation import empty_strided
 from ..graph.engine import current_walk
 from ..graph.modes import modes, set_modes
+from ..names.absent import absent_from
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
 from ..tensor.namespaces import calling
@@ -429,8 +430,4 @@ def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
     finally:
         set_modes(m)
 
-
-def __getattr__(name: str) -> Any:
-    from ..names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

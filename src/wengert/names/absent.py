@@ -11,10 +11,13 @@ import sys
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .homes import known_as
 from .missing import area, missing, reason, submodules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Names in modules that are here: what headers of libraries and of PyTorch's own tests import.
 _NAMES: dict[str, str] = {
@@ -153,3 +156,8 @@ def absent_name(module: str, name: str) -> Any:
             why = reason(below, name) or area(below) or "it is not needed here"
             return Absent(f"torch.{below}.{name}", why)
     raise missing(sys.modules[module], name)
+
+
+def absent_from(module: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module that is here, and gives ``absent_name`` for names that it does not have."""
+    return lambda name: absent_name(module, name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import ModuleType
+    from typing import NoReturn
 
 _COMPILED = "programs are not compiled; torch.compile runs them eagerly, and torch.func transforms them as they are"
 _TRACED = ("programs are not traced; module hooks, torch.overrides.TorchFunctionMode and "
@@ -212,8 +214,6 @@ def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -
     >>> missing(wengert.nn.init, "zeroes_", ["zeros_", "eye_"])
     AttributeError("module 'wengert.nn.init' has no attribute 'zeroes_'; there is 'zeros_'")
     """
-    import sys
-
     from .homes import THEIRS, known_as
 
     ours, _, rest = module.__name__.partition(".")
@@ -226,6 +226,16 @@ def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -
     if not name.startswith("__"):
         text += hint(name, dir(module) if known is None else known, rest)
     return AttributeError(text, name=name)
+
+
+def missing_from(module: str) -> Callable[[str], NoReturn]:
+    """The ``__getattr__`` of a module that has no other names than those in it."""
+
+    def refuse(name: str) -> NoReturn:
+        raise missing(sys.modules[module], name)
+
+    return refuse
+
 
 
 def submodules(package: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..arrays.stand_ins import NESTED
+from ..functions.composites.subgraph_node import enclose
 from ..functions.view_replay import INVERSES
 from ..graph.modes import modes
 from ..graph.node import next_sequence
@@ -26,7 +27,6 @@ from ..tensor.namespaces import RAW, RECORDED
 from ..tensor.record import record
 from ..tensor.results import attach_view
 from ..tensor.rewriting import CopySlices
-from ..tensor.subgraph_node import enclose
 from ..tensor.tensor import wrap
 
 if TYPE_CHECKING:
@@ -84,9 +84,7 @@ def nest(packed: Tensor, plan: Any) -> Any:
 
 
 def as_one(arguments: Iterable[Any], make: Callable[[], Any], name: str | None = None) -> Any:
-    """What ``make()`` gives, with one node for all of it: called as that of the last dense step, unless there is a
-    ``name``.
-    """
+    """What ``make()`` gives, with one node for all of it, named as that of the last dense step if ``name`` is None."""
     since = next_sequence()
     results = make()
     first = results[0] if isinstance(results, (tuple, list)) and results else results

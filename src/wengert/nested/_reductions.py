@@ -1,17 +1,15 @@
-"""Sums and the like of jagged tensors: over all numbers, over inner dimensions, over each part, or over all parts
-together.
-"""
+"""Reductions of jagged tensors: over all numbers, inner dimensions, each part, or all parts together."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..arrays import dtypes as dt
+from ..functions.limits import iinfo
 from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
-from ..tensor.types import iinfo
 from ._base import as_one, nest, numbers, numbers_plan
 from ._jagged import dimension, entry, on_numbers, padded, pieces, unpadded
 

@@ -5,12 +5,12 @@ Everything here comes from the table of operators; this module only gives it PyT
 
 from __future__ import annotations
 
-import sys
 from types import FunctionType as _Function
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..dispatch.torch_function import overridable
 from ..functions.places import PLACES
+from ..names.missing import missing_from
 from ._multihead import FUNCTIONS as _WHOLE
 
 if TYPE_CHECKING:
@@ -33,8 +33,4 @@ for _name, _f in list(globals().items()):
     if not _name.startswith("_") and type(_f) is _Function and _name != "overridable":
         _f.__module__, _f.__qualname__ = __name__, _name  # pickle finds it here, as the activation of a module for one
 
-
-def __getattr__(name: str) -> Any:
-    from ..names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+__getattr__ = missing_from(__name__)

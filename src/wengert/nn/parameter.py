@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.dispatch.torch_function import disabled
+from wengert.functions.parameter import Parameter
 from wengert.nn._tensors import empty
-from wengert.tensor import Parameter, Tensor
+from wengert.tensor import Tensor
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",

@@ -14,8 +14,8 @@ from functools import cache
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
+from ..functions.parameter import Parameter
 from ..tensor import types
-from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor
 from ..torch_version import TorchVersion
 from . import numpy_objects

@@ -41,8 +41,8 @@ def known() -> dict[str, Any]:
         return _by_name
     from collections import Counter, OrderedDict, defaultdict
 
+    from ..functions.parameter import Parameter
     from ..tensor import types
-    from ..tensor.parameter import Parameter
     from ..tensor.tensor import Tensor
     from ..torch_version import TorchVersion
     from . import rebuild

@@ -8,12 +8,12 @@ from collections import OrderedDict
 from typing import Any
 
 from ..arrays import dtypes as dt
+from ..functions.parameter import Parameter
 from ..functions.storage import UntypedStorage
 from ..functions.typed_storage import TypedStorage
 from ..names.homes import find
 from ..tensor import types
 from ..tensor.autograd_meta import requires_grad
-from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor
 from ..utils.hooks import warn_if_has_hooks
 from . import rebuild

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
-from ..tensor.parameter import Parameter
+from ..functions.parameter import Parameter
 from ..tensor.tensor import Tensor
 from .rebuild import (
     attributed,

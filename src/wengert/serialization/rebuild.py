@@ -13,12 +13,12 @@ from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.ghost import Ghost
 from ..functions.copying import own_slots
+from ..functions.parameter import Parameter
 from ..functions.storage import UntypedStorage, look_at, window
 from ..functions.typed_storage import TypedStorage
 from ..tensor import types
 from ..tensor.classes import DISPATCHING
-from ..tensor.parameter import Parameter
-from ..tensor.refusals import refuse_storage
+from ..tensor.exchange import refuse_storage
 from ..tensor.tensor import Tensor, wrap
 from .errors import shown
 
@@ -64,9 +64,7 @@ def _tensor(thing: Any) -> Any:
 
 
 def _places(thing: Any) -> Any:
-    """A tensor that says where others lie, so that all of it is gone through: it is no small storage, repeated
-    endlessly.
-    """
+    """A tensor that says where others lie, and is read whole: it is no small storage, repeated endlessly."""
     if thing is not None and _tensor(thing).numel() * thing.dtype.itemsize > thing.untyped_storage().nbytes():
         raise RuntimeError(f"{thing.numel()} indices are more than the {thing.untyped_storage().nbytes()} bytes of "
             "their storage")

@@ -20,11 +20,10 @@ from ..arrays.dtypes import (
     uint32,
     uint64,
 )
-from .parameter import Parameter
 from .tensor import Tensor, wrap
 from .types import Size, device
 
 __all__ = [
-    "Parameter", "Size", "Tensor", "bfloat16", "bool_", "complex64", "complex128", "device", "dtype", "float16",
+    "Size", "Tensor", "bfloat16", "bool_", "complex64", "complex128", "device", "dtype", "float16",
     "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "wrap",
 ]

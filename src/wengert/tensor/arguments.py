@@ -13,8 +13,8 @@ from ..arrays.eight import converted
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, plain, through
 from ..ops import eight
+from ..ops.errors import must_be as complaint
 from . import classes
-from .argument_errors import must_be as complaint
 from .classes import UNSET
 
 if TYPE_CHECKING:

@@ -15,16 +15,20 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.context import ContextVar
+from ..arrays.errors import warn, warn_once
 from ..arrays.lazy import Lazy, address, marks, through
 from ..graph.modes import modes, set_modes
 from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, next_sequence, registering
+from ..ops.errors import broadcast_message
+from ..ops.outs import OVERLAP, overlapping
 from .namespaces import RAW, RECORDED, alone, sole, sole_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..functions.geometry import Geometry
+    from ..graph.modes import Modes
     from ..graph.node import Edge
-    from .geometry import Geometry
     from .tensor import Tensor
 
 
@@ -347,8 +351,6 @@ def refresh(t: Tensor, view: View) -> None:
         t._wg_edge = (again._wg_edge if again is not view.base
             else _strided_edge(t, again, (again._wg_data.shape, again._wg_data.strides, 0)))
         if place is None and again._wg_data.strides != t._wg_data.strides and again._wg_edge is not None:
-            from ..arrays.errors import warn
-
             warn("a view whose elements are of another type than its base's was transposed (or otherwise reshaped) in "
                 "place, and then it or its base was written to. Its history is now made again from the way it was "
                 "first taken, without the transposition (PyTorch's does the same): its gradient arrives as if it had "
@@ -592,15 +594,11 @@ class AccumulateGrad(Node):
 
 def _into_inference(old: Tensor, g: Any) -> Any:
     """``old``, an inference tensor, with ``g`` added: in place, which only inference mode allows."""
-    from .outs import check_normal
-
     check_normal(old, modes())
     return old.add_(RAW.wrap(g))
 
 
 def _refuse_overlap(a: np.ndarray) -> None:
-    from .outs import OVERLAP, overlapping
-
     if overlapping(a):
         raise RuntimeError(OVERLAP)
 
@@ -611,8 +609,6 @@ def _add_in_place(a: np.ndarray, g: Any) -> None:
     except TypeError:  # the leaf takes gradients of any dtype, and this is another one
         K.add(a, g.astype(a.dtype), a)
     except ValueError:  # .data = has given the leaf another shape since
-        from .errors import broadcast_message
-
         raise RuntimeError(broadcast_message([a.shape, g.shape])) from None
 
 
@@ -645,8 +641,6 @@ def _advise(g: np.ndarray, a: Any, how: str) -> None:
     """Say, once, that a gradient that was added to does not lie in memory as its leaf does."""
     if type(a) is not np.ndarray or _laid_out_as(g, a):
         return
-    from ..arrays.errors import warn_once
-
     lines = [f"{name}.sizes() = {list(x.shape)}, strides() = {[s // x.itemsize for s in x.strides]}"
         for name, x in (("grad", g), ("param", a))]
     text = ("grad and param do not obey the gradient layout contract. This is not an error, but may impair "
@@ -661,3 +655,18 @@ def _copied(g: np.ndarray, a: Any) -> np.ndarray:
         new[...] = g
         return new
     return g.copy()
+
+
+def bump(t: Tensor) -> None:
+    """Count one more write to the tensor's memory."""
+    if type(t._wg_vc) is list or (t._wg_vc is not INFERENCE_VERSION and not modes().inference):
+        t._wg_vc[0] += 1
+
+
+def check_normal(t: Tensor, m: Modes) -> None:
+    """Refuse to change an inference tensor outside of inference mode."""
+    if t._wg_vc is INFERENCE_VERSION and not m.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )

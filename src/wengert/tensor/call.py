@@ -15,12 +15,12 @@ from ..arrays.kinds import ARRAYS
 from ..arrays.layouts import in_order_of
 from ..graph.interceptors import Call, answer
 from ..graph.modes import modes
+from ..ops.errors import explain
+from ..ops.outs import DECIDING
 from . import classes
-from .argument_errors import told
 from .arguments import convert, forward
 from .autograd_meta import Released
-from .errors import explain
-from .outs import DECIDING, into, refuse_recorded
+from .inplace import into, refuse_recorded
 from .record import pack_inputs, record
 from .results import (
     _given,
@@ -54,7 +54,7 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
     try:
         return answer(Call("operator", op, args, perform, out, public), modes().interceptors)
     except Exception as error:
-        better = told(op.name, op.params, args, {} if out is None else {"out": out}, error)
+        better = classes.told(op.name, op.params, args, {} if out is None else {"out": out}, error)
         if better is None:
             raise
         raise better from error

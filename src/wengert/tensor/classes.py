@@ -20,6 +20,9 @@ mapping: Any = None  # and what is done with them: the package ``transforms.vmap
 # and PLAIN: never override anything
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}
 prepare: Any = None  # of the module ``dispatch.torch_function``: what is done to a new subclass of Tensor
+# of the module ``dispatch.argument_errors``: what to raise in place of the error that a call ended with, or None
+told: Any = None
+detached: Any = None  # of the module ``dispatch.torch_dispatch``: ``Tensor.detach`` as dispatch modes see it
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
 
 
@@ -29,3 +32,14 @@ def is_known(v: Any) -> bool:
     if kind is list or kind is tuple:
         return all(type(x) in KNOWN for x in v)
     return kind in KNOWN
+
+
+def check_class(cls: Any) -> None:
+    """Refuse to make a tensor of what is no class of tensors."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor_):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            f"class inherits from Tensor: {cls.__name__} does not."
+        )

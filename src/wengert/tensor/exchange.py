@@ -13,19 +13,43 @@ from ..arrays.lazy import Lazy, plain
 from ..graph.modes import modes
 from . import classes
 from .autograd_meta import requires_grad
-from .geometry import Geometry
 from .namespaces import without_numbers
-from .refusals import refuse_pointer
 from .types import strided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..functions.members import Members
+else:
+    Members = object  # they are put on the class by ``functions.members``; type checkers read them there
+
 
 NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 
 
-class Exchange(Geometry):
+def sealed(t: Any) -> bool:
+    """Whether the numbers of ``t`` are out of reach: a function that ``torch.func`` differentiates made it, or was
+    given it.
+    """
+    scope = modes().inside
+    return scope is not None and scope.seals(t)
+
+
+def refuse_pointer(t: Any, captured: bool = False) -> None:
+    """Refuse to show the memory of a tensor of a function that is differentiated; ``captured``: of any tensor,
+    meanwhile.
+    """
+    if sealed(t) or (captured and modes().inside is not None):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+def refuse_storage(t: Any) -> None:
+    """Refuse to hand out, copy or store the memory of a tensor of a function that is differentiated."""
+    if sealed(t):
+        raise NotImplementedError("Cannot access storage of TensorWrapper")
+
+
+class Exchange(Members):
     """The part of ``Tensor`` that makes something else of it."""
 
     __slots__ = ()

@@ -10,18 +10,17 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import warn
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, address, put, through
-from ..arrays.places import look, memory_of, start_of
+from ..arrays.places import look, memory_of, refitted, start_of
 from ..graph.interceptors import Call, answer
 from ..graph.modes import modes
+from ..ops.errors import explain, warn_resized
 from ..ops.operator import TABLE
+from ..ops.outs import APART, OVERLAP, check_memory, check_type, overlapping
 from . import classes
-from .argument_errors import told
 from .arguments import convert, forward
-from .autograd_meta import creation_error, edge_of, requires_grad
-from .errors import explain
-from .outs import APART, OVERLAP, bump, check_memory, check_normal, overlapping
+from .autograd_meta import bump, check_normal, creation_error, edge_of, requires_grad
 from .record import pack_inputs, record
-from .results import look_up, version_results
+from .results import look_up, out_row, version_results
 from .rewriting import rebase
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
     try:
         return answer(Call("inplace", op, args, write, public=public), modes().interceptors)
     except Exception as error:
-        better = told(op.name + "_", op.params, args, {}, error)
+        better = classes.told(op.name + "_", op.params, args, {}, error)
         if better is None:
             raise
         raise better from error
@@ -235,3 +234,46 @@ def check_history(t: Tensor) -> None:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
 
 
+def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: Modes) -> Any:
+    """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
+    targets = list(out) if isinstance(out, (tuple, list)) else [out]
+    flat = refuse_recorded(op, targets, inputs, m)
+    for a, t in zip(arrays, targets):
+        a = a if type(a) is Ghost else np.asarray(a)
+        check_type(op.name, a.dtype, t._wg_data.dtype)
+        if overlapping(t._wg_data):
+            raise RuntimeError(OVERLAP)
+        check_memory(op, t._wg_data, [x._wg_data for x in flat if x._wg_vc is t._wg_vc], a.nbytes)
+        check_normal(t, m)
+    for a, t in zip(arrays, targets):
+        a = a if type(a) is Ghost else np.asarray(a)
+        if m.mutation is not None:
+            m.mutation.before_write(t)
+        if t._wg_data.shape != a.shape:
+            if t._wg_data.size:
+                warn_resized(t._wg_data.shape, a.shape)
+            seen = refitted(t._wg_data, a.shape) if type(t._wg_data) is np.ndarray is type(a) else None
+            if seen is None:
+                seen = a.astype(t._wg_data.dtype) if type(a) is Ghost else np.empty(a.shape, t._wg_data.dtype)
+            t._wg_data = seen
+        if type(a) is Ghost is not type(t._wg_data):
+            a._refuse()
+        if type(t._wg_data) is not Ghost:
+            put(t._wg_data, a)
+        bump(t)
+    return out_row(op.name, out)
+
+
+def refuse_recorded(op: Any, out: Any, inputs: dict[str, Any], m: Modes) -> list[Any]:
+    """Refuse ``out=`` that is no tensor, or where a gradient would be asked for; gives the tensors among the inputs."""
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
+    for t in targets:
+        if not isinstance(t, classes.Tensor_):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+    if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    return flat

@@ -47,7 +47,7 @@ class OpNode(Node):
     def in_words(self, error: Exception, g: Any) -> Exception | None:
         if type(error) is not ValueError:
             return super().in_words(error, g)
-        from .errors import explain_rule
+        from ..ops.errors import explain_rule
 
         return explain_rule(self.name(), error)
 
@@ -151,14 +151,6 @@ class OpNode(Node):
             self._carry(fresh, name, index)
         return fresh
 
-    def __getattr__(self, name: str) -> Any:
-        """``_saved_NAME``: what the node remembers (``self`` for the first argument, as PyTorch has it)."""
-        if name.startswith(("_saved_", "_raw_saved_")):
-            from .saved import saved_attribute
-
-            return saved_attribute(self, name)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """As of every node; where PyTorch has an operator for a number, without an edge for it."""
@@ -173,17 +165,6 @@ class OpNode(Node):
         name = self.name()
         return tuple(i for i, (e, p) in enumerate(zip(self.edges, self.op.wrt))
             if e is not None or without.get(p) != name)
-
-    def __dir__(self) -> list[str]:
-        from .saved import saved_names
-
-        return list({*super().__dir__(), *saved_names(self)})
-
-    def remembered(self, name: str) -> Any:
-        """What is kept under the rule's name ``name``: a tensor, a tuple of them, or a constant."""
-        from .saved import remembered
-
-        return remembered(self, name)
 
     # -- gradients ------------------------------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..graph.modes import modes
 from ..ops.operator import TABLE
+from ..ops.structseq import FIELDS, structseq
 from . import classes
 from .arguments import forward
 from .autograd_meta import INFERENCE_VERSION, Meta, Released, View, edge_of, normal_version
 from .saved_tensor_hooks import changed, pack_results
-from .structseq import FIELDS, structseq
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes

@@ -18,18 +18,19 @@ from ..arrays.layouts import in_order_of
 from ..graph import anomaly
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
-from .argument_errors import told
+from ..ops.errors import explain
+from ..ops.spellings import OTHER_NAMES
+from . import classes
 from .autograd_meta import INFERENCE_VERSION, edge_among, edge_of
 from .call import general
 from .classes import PLAIN, UNSET
-from .errors import explain
 from .inplace import inplace
 from .namespaces import RAW, RECORDED
 from .native_call import native, rebuilder, shortcut
 from .native_call import watch as watch_shortcuts
 from .record import OpNode, make_class, node_class, rarely_rebuilt, rebuilt, renamed
 from .results import attach_view, looks_at
-from .spellings import OTHER_NAMES
+from .saved_tensor_hooks import UNVERSIONED
 from .version_check import freed, modified
 
 if TYPE_CHECKING:
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
 def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     """Compile the function of ``op`` (``kind``: call, inplace, dunder, reflected, augmented) into ``scope``."""
-    from . import classes
-    from .saved_tensor_hooks import UNVERSIONED
-
     scope.update(Tensor=classes.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__,
         ndarray=np.ndarray, asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of,
         edge_among=edge_among, INFERENCE=INFERENCE_VERSION, next_seq=next_sequence, general=_reported(general, scope),
@@ -117,8 +115,8 @@ _node_makers: list[tuple[dict[str, Any], dict[str, Any]]] = []
 def _watch(current: Any) -> None:
     """Have nodes made with or without telling anomaly mode: what is written out here does not ask whether it is on."""
     watch_shortcuts(current)
-    for scope, classes in _node_makers:
-        for key, made in classes.items():
+    for scope, makers in _node_makers:
+        for key, made in makers.items():
             scope[key] = made if current is None else current.maker(made)
 
 
@@ -151,7 +149,7 @@ def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Excepti
         found: Exception = error
     else:
         found = explain(op, {p: getattr(v, "_wg_data", v) for p, v in zip(op.params, args)}, error)
-    return (told(op.name, op.params, args, {}, error) if found is error else None) or found
+    return (classes.told(op.name, op.params, args, {}, error) if found is error else None) or found
 
 
 def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:

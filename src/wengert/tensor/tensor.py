@@ -1,8 +1,8 @@
 """The tensor: an array plus a place on the tape.
 
 The class body holds what is about a tensor's history: its gradient, its place in the graph, its hooks. What it is
-without one is in ``geometry``, what Python and NumPy see of it in ``exchange``; the operators become its methods in
-``surface``, from the table.
+without one, its constructors and copies are in ``functions.members``, what Python and NumPy see of it in ``exchange``;
+the operators become its methods in ``functions.surface``, from the table.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
-from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
+from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register, registering
 from . import classes
 from .autograd_meta import (
@@ -24,9 +24,8 @@ from .autograd_meta import (
     requires_grad,
     retain,
 )
-from .exchange import Exchange
-from .refusals import check_class, check_gradient, read_only, refuse_storage, sealed
-from .types import CPU, strided
+from .exchange import Exchange, sealed
+from .types import CPU
 from .version_check import detached, replaced
 
 if TYPE_CHECKING:
@@ -55,23 +54,6 @@ class Tensor(Exchange):
     _wg_plain_class: Any = None
     _wg_dispatches = False  # whether the class has a ``__torch_dispatch__``
 
-    def __new__(cls, *args: Any, device: Any = None, **named: Any) -> Any:
-        if named:
-            from ..functions.legacy_constructors import by_keyword
-
-            args = by_keyword(args, named)
-        if args and isinstance(args[0], Tensor):
-            _refuse_python(cls, args[0])
-            seen = _alias(args[0])
-            if type(seen) is cls:
-                return seen
-            t = object.__new__(cls)
-            t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = seen._wg_data, seen._wg_edge, seen._wg_meta, seen._wg_vc
-            return t
-        from ..functions.legacy_constructors import legacy
-
-        return cls._wg_from(legacy(args, dt.default_float(), device))
-
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if classes.prepare is not None:
@@ -91,29 +73,6 @@ class Tensor(Exchange):
         """A plain tensor around ``array``, not recorded."""
         t = object.__new__(Tensor)
         t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
-        return t
-
-    @staticmethod
-    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
-            dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:
-        """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of
-        ``_make_wrapper_subclass``.
-        """
-        _refuse_python(cls, data)
-        t = object.__new__(cls)
-        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = data._wg_data, None, None, data._wg_vc
-        if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
-            from ..dispatch.subclass_dispatch import questions
-
-            t.__dict__["_asks"] = questions(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
-        return parametric(t, data) if require_grad else t
-
-    def as_subclass(self, cls: Any) -> Any:
-        """The same tensor as an instance of ``cls``, with the same history."""
-        _refuse_python(cls, self)
-        alias = _alias(self)
-        t = object.__new__(cls)
-        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = alias._wg_data, alias._wg_edge, alias._wg_meta, alias._wg_vc
         return t
 
     # -- the tape -------------------------------------------------------------------------------------------------
@@ -327,38 +286,6 @@ class Tensor(Exchange):
     def _is_view(self) -> bool:
         return self._wg_meta is not None and self._wg_meta.view is not None
 
-    def _view_func(self, new_base: Tensor, symint_visitor_fn: Any = None,
-            tensor_visitor_fn: Any = None) -> Tensor | None:
-        """The same view of another base; None if this is no view, or if ``new_base`` lies in memory otherwise than the
-        base.
-
-        ``symint_visitor_fn``, ``tensor_visitor_fn``: what each size or place, or tensor, that the view was made with
-        becomes.
-        """
-        from ..functions.view_replay import same_geometry
-
-        if not self._is_view() or not same_geometry(self._base, new_base):
-            return None
-        return self._view_func_unsafe(new_base, symint_visitor_fn, tensor_visitor_fn)
-
-    def _view_func_unsafe(self, new_base: Tensor, symint_visitor_fn: Any = None,
-            tensor_visitor_fn: Any = None) -> Tensor | None:
-        """``_view_func`` of any base."""
-        from ..functions.view_replay import replayed
-
-        if not self._is_view():
-            return None
-        return replayed(  # type: ignore[no-any-return]
-            self._wg_meta.view, new_base, symint_visitor_fn, tensor_visitor_fn)  # type: ignore[union-attr, arg-type]
-
-    def _rev_view_func_unsafe(self, new_view: Tensor) -> Tensor | None:
-        """A view of ``new_view`` as the base is to this view of it; None if this is no view."""
-        from ..functions.view_replay import reversed_view
-
-        if not self._is_view():
-            return None
-        return reversed_view(self._wg_meta.view, new_view)  # type: ignore[union-attr, arg-type]
-
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
             inputs: Any = None) -> None:
         """Add the gradient of this tensor with respect to the leaves of its graph to their ``.grad``.
@@ -462,9 +389,7 @@ class Tensor(Exchange):
         """The same memory, outside the graph; writes to either are noticed by both."""
         m = modes()
         if m is not RECORD and m.dispatch:
-            from ..dispatch.torch_dispatch import detached
-
-            return detached(self, m)
+            return classes.detached(self, m)
         t = object.__new__(Tensor)
         t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = self._wg_data, None, None, self._wg_vc
         if type(t._wg_vc) is not list:
@@ -513,57 +438,6 @@ class Tensor(Exchange):
 
     # -- copies ---------------------------------------------------------------------------------------------------
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._wg_edge is not None:
-            inside = modes().inside
-            if inside is not None and id(self) in inside.inputs:  # a leaf at this level
-                refuse_storage(self)
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment.  If you were attempting to deepcopy a module, this may be because of a "
-                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
-            )
-        if id(self) in memo:
-            return memo[id(self)]
-        refuse_storage(self)
-        from ..functions.copying import deep_copy, same_class
-
-        if type(self) not in classes.PLAIN and not hasattr(type(self), "_own_operators"):
-            same_class(self, self.new_empty([]), "non-wrapper", "new_empty() and for which that function")
-        return deep_copy(self, memo)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        refuse_storage(self)
-        from ..serialization.plain import reduce_tensor
-
-        return reduce_tensor(self)
-
-    @staticmethod
-    def _make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None,
-            memory_format: Any = None, dtype: Any = None, layout: Any = strided, device: Any = None,
-            pin_memory: bool = False, requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
-            dispatch_device: bool = False, dispatch_layout: bool = False, _extra_dispatch_keys: Any = None,
-            storage_size: Any = None) -> Any:
-        """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
-        from ..dispatch.subclass_dispatch import wrapper
-
-        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, device,
-                       (dispatch_sizes_strides_policy, dispatch_device, dispatch_layout),
-                       _extra_dispatch_keys)
-
-    @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from ..dispatch.torch_dispatch import disabled
-
-        return disabled(cls, func, types, args, kwargs)
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from ..dispatch.torch_function import default_torch_function
-
-        return default_torch_function(cls, func, types, args, kwargs or {})
-
-
 InputMetadata.device = CPU
 
 
@@ -578,39 +452,12 @@ def parametric(t: Any, data: Tensor) -> Any:
     return t
 
 
-def _refuse_python(cls: Any, t: Tensor) -> None:
-    """Refuse to make a tensor that dispatches one of another class: what it is, its class says."""
-    check_class(cls)
-    if type(t) in classes.DISPATCHING and not issubclass(type(t), cls):
-        raise RuntimeError(
-            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a "
-            f"python object of type {type(t).__name__} which is not a subclass of the requested type"
-        )
-
-
-def _alias(t: Tensor) -> Any:
-    """A view of all of ``t``; function modes do not see it."""
-    from .functions import function
-
-    m = modes()
-    if not m.functions:
-        return function("alias")(t)
-    set_modes(m.with_(functions=()))
-    try:
-        return function("alias")(t)
-    finally:
-        set_modes(m)
-
-
 run_backward: Any = None  # set by the module ``backward``, which needs this one first
 Tensor._wg_plain_class = Tensor
 Tensor.__module__ = "torch"
 classes.Tensor_ = Tensor
 classes.PLAIN.add(Tensor)
 classes.KNOWN.add(Tensor)
-
-
-read_only(Tensor)
 
 
 def members() -> dict[str, Any]:
@@ -621,3 +468,36 @@ def members() -> dict[str, Any]:
 def wrap(array: np.ndarray) -> Tensor:
     """A plain tensor around ``array``, sharing its memory."""
     return Tensor._wg_wrap(array)
+
+
+def check_gradient(t: Tensor, value: Any) -> None:
+    """Refuse a ``value`` that does not fit as the gradient of ``t``: of another type, layout, device or size."""
+    if not isinstance(value, classes.Tensor_):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    wanted = t._wg_data.dtype if t._wg_meta is None or t._wg_meta.grad_dtype is False else t._wg_meta.grad_dtype
+    if wanted is not None and value._wg_data.dtype != wanted:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{dt.c_name(value._wg_data.dtype)}' to a tensor with "
+            f"grad_dtype '{dt.scalar_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the "
+            "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow "
+            "any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+            "downstream systems that assume they match."
+        )
+    if type(value._wg_data) is not type(t._wg_data):
+        if value.device.type != t.device.type:
+            raise RuntimeError(
+                f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type "
+                f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+            )
+        if value.layout is not t.layout and not value.is_sparse:
+            raise RuntimeError(
+                "attempting to assign a gradient to a tensor that has data of a different type: its layout is "
+                f"{value.layout}, that of the tensor {t.layout}"
+            )
+    if value._wg_data.shape != t._wg_data.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. "
+            "Please ensure that the gradient and the tensor are the same size"
+        )

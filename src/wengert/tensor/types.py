@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from operator import index as _index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from ..arrays import dtypes as dt
 from ..graph.modes import RECORD, modes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Size(tuple[int, ...]):
@@ -78,7 +71,7 @@ class device:
     def __new__(cls, *args: Any, **kwargs: Any) -> device:
         m = modes()
         if m is not RECORD and m.functions:
-            from ..dispatch.function_modes import ask_mode
+            from ..dispatch.torch_function import ask_mode
 
             return ask_mode(cls, args, kwargs, m)
         return cls._made(*args, **kwargs)
@@ -213,88 +206,3 @@ jagged = layout("jagged")
 LAYOUTS = {kind.name: kind for kind in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
-
-
-def _limits_dtype(d: Any) -> Any:
-    return dt.get_default_dtype() if d is None else d
-
-
-class finfo:
-    """Limits of a floating (or complex) type: ``eps``, ``max``, ``min``, ``tiny``, ``resolution``, ``bits``."""
-
-    def __init__(self, type: Any = None) -> None:
-        d = _limits_dtype(type)
-        if not isinstance(d, dt.dtype):
-            raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(d)}")
-        if not (d.is_floating_point or d.is_complex):
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
-
-        if d is dt.bfloat16 or d in dt.EIGHT:
-            import ml_dtypes
-
-            info: Any = ml_dtypes.finfo(d.np)
-        else:
-            info = np.finfo(d.to_real().np)
-        self.dtype, self.bits = d.to_real().name, info.bits
-        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
-        self.tiny = self.smallest_normal = float(info.tiny)
-        self.resolution = float(str(info.resolution))  # the decimal number, not what rounding makes of it
-        if d in dt.EIGHT:  # no decimal digit survives; and one eps is PyTorch's own
-            self.resolution, self.eps = 1.0, 0.125 if d is dt.float8_e5m2fnuz else self.eps
-
-    def __repr__(self) -> str:
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
-
-
-class iinfo:
-    """Limits of an integer type: ``max``, ``min``, ``bits``."""
-
-    def __init__(self, type: Any) -> None:
-        if not isinstance(type, dt.dtype):
-            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(type)}")
-        if type is dt.bool_:
-            raise TypeError("torch.bool is not supported by torch.iinfo")
-        if type.is_floating_point or type.is_complex:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
-        info = np.iinfo(np.uint8 if type is dt.bool_ else type.np)
-        self.dtype, self.bits, self.max, self.min = type.name, info.bits, int(info.max), int(info.min)
-
-    def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
-
-
-def shape_of(args: Iterable[Any], name: str = "") -> tuple[int, ...]:
-    """Sizes given to the function ``name`` as ``f(2, 3)``, ``f((2, 3))`` or ``f(torch.Size)``."""
-    row = tuple(args)
-    alone = len(row) == 1
-    if (alone and not isinstance(row[0], (int, np.integer, str, type)) and hasattr(row[0], "__len__")
-            and getattr(row[0], "ndim", 1) > 0):
-        row, alone = tuple(row[0]), False
-    try:
-        if alone and type(row[0]) is bool:
-            raise TypeError
-        return tuple([n if type(n) is int else _index(n) for n in row])
-    except TypeError:
-        at, wrong = next(((i, n) for i, n in enumerate(row) if not hasattr(n, "__index__")), (0, row[0]))
-        asked, kind = f"{name}(): argument 'size'" if name else "argument 'size'", type(wrong).__name__
-        if alone:
-            raise TypeError(f"{asked} (position 1) must be tuple of ints, not {kind}") from None
-        if not at:
-            raise TypeError(f"{asked} (position 1) must be tuple of ints, but found element of type {kind} at pos "
-                "0") from None
-        raise TypeError(
-            f"{asked} failed to unpack the object at pos {at + 1} with error \"type must be tuple of ints,but got "
-            f"{kind}\""
-        ) from None
-
-
-def sizes_given(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:
-    """``shape_of`` the arguments of the function ``name``, or of what was given as ``size=``."""
-    if size is None:
-        return shape_of(args, name)
-    if args:
-        raise TypeError(f"{name}() got multiple values for argument 'size'")
-    if isinstance(size, int):
-        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not int")
-    return shape_of((size,), name)

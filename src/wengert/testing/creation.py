@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..arrays.dtypes import EIGHT, float32
 from ..arrays.dtypes import dtype as dtype_class
 from ..functions.creation import empty
+from ..functions.limits import finfo, iinfo
 from ..functions.random import FUNCTIONS
-from ..tensor import types
 from ..tensor.functions import function
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def make_tensor(*shape: Any, dtype: Any, device: Any, low: float | None = None, 
     if memory_format is not None:
         x = x.clone(memory_format=memory_format)
     if exclude_zero:
-        x[x == 0] = types.finfo(dtype).tiny if kind in "fc" else True if kind == "b" else 1
+        x[x == 0] = finfo(dtype).tiny if kind in "fc" else True if kind == "b" else 1
     return x._wg_require() if requires_grad else x
 
 
@@ -63,17 +63,17 @@ def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, dev
         first, last = _interval(low, high, 0, 2, 0, 2, dtype)
         return _randint(math.floor(first), math.ceil(last), size, device=device, dtype=dtype)
     if kind == "i":
-        facts = types.iinfo(dtype)
+        facts = iinfo(dtype)
         unsigned = facts.min == 0
         first, last = _interval(low, high, facts.min, facts.max + 1, 0 if unsigned else -9, 10, dtype)
         start, stop = (math.floor(first) if low is None or first == math.floor(first) else math.ceil(first),
             math.ceil(last))
         return _randint(start, min(stop, 2**63 - 1), size, device=device, dtype=dtype)
     if dtype in EIGHT[:4]:  # of which there are no random numbers
-        limits = types.finfo(dtype)
+        limits = finfo(dtype)
         first, last = _interval(low, high, limits.min, limits.max, -9, 9, dtype)
         return empty(size, dtype=float32, device=device).uniform_(first, last).to(dtype)
-    limits = types.finfo(dtype)
+    limits = finfo(dtype)
     first, last = _interval(low, high, limits.min, limits.max, -9, 9, dtype)
     x = empty(size, dtype=dtype, device=device)
     parts = function("view_as_real")(x) if kind == "c" else x

@@ -15,10 +15,10 @@ import numpy as np
 from ..arrays.lazy import address, marks, seen
 from ..functions.storage import window as look
 from ..graph.modes import Scope, modes, set_modes
+from ..ops.outs import overlapping
 from ..tensor import classes
 from ..tensor.autograd_meta import Meta, edge_of, meta_of
 from ..tensor.namespaces import RAW, RECORDED
-from ..tensor.outs import overlapping
 from ..tensor.results import fresh
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..graph.interceptors import Interceptor
 from ..graph.modes import LEVELS, STACKS, Modes, modes, set_modes
+from ..ops.structseq import rebuilt
 from ..tensor import arguments, classes, results
 from ..tensor.autograd_meta import meta_of, normal_version, requires_grad
 from ..tensor.call import compute, general
 from ..tensor.inplace import compute_inplace
 from ..tensor.namespaces import RAW, RECORDED
 from ..tensor.rewriting import CopySlices
-from ..tensor.structseq import rebuilt
 from .dual_level import Tangents, again, batching, outside, zeros
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Level(Tangents):
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
         """The operator called on ``args``; this level is out of sight already."""
         if out is not None:
-            from ..tensor.outs import refuse_recorded
+            from ..tensor.inplace import refuse_recorded
 
             m = modes()
             refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), arguments.convert(op, args)[0], m)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..tensor.structseq import StructSeq
+from ..ops.structseq import StructSeq
 from ..tensor.types import Size
 from ._pytree_keys import GetAttrKey, KeyEntry, MappingKey, SequenceKey
 

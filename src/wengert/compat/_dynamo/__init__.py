@@ -17,6 +17,7 @@ from ...compiler import (
     list_backends,
     reset,
 )
+from ...names.absent import absent_from
 from . import config, eval_frame, exc
 
 __all__ = [
@@ -55,8 +56,4 @@ maybe_mark_dynamic = mark_static = mark_dynamic
 def mark_static_address(t: Any, guard: bool = False) -> None:
     """Say that ``t`` stays at its place in memory: nothing to do."""
 
-
-def __getattr__(name: str) -> Any:
-    from ...names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

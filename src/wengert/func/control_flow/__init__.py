@@ -4,8 +4,7 @@ anything else.
 Gradients, maps and forward mode go through them. ``torch.cond`` and ``torch.while_loop`` are the same functions.
 """
 
-from typing import Any
-
+from ...names.absent import absent_from
 from .associative_scan import associative_scan
 from .cond import cond
 from .map import map
@@ -14,8 +13,4 @@ from .while_loop import while_loop
 
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
-
-def __getattr__(name: str) -> Any:
-    from ...names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

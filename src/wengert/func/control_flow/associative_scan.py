@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...names.absent import absent_from
 from ...tensor import Tensor
 from ...tensor.functions import function
 from .. import trees, vmap
@@ -86,8 +87,4 @@ def _interleaved(even: Any, odd: Any) -> Any:
     pairs = function("flatten")(function("stack")([even[:n], odd], 1), 0, 1)
     return function("cat")([pairs, even[n:]]) if even.shape[0] > n else pairs
 
-
-def __getattr__(name: str) -> Any:
-    from ...names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...names.absent import absent_from
 from ...tensor import Tensor
 from ...tensor.functions import function
 from .. import trees
@@ -39,8 +40,4 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     return trees.filled(answers[0],
         [function("stack")(list(column)) for column in zip(*(trees.leaves(a) for a in answers))])
 
-
-def __getattr__(name: str) -> Any:
-    from ...names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

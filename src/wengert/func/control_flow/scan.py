@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...names.absent import absent_from
 from ...tensor import Tensor
 from ...tensor.functions import function
 from .. import trees
@@ -67,8 +68,4 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
     columns = zip(*(trees.leaves(y) for y in rows))
     return carry, trees.filled(rows[0], [function("stack")(list(c), dim if c[0].dim() >= dim else 0) for c in columns])
 
-
-def __getattr__(name: str) -> Any:
-    from ...names.absent import absent_name
-
-    return absent_name(__name__, name)
+__getattr__ = absent_from(__name__)

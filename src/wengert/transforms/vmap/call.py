@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...ops.structseq import rebuilt
 from ...tensor.functions import function
-from ...tensor.structseq import rebuilt
 from .batched import Batched, expanded, wrapped
 
 if TYPE_CHECKING:

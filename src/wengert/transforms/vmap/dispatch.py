@@ -15,10 +15,10 @@ from ...dispatch.torch_dispatch import named
 from ...graph.interceptors import Call as InterceptedCall
 from ...graph.interceptors import Interceptor
 from ...graph.modes import MAPS, modes
+from ...ops.structseq import rebuilt
 from ...tensor.classes import UNSET
 from ...tensor.functions import function, inplace_function
-from ...tensor.outs import refuse_recorded
-from ...tensor.structseq import rebuilt
+from ...tensor.inplace import refuse_recorded
 from . import indexing, products, rules, windows
 from .batched import Batched, all_alike, plain, repeated, settled, wrapped
 from .call import Call, holds_batched, innermost, invoke, one_by_one, refuse_write

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ...arrays import dtypes as dt
 from ...arrays.layouts import format_name
 from ...graph.modes import modes
+from ...ops.structseq import rebuilt
 from ...ops.views import axis, dims_of, resolve_shape
 from ...tensor.functions import function
-from ...tensor.structseq import rebuilt
 from .call import one_by_one
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...ops.structseq import rebuilt
 from ...tensor.functions import function
-from ...tensor.structseq import rebuilt
 from .call import one_by_one
 from .products import _merged, _parted
 from .rules import pointwise

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..graph.engine import walk_inside
-from ..graph.modes import RECORD, SILENT, modes, set_modes
-from ..graph.node import Node, next_sequence
-from ..ops.operator import Operator
-from . import classes
-from .autograd_meta import edge_of, requires_grad
-from .call import general
-from .classes import PLAIN
-from .namespaces import RAW, RECORDED
-from .native_call import shortcut
-from .record import node_class
+from ...graph.engine import walk_inside
+from ...graph.modes import RECORD, SILENT, modes, set_modes
+from ...graph.node import Node, next_sequence
+from ...ops.operator import Operator
+from ...tensor import classes
+from ...tensor.autograd_meta import edge_of, requires_grad
+from ...tensor.call import general
+from ...tensor.classes import PLAIN
+from ...tensor.namespaces import RAW, RECORDED
+from ...tensor.native_call import shortcut
+from ...tensor.record import node_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..graph.node import Edge
-    from ..ops.operator import Composite
+    from ...graph.node import Edge
+    from ...ops.operator import Composite
 
 INCOMING = "grad_output"  # what PyTorch's nodes call the gradient that came in, ``g`` in a composite
 _THEIRS = {"g": INCOMING, "needs": "output_mask"}
@@ -165,6 +165,6 @@ def _plain(value: Any, mapped: bool) -> bool:
 
 
 def _fast_class(op: Operator) -> type:
-    from .specialise import fast, fast_node
+    from ...tensor.specialise import fast, fast_node
 
     return fast_node(op) if fast(op) else node_class(op)

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..graph.modes import modes
-from . import classes
-from .autograd_meta import requires_grad
-from .tensor import Tensor, parametric
+from ..tensor import classes
+from ..tensor.autograd_meta import requires_grad
+from ..tensor.tensor import Tensor, parametric
 
 
 class _ParameterMeta(type):

@@ -20,19 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..ops.errors import _OF_INTEGERS, _OF_SIZES, WHOLE, _must_be, about_arguments
 from ..ops.operator import TABLE, Operator
-from . import classes
+from ..tensor import classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-# Parameters that take integers, which a string or a float does not fit.
-WHOLE = dict.fromkeys(
-    ("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length", "num_classes"), "int"
-)
-WHOLE |= dict.fromkeys(
-    ("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints"
-)
 
 _TEXTS = frozenset(("reduce", "rounding_mode", "approximate", "interpolation", "indexing", "driver"))
 # raised also where a kind was wrong before that
@@ -41,28 +34,6 @@ _SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, 
 _OURS = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ",
     "numpy/")
 _STANDARD = os.path.dirname(os.__file__)
-
-# What NumPy and Python say of values that they cannot use, whatever the type of the exception: how it begins, and
-# what it has in it.
-_BEGINNINGS = ("ufunc '", "loop of ufunc", "operands could not be broadcast", "could not broadcast input array",
-    "cannot reshape array", "unsupported operand type", "bad operand type", "could not convert string",
-    "setting an array element with a sequence", "The requested array has an inhomogeneous", "invalid literal for",
-    "must be real number, not", "`pad_width` must", "only integer scalar arrays", "only length-1 arrays",
-    "only 0-dimensional arrays", "only integers, slices", "Cannot cast", "Cannot interpret", "Cannot construct",
-    "float() argument must", "int() argument must", "complex() ", "an integer is required", "integer argument expected",
-    "type <class 'numpy", "expected string", "expected a number", "slice indices must", "list indices must",
-    "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type", "argument of type",
-    "The 'out' kwarg is necessary", "cannot unpack non-iterable", "not enough values to unpack",
-    "too many values to unpack")
-_PARTS = (r"object is not (iterable|subscriptable|callable)"
-    r"|object cannot be interpreted as an integer|has no len\(\)|does not support item assignment"
-    r"|not supported between instances|data type .* not (understood|inexact)"
-    r"|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])")
-# What they say of sizes of arrays, and of integers, that do not fit.
-_OF_SIZES = (r"array is too big|Maximum allowed (dimension|size) exceeded"
-    r"|maximum supported dimension|array size defined|negative dimensions are not")
-_OF_INTEGERS = (r"int too large|integer won't fit|signed integer is (greater|less)"
-    r"|cannot fit 'int'|out of bounds for u?int|too large to convert")
 
 
 def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
@@ -202,22 +173,6 @@ def _misfits(kind: str, v: Any) -> bool:
     return not isinstance(v, (int, float, complex, np.generic, np.ndarray))
 
 
-def must_be(name: str, p: str, at: int, value: Any, kind: str) -> TypeError:
-    """PyTorch's complaint about the argument ``p`` of the wrong kind, the one number ``at``."""
-    return _must_be(name, (p, at, None), value, kind)
-
-
-def _must_be(name: str, found: tuple[str, int, int | None], value: Any, kind: str) -> TypeError:
-    p, at, element = found
-    if element is not None and kind == "Tensor":
-        error = TypeError(f"expected Tensor as element {element} in argument {at - 1}, but got {type(value).__name__}")
-    else:
-        place = f" (position {at})" if at > 0 else ""
-        error = TypeError(f"{name}(): argument '{p or at}'{place} must be {kind}, not {type(value).__name__}")
-    error.about = (value, kind)  # type: ignore[attr-defined]
-    return error
-
-
 def _found(value: Any, given: list[tuple[str, int, Any]]) -> tuple[str, int, int | None] | None:
     """Which argument ``value`` is, or is an element of: the name, the position, the place in the list."""
     same = [(p, at, None) for p, at, v in given if v is value]
@@ -255,15 +210,6 @@ def _tensor_names() -> frozenset[str]:
     return frozenset(p for op in operators for p in op.tensors if p not in others) | {
         "input", "other", "target", "weight", "tensor",
     }
-
-
-def about_arguments(error: Exception) -> bool:
-    """Whether this is NumPy's or Python's complaint about a value of the wrong kind, or a number that does not fit."""
-    text = str(error)
-    if text.startswith("Storage size calculation overflowed"):
-        return False
-    return bool(text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text)
-        or re.search(_OF_INTEGERS, text))
 
 
 def _is_internal(error: Exception) -> bool:
@@ -320,3 +266,6 @@ def reporting(f: Callable[..., Any], skip: int = 0) -> Callable[..., Any]:
             raise better from error
 
     return call
+
+
+classes.told = told

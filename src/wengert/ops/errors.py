@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays.errors import warn
-from .argument_errors import WHOLE, about_arguments
 
 if TYPE_CHECKING:
-    from ..ops.operator import Operator
+    from .operator import Operator
+
+
+# Parameters that take integers, which a string or a float does not fit.
+WHOLE = dict.fromkeys(
+    ("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length", "num_classes"), "int"
+)
+WHOLE |= dict.fromkeys(
+    ("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints"
+)
+
+# What NumPy and Python say of values that they cannot use, whatever the type of the exception: how it begins, and
+# what it has in it.
+_BEGINNINGS = ("ufunc '", "loop of ufunc", "operands could not be broadcast", "could not broadcast input array",
+    "cannot reshape array", "unsupported operand type", "bad operand type", "could not convert string",
+    "setting an array element with a sequence", "The requested array has an inhomogeneous", "invalid literal for",
+    "must be real number, not", "`pad_width` must", "only integer scalar arrays", "only length-1 arrays",
+    "only 0-dimensional arrays", "only integers, slices", "Cannot cast", "Cannot interpret", "Cannot construct",
+    "float() argument must", "int() argument must", "complex() ", "an integer is required", "integer argument expected",
+    "type <class 'numpy", "expected string", "expected a number", "slice indices must", "list indices must",
+    "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type", "argument of type",
+    "The 'out' kwarg is necessary", "cannot unpack non-iterable", "not enough values to unpack",
+    "too many values to unpack")
+_PARTS = (r"object is not (iterable|subscriptable|callable)"
+    r"|object cannot be interpreted as an integer|has no len\(\)|does not support item assignment"
+    r"|not supported between instances|data type .* not (understood|inexact)"
+    r"|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])")
+# What they say of sizes of arrays, and of integers, that do not fit.
+_OF_SIZES = (r"array is too big|Maximum allowed (dimension|size) exceeded"
+    r"|maximum supported dimension|array size defined|negative dimensions are not")
+_OF_INTEGERS = (r"int too large|integer won't fit|signed integer is (greater|less)"
+    r"|cannot fit 'int'|out of bounds for u?int|too large to convert")
 
 
 def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception:
@@ -41,7 +72,7 @@ def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception
 
 
 _SHAPES_DIFFER = ("broadcast", "mismatch", "cannot reshape array", "add_at: ")
-_OURS = (__file__.rpartition("/tensor/")[0], np.__file__.rpartition("/")[0], "<wengert ", "<__array")
+_OURS = (__file__.rpartition("/ops/")[0], np.__file__.rpartition("/")[0], "<wengert ", "<__array")
 
 
 def explain_rule(name: str, error: ValueError) -> Exception | None:
@@ -57,8 +88,6 @@ def explain_rule(name: str, error: ValueError) -> Exception | None:
         if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
             return None
         trace = trace.tb_next
-    import re
-
     shapes = [tuple(int(n) for n in re.findall(r"\d+", shape)) for shape in re.findall(r"\(([\d,]*)\)", text)]
     return RuntimeError((broadcast_message(shapes) if shapes else None) or f"{name}: {text}")
 
@@ -83,3 +112,28 @@ def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
         f"required output shape {list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs "
         "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
         "inplace, to zero elements with t.resize_(0).")
+
+
+def must_be(name: str, p: str, at: int, value: Any, kind: str) -> TypeError:
+    """PyTorch's complaint about the argument ``p`` of the wrong kind, the one number ``at``."""
+    return _must_be(name, (p, at, None), value, kind)
+
+
+def _must_be(name: str, found: tuple[str, int, int | None], value: Any, kind: str) -> TypeError:
+    p, at, element = found
+    if element is not None and kind == "Tensor":
+        error = TypeError(f"expected Tensor as element {element} in argument {at - 1}, but got {type(value).__name__}")
+    else:
+        place = f" (position {at})" if at > 0 else ""
+        error = TypeError(f"{name}(): argument '{p or at}'{place} must be {kind}, not {type(value).__name__}")
+    error.about = (value, kind)  # type: ignore[attr-defined]
+    return error
+
+
+def about_arguments(error: Exception) -> bool:
+    """Whether this is NumPy's or Python's complaint about a value of the wrong kind, or a number that does not fit."""
+    text = str(error)
+    if text.startswith("Storage size calculation overflowed"):
+        return False
+    return bool(text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text)
+        or re.search(_OF_INTEGERS, text))

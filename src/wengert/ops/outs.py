@@ -9,23 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..arrays import dtypes as dt
-from ..arrays.ghost import Ghost
 from ..arrays.layouts import gapless
-from ..arrays.lazy import Lazy, address, put
-from ..arrays.places import refitted
-from ..graph.modes import modes
-from . import classes
-from .autograd_meta import INFERENCE_VERSION, requires_grad
-from .errors import warn_resized
-from .results import out_row
+from ..arrays.lazy import Lazy, address
 
 if TYPE_CHECKING:
-    from ..graph.modes import Modes
-    from ..ops.operator import Operator
-    from .tensor import Tensor
+    import numpy as np
 
 # The C++ names of types, which some messages use.
 _C_NAMES = {
@@ -174,66 +163,6 @@ OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
     "clone() the tensor before performing the operation."
 )
-
-
-def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: Modes) -> Any:
-    """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
-    targets = list(out) if isinstance(out, (tuple, list)) else [out]
-    flat = refuse_recorded(op, targets, inputs, m)
-    for a, t in zip(arrays, targets):
-        a = a if type(a) is Ghost else np.asarray(a)
-        check_type(op.name, a.dtype, t._wg_data.dtype)
-        if overlapping(t._wg_data):
-            raise RuntimeError(OVERLAP)
-        check_memory(op, t._wg_data, [x._wg_data for x in flat if x._wg_vc is t._wg_vc], a.nbytes)
-        check_normal(t, m)
-    for a, t in zip(arrays, targets):
-        a = a if type(a) is Ghost else np.asarray(a)
-        if m.mutation is not None:
-            m.mutation.before_write(t)
-        if t._wg_data.shape != a.shape:
-            if t._wg_data.size:
-                warn_resized(t._wg_data.shape, a.shape)
-            seen = refitted(t._wg_data, a.shape) if type(t._wg_data) is np.ndarray is type(a) else None
-            if seen is None:
-                seen = a.astype(t._wg_data.dtype) if type(a) is Ghost else np.empty(a.shape, t._wg_data.dtype)
-            t._wg_data = seen
-        if type(a) is Ghost is not type(t._wg_data):
-            a._refuse()
-        if type(t._wg_data) is not Ghost:
-            put(t._wg_data, a)
-        bump(t)
-    return out_row(op.name, out)
-
-
-def refuse_recorded(op: Any, out: Any, inputs: dict[str, Any], m: Modes) -> list[Any]:
-    """Refuse ``out=`` that is no tensor, or where a gradient would be asked for; gives the tensors among the inputs."""
-    targets = out if isinstance(out, (tuple, list)) else (out,)
-    flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
-    for t in targets:
-        if not isinstance(t, classes.Tensor_):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
-    if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
-        )
-    return flat
-
-
-def bump(t: Tensor) -> None:
-    """Count one more write to the tensor's memory."""
-    if type(t._wg_vc) is list or (t._wg_vc is not INFERENCE_VERSION and not modes().inference):
-        t._wg_vc[0] += 1
-
-
-def check_normal(t: Tensor, m: Modes) -> None:
-    """Refuse to change an inference tensor outside of inference mode."""
-    if t._wg_vc is INFERENCE_VERSION and not m.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
 
 
 def overlapping(a: np.ndarray) -> bool:

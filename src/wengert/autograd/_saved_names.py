@@ -7,16 +7,22 @@ another. What we do not keep, because the gradient needs less, has no attribute.
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 import weakref
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..tensor.namespaces import RAW
+from ..tensor.version_check import Packed, check_versions, freed, modified
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..ops.operator import Operator
-    from .record import OpNode
+    from ..tensor.record import OpNode
 
 # Operator (or node, or both): names in PyTorch. ``theirs=ours`` renames, ``theirs:value`` is a constant, a final ``*``
 # makes a tuple, ``#`` a Python number.
@@ -236,8 +242,6 @@ SCALARS = {
 def value(node: OpNode, ours: str) -> Any:
     """The value behind a name of ``names``; arrays that a node holds are looked up by ``node.remembered``."""
     if ours.startswith(":"):
-        import ast
-
         return ast.literal_eval(ours[1:])
     many, number = ours.endswith("*"), ours.endswith("#")
     ours = ours.rstrip("*#")
@@ -246,7 +250,7 @@ def value(node: OpNode, ours: str) -> Any:
     elif match := SIZES.fullmatch(ours):
         found = _size(node, _own(node.op, match[1]), match[2])
     else:
-        found = node.remembered(_own(node.op, ours))
+        found = remembered(node, _own(node.op, ours))
     if ours == "reduction" and found in REDUCTIONS:
         return REDUCTIONS.index(found)
     if number and getattr(found, "ndim", 1) == 0 and not found.requires_grad:
@@ -256,9 +260,44 @@ def value(node: OpNode, ours: str) -> Any:
     return found
 
 
+def remembered(node: OpNode, key: str) -> Any:
+    """What the node keeps under its own name ``key``: a tensor (None where none was needed), a list of them, or a
+    constant.
+    """
+    op = node.op
+    if key not in op.saved:
+        if node.saved is None:
+            return freed(node)
+        kept = node.saved[3 * len(op.saved) + op.consts.index(key)]
+        return RAW.wrap(kept) if isinstance(kept, np.ndarray) else kept
+    if node.saved is None:
+        if not op.tensor_lists and all(node.edges[i] is None for i in op.users[key]):
+            return None  # no gradient needed it: it was never kept
+        freed(node)
+    at = 3 * op.saved.index(key)
+    array, counter, version = node.saved[at : at + 3]
+    if array is None:
+        return None
+    if type(array) is list:
+        check_versions(node, key, array, counter, version)
+        return tuple(None if a is None else _tensor(node, key, a, c, j) for j, (a, c) in enumerate(zip(array, counter)))
+    if type(array) is not Packed and counter[0] != version:
+        array = modified(node, key, array, version, counter[0])
+    return _tensor(node, key, array, counter)
+
+
+def _tensor(node: OpNode, key: str, array: Any, counter: Any, index: int = 0) -> Any:
+    """A tensor that is equal to the saved one in memory, version and history; the leaf itself, if it was one."""
+    if type(array) is Packed:
+        return node._unpacked(array, key, index)
+    if key in node.op.aux or not hasattr(array, "dtype"):
+        return RAW.wrap(array)
+    return node._rebuild(key, array, counter, index)
+
+
 def _size(node: OpNode, param: str, what: str) -> Any:
     if what == "strides":
-        tensor = node.remembered(param)
+        tensor = remembered(node, param)
         if tensor is not None:
             return tuple(tensor.stride())
         steps, step = [], 1
@@ -282,12 +321,12 @@ def shape_of(node: OpNode, param: str) -> tuple[int, ...]:
     """The shape of an argument: remembered, of the saved array, or known by where its gradient goes."""
     op = node.op
     if f"{param}_shape" in op.consts:
-        return node.remembered(f"{param}_shape")  # type: ignore[no-any-return]
+        return remembered(node, f"{param}_shape")  # type: ignore[no-any-return]
     if param in op.wrt:
         edge = node.edges[op.wrt.index(param)]
         if edge is not None:
             return edge[0].shape if edge[0].outputs == 1 else edge[0].shape[edge[1]]  # type: ignore[no-any-return]
-    tensor = node.remembered(param)
+    tensor = remembered(node, param)
     return () if tensor is None else tuple(tensor.shape)
 
 
@@ -295,7 +334,7 @@ def _key(node: OpNode) -> tuple[int, Any]:
     """The first part of a subscript that is not ``:``, and the dimension that it is about."""
     dim = 0
     shape = shape_of(node, "input")
-    key = node.remembered("key")
+    key = remembered(node, "key")
     for i, part in enumerate(key):
         if part is Ellipsis:
             dim = len(shape) - sum(p is not None for p in key[i + 1 :])
@@ -324,32 +363,28 @@ def _convolved(node: OpNode) -> Any:
 
 
 DERIVED: dict[str, Callable[[Any], Any]] = {
-    "transposed": lambda node: None if (w := node.remembered("weight")) is None else w.detach().t(),
+    "transposed": lambda node: None if (w := remembered(node, "weight")) is None else w.detach().t(),
     "scaled_mask": lambda node: _mask(node),
     "key_dim": lambda node: _key(node)[0],
     "key_index": lambda node: _key(node)[1],
     "key_start": lambda node: _slice(node, 0),
     "key_end": lambda node: _slice(node, 1),
     "key_step": lambda node: _slice(node, 2),
-    "narrow_end": lambda node: node.remembered("start") + node.remembered("length"),
+    "narrow_end": lambda node: remembered(node, "start") + remembered(node, "length"),
     "bias_sizes": _convolved,
     "reversed": lambda node: tuple(reversed(range(len(node.shape)))),
-    "zeros": lambda node: (0,) * len(node.remembered("stride")),
+    "zeros": lambda node: (0,) * len(remembered(node, "stride")),
     "normalized": lambda node: tuple(shape_of(node, "input")[d] for d in _dims(node)),
 }
 
 
 def _dims(node: OpNode) -> list[int]:
-    dims, ndim = node.remembered("dims"), len(shape_of(node, "input"))
+    dims, ndim = remembered(node, "dims"), len(shape_of(node, "input"))
     return sorted(d % ndim for d in ((dims,) if isinstance(dims, int) else dims))
 
 
 def _mask(node: OpNode) -> Any:
-    import numpy as np
-
-    from .namespaces import RAW
-
-    mask, scale = node.remembered("mask"), node.remembered("scale")
+    mask, scale = remembered(node, "mask"), remembered(node, "scale")
     mask = getattr(mask, "_wg_data", mask)
     shape, dtype = node.shape, node.dtype
     if mask.shape != shape:  # kept in bits
@@ -381,7 +416,5 @@ def _kept(node: Any, name: str, tensor: Any) -> Any:
         raise AttributeError(f"'{name}' of '{node.name()}' is no longer there: its gradient does not need it")
     if (node.gone() or any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved
             for part in node.parts)):
-        from .version_check import freed
-
         freed(node)
     return tensor

@@ -10,21 +10,21 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import address, marks, window
 from ..arrays.places import steps
-from .autograd_meta import INFERENCE_VERSION, Released
-from .refusals import refuse_pointer
-from .types import CPU, META, Size, contiguous_format, device, strided
+from ..tensor.autograd_meta import INFERENCE_VERSION, Released
+from ..tensor.exchange import refuse_pointer
+from ..tensor.types import CPU, META, Size, contiguous_format, device, strided
 
 if TYPE_CHECKING:
     from ..graph.node import Node
-    from ._methods import Methods
-    from .autograd_meta import Meta
-    from .tensor import Tensor
+    from ..tensor._methods import Methods
+    from ..tensor.autograd_meta import Meta
+    from ..tensor.tensor import Tensor
 else:
     Methods = object  # the operators become methods in ``surface``; type checkers read them in _methods.pyi
 
 
 class Geometry(Methods):
-    """The part of ``Tensor`` that asks its array, ``_wg_data``, what it is."""
+    """What ``Tensor`` asks its array, ``_wg_data``; put on the class by ``members``."""
 
     __slots__ = ()
 
@@ -176,7 +176,7 @@ class Geometry(Methods):
 
     def is_shared(self) -> bool:
         """Whether other processes see the memory, as after :meth:`share_memory_`."""
-        from ..functions.memory import block_of
+        from .memory import block_of
 
         array = window(self._wg_data)
         return type(array) is np.ndarray and block_of(array) is not None

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
-from .namespaces import RAW
-from .record import OpNode, node_class, renamed, unchanged
-from .saved_names import names, shown_value
-from .saved_tensor_hooks import call_pack_hook, changed, pack
-from .version_check import FREED, Packed, check_versions, freed, modified
+from ..tensor.record import OpNode, node_class, renamed, unchanged
+from ..tensor.saved_tensor_hooks import call_pack_hook, changed, pack
+from ..tensor.version_check import FREED, Packed, freed
+from ._saved_names import names, remembered, shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,41 +48,6 @@ def _array(node: OpNode, ours: str) -> str | None:
     key = ours.rstrip("*")
     key = node.op.params[0] if key == "self" and "self" not in node.op.params else key
     return key if key in node.op.saved else None
-
-
-def remembered(node: OpNode, key: str) -> Any:
-    """What the node keeps under its own name ``key``: a tensor (None where none was needed), a list of them, or a
-    constant.
-    """
-    op = node.op
-    if key not in op.saved:
-        if node.saved is None:
-            return freed(node)
-        kept = node.saved[3 * len(op.saved) + op.consts.index(key)]
-        return RAW.wrap(kept) if isinstance(kept, np.ndarray) else kept
-    if node.saved is None:
-        if not op.tensor_lists and all(node.edges[i] is None for i in op.users[key]):
-            return None  # no gradient needed it: it was never kept
-        freed(node)
-    at = 3 * op.saved.index(key)
-    array, counter, version = node.saved[at : at + 3]
-    if array is None:
-        return None
-    if type(array) is list:
-        check_versions(node, key, array, counter, version)
-        return tuple(None if a is None else _tensor(node, key, a, c, j) for j, (a, c) in enumerate(zip(array, counter)))
-    if type(array) is not Packed and counter[0] != version:
-        array = modified(node, key, array, version, counter[0])
-    return _tensor(node, key, array, counter)
-
-
-def _tensor(node: OpNode, key: str, array: Any, counter: Any, index: int = 0) -> Any:
-    """A tensor that is equal to the saved one in memory, version and history; the leaf itself, if it was one."""
-    if type(array) is Packed:
-        return node._unpacked(array, key, index)
-    if key in node.op.aux or not hasattr(array, "dtype"):
-        return RAW.wrap(array)
-    return node._rebuild(key, array, counter, index)
 
 
 class SavedTensor:

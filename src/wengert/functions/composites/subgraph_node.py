@@ -9,18 +9,18 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ..graph import anomaly
-from ..graph.engine import walk_inside
-from ..graph.node import Node, next_sequence
-from .autograd_meta import AccumulateGrad, edge_of, requires_grad
-from .namespaces import RAW, RECORDED
-from .record import rename
-from .version_check import freed
+from ...graph import anomaly
+from ...graph.engine import walk_inside
+from ...graph.node import Node, next_sequence
+from ...tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
+from ...tensor.namespaces import RAW, RECORDED
+from ...tensor.record import rename
+from ...tensor.version_check import freed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..graph.node import Edge
+    from ...graph.node import Edge
 
 
 class SubgraphNode(Node):
@@ -72,13 +72,13 @@ class SubgraphNode(Node):
     def __getattr__(self, name: str) -> Any:
         """``_saved_NAME``: what the parts remember of the arguments."""
         if name.startswith("_saved_"):
-            from .saved_names import saved_by_parts
+            from ...autograd._saved_names import saved_by_parts
 
             return saved_by_parts(self, name)
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        from .saved_names import PARTS
+        from ...autograd._saved_names import PARTS
 
         names = [f"_saved_{entry.partition('=')[0]}" for entry in PARTS.get(self.name(), "").split()]
         return [*super().__dir__(), *(name for name in names if hasattr(self, name))]

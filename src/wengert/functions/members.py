@@ -1,0 +1,221 @@
+"""What tensors and nodes have that is made above the core: put on their classes here.
+
+The core (``tensor.tensor``) holds what is about a tensor's history. Here are its constructors, subclasses, copies and
+views once more, and, from ``geometry``, what it is without a history.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..arrays import dtypes as dt
+from ..graph.modes import modes, set_modes
+from ..graph.node import Node
+from ..tensor import classes
+from ..tensor.classes import check_class
+from ..tensor.exchange import refuse_storage
+from ..tensor.functions import function
+from ..tensor.record import OpNode
+from ..tensor.tensor import Tensor, parametric
+from ..tensor.types import strided
+from .geometry import Geometry
+from .parameter import Parameter as _Parameter  # noqa: F401  before subclasses are looked at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Members(Geometry):
+    """What is put on the class ``Tensor``."""
+
+    __slots__ = ()
+
+    def __new__(cls: Any, *args: Any, device: Any = None, **named: Any) -> Any:
+        if named:
+            from .legacy_constructors import by_keyword
+
+            args = by_keyword(args, named)
+        if args and isinstance(args[0], Tensor):
+            _refuse_python(cls, args[0])
+            seen = _alias(args[0])
+            if type(seen) is cls:
+                return seen
+            t = object.__new__(cls)
+            t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = seen._wg_data, seen._wg_edge, seen._wg_meta, seen._wg_vc
+            return t
+        from .legacy_constructors import legacy
+
+        return cls._wg_from(legacy(args, dt.default_float(), device))
+
+    @staticmethod
+    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
+            dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:
+        """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of
+        ``_make_wrapper_subclass``.
+        """
+        _refuse_python(cls, data)
+        t = object.__new__(cls)
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = data._wg_data, None, None, data._wg_vc
+        if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
+            from ..dispatch.subclass_dispatch import questions
+
+            t.__dict__["_asks"] = questions(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
+        return parametric(t, data) if require_grad else t
+
+    def as_subclass(self: Any, cls: Any) -> Any:
+        """The same tensor as an instance of ``cls``, with the same history."""
+        _refuse_python(cls, self)
+        alias = _alias(self)
+        t = object.__new__(cls)
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = alias._wg_data, alias._wg_edge, alias._wg_meta, alias._wg_vc
+        return t
+
+    def _view_func(self: Any, new_base: Tensor, symint_visitor_fn: Any = None,
+            tensor_visitor_fn: Any = None) -> Tensor | None:
+        """The same view of another base; None if this is no view, or if ``new_base`` lies in memory otherwise than the
+        base.
+
+        ``symint_visitor_fn``, ``tensor_visitor_fn``: what each size or place, or tensor, that the view was made with
+        becomes.
+        """
+        from .view_replay import same_geometry
+
+        if not self._is_view() or not same_geometry(self._base, new_base):
+            return None
+        return self._view_func_unsafe(new_base, symint_visitor_fn, tensor_visitor_fn)
+
+    def _view_func_unsafe(self: Any, new_base: Tensor, symint_visitor_fn: Any = None,
+            tensor_visitor_fn: Any = None) -> Tensor | None:
+        """``_view_func`` of any base."""
+        from .view_replay import replayed
+
+        if not self._is_view():
+            return None
+        return replayed(
+            self._wg_meta.view, new_base, symint_visitor_fn, tensor_visitor_fn)
+
+    def _rev_view_func_unsafe(self: Any, new_view: Tensor) -> Tensor | None:
+        """A view of ``new_view`` as the base is to this view of it; None if this is no view."""
+        from .view_replay import reversed_view
+
+        if not self._is_view():
+            return None
+        return reversed_view(self._wg_meta.view, new_view)
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        if self._wg_edge is not None:
+            inside = modes().inside
+            if inside is not None and id(self) in inside.inputs:  # a leaf at this level
+                refuse_storage(self)
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.  If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        refuse_storage(self)
+        from .copying import deep_copy, same_class
+
+        if type(self) not in classes.PLAIN and not hasattr(type(self), "_own_operators"):
+            same_class(self, self.new_empty([]), "non-wrapper", "new_empty() and for which that function")
+        return deep_copy(self, memo)
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        refuse_storage(self)
+        from ..serialization.plain import reduce_tensor
+
+        return reduce_tensor(self)
+
+    @staticmethod
+    def _make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None,
+            memory_format: Any = None, dtype: Any = None, layout: Any = strided, device: Any = None,
+            pin_memory: bool = False, requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
+            dispatch_device: bool = False, dispatch_layout: bool = False, _extra_dispatch_keys: Any = None,
+            storage_size: Any = None) -> Any:
+        """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
+        from ..dispatch.subclass_dispatch import wrapper
+
+        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, device,
+                       (dispatch_sizes_strides_policy, dispatch_device, dispatch_layout),
+                       _extra_dispatch_keys)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from ..dispatch.torch_dispatch import disabled
+
+        return disabled(cls, func, types, args, kwargs)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from ..dispatch.torch_function import default_torch_function
+
+        return default_torch_function(cls, func, types, args, kwargs or {})
+
+
+def _refuse_python(cls: Any, t: Tensor) -> None:
+    """Refuse to make a tensor that dispatches one of another class: what it is, its class says."""
+    check_class(cls)
+    if type(t) in classes.DISPATCHING and not issubclass(type(t), cls):
+        raise RuntimeError(
+            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a "
+            f"python object of type {type(t).__name__} which is not a subclass of the requested type"
+        )
+
+
+def _alias(t: Tensor) -> Any:
+    """A view of all of ``t``; function modes do not see it."""
+    m = modes()
+    if not m.functions:
+        return function("alias")(t)
+    set_modes(m.with_(functions=()))
+    try:
+        return function("alias")(t)
+    finally:
+        set_modes(m)
+
+
+def read_only(cls: type) -> None:
+    """Let the properties of a class, and of its bases, that cannot be set say so in PyTorch's words."""
+    for part in cls.__mro__[:-1]:
+        for name, found in tuple(vars(part).items()):
+            if type(found) is property and found.fset is None:
+                refuse = _refuser(name)
+                setattr(part, name, property(found.fget, refuse, found.fdel or refuse, found.__doc__))
+
+
+def _refuser(name: str) -> Callable[..., None]:
+    def refuse(self: Any, value: Any = None) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+    return refuse
+
+
+class SavedValues:
+    """What is put on the class of operators' nodes: ``_saved_NAME``, what a node remembers."""
+
+    def __getattr__(self: Any, name: str) -> Any:
+        """``_saved_NAME``: what the node remembers (``self`` for the first argument, as PyTorch has it)."""
+        if name.startswith(("_saved_", "_raw_saved_")):
+            from ..autograd._saved_values import saved_attribute
+
+            return saved_attribute(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self: Any) -> list[str]:
+        from ..autograd._saved_values import saved_names
+
+        return list({*Node.__dir__(self), *saved_names(self)})
+
+
+def _put_on(cls: Any, part: type) -> None:
+    """Give ``cls`` what ``part`` defines."""
+    for name, value in vars(part).items():
+        if name not in ("__slots__", "__module__", "__doc__", "__annotations__", "__dict__", "__weakref__"):
+            setattr(cls, name, value)
+
+
+_put_on(Tensor, Geometry)
+_put_on(Tensor, Members)
+_put_on(OpNode, SavedValues)
+read_only(Tensor)
