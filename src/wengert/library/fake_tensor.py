@@ -325,7 +325,8 @@ class FakeTensorMode(TorchDispatchMode):
             _custom_ops.context.reset(token)
 
     def _all_fake(self, func: Any, args: Any, kwargs: Any) -> Any:
-        inner, walking = calling.was_internal, current_graph_task() is not None  # constants of composites, numbers that rules have
+        # constants of composites, numbers that rules have
+        inner, walking = calling.was_internal, current_graph_task() is not None
 
         def fake(v: Any) -> Any:
             if not isinstance(v, Tensor):
