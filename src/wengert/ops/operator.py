@@ -93,8 +93,9 @@ class Operator:
 
     __slots__ = ("aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "flags", "forward",
         "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable",
-        "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules", "saved",
-        "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without", "wrt")
+        "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules",
+        "saved", "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without",
+        "wrt")
 
     name: str
     forward: Callable[..., Any]
@@ -188,8 +189,8 @@ class Operator:
 class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
-    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node",
-        "optional", "outputs", "params", "places", "pointwise", "raw", "whole")
+    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "fixed", "flags", "grad", "layout", "name",
+        "node", "optional", "outputs", "params", "places", "pointwise", "raw", "whole")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
         self.define, self.raw = define, options.get("raw")
@@ -199,6 +200,7 @@ class Composite:
         self.defaults = (
             dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {}))
         self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
+        self.flags = frozenset(p for p, v in self.defaults.items() if type(v) is bool)
         self.fixed = options.get("fixed", ())  # tensors that PyTorch has no gradient for
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
