@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class GradientEdge(NamedTuple):
-    """A place on the tape, for ``backward`` and ``grad`` in place of a tensor: output ``output_nr`` of ``node``.
+    """An edge of the graph, for ``backward`` and ``grad`` instead of a tensor: output ``output_nr`` of ``node``.
 
     ``ownership_token``: whatever keeps the graph alive where the node does not. Here it always does; as in PyTorch,
     there is one for a custom function's node (the node of a view of the tensor).
@@ -201,7 +201,7 @@ def _allowed(allow_unused: bool | None, materialize_grads: bool) -> bool:
 
 def backward_as_asked(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
         create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> Any:
-    """The one form in which those who override ``backward`` are asked: rows of tensors, everything else by name."""
+    """The normalised arguments that overrides of ``backward`` get: tuples of tensors, everything else by name."""
     if grad_variables is not None:
         grad_tensors = _renamed(grad_tensors, grad_variables)
     wanted = None if inputs is None else tuple(_inputs(inputs, "backward"))
@@ -214,7 +214,7 @@ def backward_as_asked(tensors: Any, grad_tensors: Any = None, retain_graph: bool
 def grad_as_asked(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
         is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
-    """The one form in which those who override ``grad`` are asked; their answer for a dictionary of
+    """The normalised arguments that overrides of ``grad`` get; their answer for a dictionary of
     inputs becomes one.
     """
     named = {
@@ -403,7 +403,7 @@ def as_row(x: Any) -> Any:
 
 
 def _inputs(x: Any, name: str) -> Any:
-    """What gradients are asked for: a tensor or an edge, several, or a dictionary of them."""
+    """The inputs of ``grad`` or ``backward``: a tensor or an edge, several, or a dictionary of them."""
     if type(x) is dict:
         return tuple(x.values())
     if not isinstance(x, (Tensor_, tuple, list)) and hasattr(x, "keys") and hasattr(x, "__getitem__"):
@@ -444,7 +444,7 @@ def _roots(tensors: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
 
 
 def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
-    """The gradients to begin with, as values of the vocabulary that the walk will use."""
+    """The initial gradients: arrays, or tensors where the backward is recorded."""
     if grads is None:
         grads = (None,) * len(tensors)
     elif isinstance(grads, Tensor_):

@@ -1,7 +1,7 @@
 """Forward mode: tensors that carry a tangent, and how every operator carries it on.
 
 A tangent belongs to a *level*, and is seen only while its level is among ``Modes.levels`` (outermost first). An
-operator that meets a tangent of some level runs with that level and those inside it out of sight, and so does the
+operator on a tensor with a tangent of some level runs with that level and inner ones disabled, and so does the
 computation of the result's tangent: what outer levels carry is carried through both, and levels nest to any depth.
 
 Nothing is declared for most operators. Where the gradient rule is ``g ↦ Jᵀg``, which is linear in ``g``, its own
@@ -68,8 +68,18 @@ class Levels(Interceptor):
 FIELD_INTERCEPTORS["levels"] = Levels()
 
 
+def _gradient_in(op: Operator, i: int, t: Any, values: dict[str, Any]) -> Any:
+    """What the rule of ``op`` gives for the gradient ``t`` in its differentiable argument number ``i``."""
+    if op.joint is None:
+        rule, names = op.rules[i]
+        return rule(TRACED_OPS, t, *[values[n] for n in names])
+    rule, names = op.joint
+    needs = [j == i for j in range(len(op.wrt))]
+    return rule(TRACED_OPS, t, *[needs if n == "needs" else values[n] for n in names])[i]
+
+
 def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
-    """The innermost level that an operator of ``args`` concerns, or None; in inference mode it concerns nobody."""
+    """The innermost level of which some of ``args`` has a tangent, or None; always None in inference mode."""
     if m.inference:
         return None
     for level in reversed(m.levels):
@@ -103,7 +113,7 @@ class DualLevel(Tangents):
             else self.tangent(v) is not None for v in args)
 
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
-        """The operator called on ``args``; this level is out of sight already."""
+        """The operator called on ``args``; this level is disabled already."""
         if out is not None:
             from ..tensor.inplace import refuse_recorded
 
@@ -305,7 +315,7 @@ class DualLevel(Tangents):
 
     def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
             answer: Tensor) -> list[Any]:
-        """A diagonal Jacobian is its own transpose: the gradient rule, told about no conjugates."""
+        """A diagonal Jacobian is its own transpose: the gradient rule, without conjugates."""
         values = node._values(TRACED_OPS, conjugate=False)
         shape, dtype = answer._wg_data.shape, answer._wg_data.dtype
         total = None
@@ -319,13 +329,7 @@ class DualLevel(Tangents):
                 t = TRACED_OPS.cast(t, dtype)
             if t._wg_data.shape != shape:
                 t = TRACED_OPS.expand(t, shape)
-            if op.joint is not None:
-                rule, names = op.joint
-                needs = [j == i for j in range(len(tensors))]
-                part = rule(TRACED_OPS, t, *[needs if n == "needs" else values[n] for n in names])[i]
-            else:
-                rule, names = op.rules[i]
-                part = rule(TRACED_OPS, t, *[values[n] for n in names])
+            part = _gradient_in(op, i, t, values)
             if part is not None:
                 total = part if total is None else total + part
         if total is None:
@@ -334,14 +338,14 @@ class DualLevel(Tangents):
             total = TRACED_OPS.expand(total, shape)
         if op.name == "copy":
             return [total]
-        if own:
-            others = [x._wg_data for x, t in zip(tensors, tangents) if x is not None and t is None]
-            if op.name in ("mul", "div") and None in tangents and total._wg_data.dtype.kind != "c":
-                # PyTorch's formula adds the product with a tangent of zeros, also that of a number
-                others = [answer._wg_data]
-            wide = dt.result([total._wg_data, *others])
-            return [total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)]
-        return [TRACED_OPS.conform(total, shape, dtype)]
+        if not own:
+            return [TRACED_OPS.conform(total, shape, dtype)]
+        others = [x._wg_data for x, t in zip(tensors, tangents) if x is not None and t is None]
+        if op.name in ("mul", "div") and None in tangents and total._wg_data.dtype.kind != "c":
+            # PyTorch's formula adds the product with a tangent of zeros, also that of a number
+            others = [answer._wg_data]
+        wide = dt.result([total._wg_data, *others])
+        return [total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)]
 
     def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
             answer: Any) -> list[Any]:
@@ -491,9 +495,7 @@ def _real(t: Any, x: Any) -> Any:
 
 
 def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The operator on ``args`` in the state ``m``, which is in force: by its short cut, if it has one and they are for
-    that.
-    """
+    """The operator on ``args`` in the modes ``m``, which are in force: by its native call if that handles them."""
     if not m.levels:
         quick = classes.NATIVE_CALLS.get(op.name)
         answer = NotImplemented if quick is None else quick(*args)
