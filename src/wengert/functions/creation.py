@@ -112,7 +112,6 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return finish(array_of(data, d))
 
 
-
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
         requires_grad: bool | None = None) -> Tensor:
     """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does. ``requires_grad=False`` leaves its

@@ -185,7 +185,6 @@ class Operator:
                 raise TypeError(f"{self.name}: a gradient rule asks for {n!r}, which is neither argument nor result")
 
 
-
 class Composite:
     """An operator defined by others; ``define`` takes the namespace ``F`` first."""
 
