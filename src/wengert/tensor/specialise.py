@@ -43,7 +43,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         ndarray=np.ndarray, asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of,
         edge_among=edge_among, INFERENCE=INFERENCE_VERSION, next_seq=next_sequence, general=_reported(general, scope),
         inplace=_reported(inplace, scope), op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained,
-        forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, respelled=_respelled, former=_former, foreign=_foreign,
+        forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, respelled=_respelled, former=former, foreign=_foreign,
         equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
         reset_flags=flags.restore, IGNORED=flags.IGNORED)
     if kind not in ("inplace", "augmented"):
@@ -174,10 +174,8 @@ def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tup
 FORMER = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "addmv", "addr")
 
 
-def _former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from ..functions.overloads_deprecated import former
-
-    return former(op, inplace, args, kwargs)
+# a call in that order: of the module ``functions.overloads_deprecated``
+former: Any = None
 
 
 def fast(op: Operator) -> bool:
