@@ -85,7 +85,7 @@ def test_fields_of_events(torch, P):
     product = next(e for e in prof.function_events if e.name == "aten::mm")
     assert ((product.input_shapes, product.kwinputs, product.flops, product.activity_type) == ([[2, 3], [3, 4]], {}, 48,
         "cpu_op"))
-    assert (product.flow_id, product.flow_type, product.flow_start, product.event_metadata) == (0, 0, False, None)
+    assert (product.flow_id, product.flow_type, product.flow_start) == (0, 0, False)
     label = next(e for e in prof.function_events if e.name == "label")
     assert ((label.scope, label.is_user_annotation, label.activity_type, label.trace_name) == (7, True,
         "user_annotation", "label"))

@@ -565,10 +565,7 @@ def test_tables(torch, U):
     assert "0.005ms" in events.table(time_unit="ms")
 
 
-def test_small_containers(P, U):
-    names_ = U.StringTable()
-    assert names_["a"] == "a"
-    assert list(U.MemRecordsAcc([]).in_interval(0, 1)) == []
+def test_what_is_seen_once(P):
     unique = P.EnforceUnique()
     unique.see(1)
     with pytest.raises(RuntimeError, match="duplicate key"):

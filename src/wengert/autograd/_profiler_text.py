@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -267,78 +267,3 @@ def _facts(e: Any, number: int) -> dict[str, Any]:
     if e.stack:
         facts["Call stack"] = ";".join(reversed(e.stack))
     return facts
-
-
-# -- what tracing libraries say of an event ---------------------------------------------------------------------------
-
-
-class EventMetadata(NamedTuple):
-    """What is known of a kernel, a copy or a message between processes; None where it is not."""
-
-    registers_per_thread: int | None
-    shared_memory: int | None
-    grid: list[int] | None
-    block: list[int] | None
-    priority: int | None
-    blocks_per_sm: float | None
-    warps_per_sm: float | None
-    occupancy: dict[str, Any] | None
-    est_occupancy_pct: float | None
-    queued: int | None
-    graph_id: int | None
-    graph_node_id: int | None
-    stream: int | None
-    context: int | None
-    channel: int | None
-    channel_type: int | None
-    bytes: int | None
-    bandwidth_gb_s: float | None
-    collective_name: str | None
-    dtype: str | None
-    in_msg_nelems: int | None
-    out_msg_nelems: int | None
-    in_split_size: str | None
-    out_split_size: str | None
-    global_rank_start: int | None
-    global_rank_stride: int | None
-    group_size: int | None
-    process_group_name: str | None
-    process_group_desc: str | None
-    group_ranks: str | None
-    rank: int | None
-    src_rank: int | None
-    dst_rank: int | None
-    seq: int | None
-    is_async: bool | None
-
-
-# Fields whose name in traces is not their own with spaces.
-_KEYS = {
-    "blocks_per_sm": "blocks per SM", "warps_per_sm": "warps per SM", "est_occupancy_pct": "est. achieved occupancy %",
-    "channel_type": "channel_type", "bandwidth_gb_s": "memory bandwidth (GB/s)", "collective_name": "Collective name",
-    "in_msg_nelems": "In msg nelems", "out_msg_nelems": "Out msg nelems", "in_split_size": "In split size",
-    "out_split_size": "Out split size", "global_rank_start": "Global rank start",
-    "global_rank_stride": "Global rank stride", "group_size": "Group size", "process_group_name": "Process Group Name",
-    "process_group_desc": "Process Group Description", "group_ranks": "Process Group Ranks", "rank": "Rank",
-    "src_rank": "Src Rank", "dst_rank": "Dst Rank", "seq": "Seq", "is_async": "Is asynchronized op",
-}
-
-
-def event_metadata(said: dict[str, str]) -> EventMetadata | None:
-    """The fields of what a trace says, each converted to its type; None if there is none."""
-    import json
-
-    readers: dict[str, Callable[[str], Any]] = {
-        "int": int,
-        "float": float,
-        "list": json.loads,
-        "dict": json.loads,
-        "str": lambda v: v.strip('"'),
-        "bool": lambda v: v in ("1", "true"),
-    }
-    found = {}
-    for name, kind in EventMetadata.__annotations__.items():
-        value = said.get(_KEYS.get(name, name.replace("_", " ")))
-        kind = str(getattr(kind, "__forward_arg__", kind))
-        found[name] = None if value is None else readers[kind.partition(" ")[0].partition("[")[0]](value)
-    return None if all(v is None for v in found.values()) else EventMetadata(**found)

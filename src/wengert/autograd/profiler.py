@@ -28,7 +28,7 @@ from ._recorder_facts import described
 from .profiler_util import MEMORY_EVENT_NAME as MEMORY_EVENT_NAME
 from .profiler_util import OUT_OF_MEMORY_EVENT_NAME as OUT_OF_MEMORY_EVENT_NAME
 from .profiler_util import DeviceType as DeviceType
-from .profiler_util import EventList, FunctionEvent, MemRecordsAcc, ProfilerActivity
+from .profiler_util import EventList, FunctionEvent, ProfilerActivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .profiler_util import FunctionEventAvg
 
 __all__ = [
-    "EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc", "emit_itt", "emit_nvtx",
+    "EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "emit_itt", "emit_nvtx",
     "load_nvprof", "parse_nvprof_trace", "profile", "record_function",
 ]
 

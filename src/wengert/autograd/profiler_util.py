@@ -5,25 +5,19 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict, namedtuple
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._profiler_text import (  # noqa: F401  where PyTorch has them
     MEMORY_EVENT_NAME,
-    EventMetadata,
     _format_memory,
     _format_time,
     _format_time_share,
-    event_metadata,
     save_spans,
     table,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 __all__ = [
-    "EventList", "EventMetadata", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
-    "MemRecordsAcc", "StringTable",
+    "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
 ]
 
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
@@ -144,14 +138,10 @@ class FunctionEvent(FormattedTimesMixin):
             node_id: int = -1, device_type: Any = DeviceType.CPU, device_index: int = 0,
             device_resource_id: int | None = None, is_legacy: bool = False, flops: int | None = None,
             trace_name: str | None = None, concrete_inputs: Any = None, kwinputs: Any = None,
-            is_user_annotation: bool = False, is_python_function: bool = False, activity_type: str | None = None,
-            metadata_json: str | None = None, flow_id: int | None = None, flow_type: int | None = None,
-            flow_start: bool | None = None, external_id: int = 0, linked_correlation_id: int = 0,
-            extra_meta: dict[str, str] | None = None, structured_input_shapes: Any = None,
-            structured_input_strides: Any = None, input_dtypes: Any = None, python_id: int = -1,
-            python_parent_id: int = -1, python_module_id: int = -1) -> None:
-        self.id, self.node_id, self.name, self.overload_name, self.trace_name = (id, node_id, name, overload_name,
-            trace_name)
+            is_user_annotation: bool = False, activity_type: str | None = None, flow_id: int | None = None,
+            flow_type: int | None = None, flow_start: bool | None = None, input_dtypes: Any = None) -> None:
+        self.id, self.node_id, self.name = id, node_id, name
+        self.overload_name, self.trace_name = overload_name, trace_name
         self.time_range = Interval(start_us, end_us)
         self.thread, self.fwd_thread = thread, fwd_thread
         self.kernels: list[Any] = []
@@ -166,19 +156,12 @@ class FunctionEvent(FormattedTimesMixin):
         self.sequence_nr, self.flops, self.is_user_annotation = sequence_nr, flops, is_user_annotation
         self.device_type, self.device_index = device_type, device_index
         self.device_resource_id = thread if device_resource_id is None else device_resource_id
-        self.is_python_function, self.activity_type, self._metadata_json = (is_python_function, activity_type,
-            metadata_json)
+        self.activity_type = activity_type
         self.flow_id, self.flow_type, self.flow_start = flow_id, flow_type, flow_start
-        self.external_id, self.linked_correlation_id = external_id, linked_correlation_id
-        self.structured_input_shapes, self.structured_input_strides = structured_input_shapes, structured_input_strides
-        self.python_id, self.python_parent_id, self.python_module_id = python_id, python_parent_id, python_module_id
         self.self_cpu_percent: Any = -1  # a table that shows this event notes what it says
         self.total_cpu_percent: Any = -1
         self.total_device_percent: Any = -1
         self.allocated: int | None = None  # bytes in use when it ended
-        self.event_metadata: EventMetadata | None = None
-        if extra_meta:
-            self.event_metadata = event_metadata(extra_meta)
 
     def _on_the_cpu(self, other: Any = None, role: str = "") -> None:
         if self.device_type is not DeviceType.CPU:
@@ -255,12 +238,6 @@ class FunctionEvent(FormattedTimesMixin):
     cuda_time_total = _replaced("cuda_time_total", "device_time_total")
     self_cuda_time_total = _replaced("self_cuda_time_total", "self_device_time_total")
     self_cuda_memory_usage = _replaced("self_cuda_memory_usage", "self_device_memory_usage")
-
-    @property
-    def metadata_json(self) -> str | None:
-        """What the tracing library said of the event, as JSON: nothing."""
-        warnings.warn("`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning, stacklevel=2)
-        return self._metadata_json
 
     @property
     def key(self) -> str:
@@ -482,30 +459,3 @@ class EventList(list[Any]):
             for event in self:
                 if event.stack and (value := int(getattr(event, metric))) > 0:
                     file.write(";".join(entry.translate(unsafe) for entry in reversed(event.stack)) + f" {value}\n")
-
-
-# -- further containers of torch.autograd.profiler_util ----------------------------------------------------------------
-
-
-class StringTable(defaultdict[str, str]):
-    """Names, made readable at their first use; a short one stands for itself."""
-
-    def __missing__(self, key: str) -> str:
-        self[key] = key
-        return key
-
-
-class MemRecordsAcc:
-    """Memory records, sorted by time, looked up by interval. A record has ``start_ns()``."""
-
-    def __init__(self, mem_records: Sequence[tuple[Any, bool]]) -> None:
-        self._mem_records = mem_records
-        order = sorted((record[0].start_ns(), i) for i, record in enumerate(mem_records))
-        self._start_nses, self._indices = [start for start, _ in order], [i for _, i in order]
-
-    def in_interval(self, start_ns: float, end_ns: float) -> Iterator[tuple[Any, bool]]:
-        """The records from ``start_ns`` to ``end_ns``, nanoseconds."""
-        from bisect import bisect_left, bisect_right
-
-        first, last = bisect_left(self._start_nses, start_ns), bisect_right(self._start_nses, end_ns)
-        return (self._mem_records[i] for i in self._indices[first:last])

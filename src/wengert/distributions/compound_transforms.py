@@ -1,6 +1,4 @@
-"""Transforms made of others: one after the other, side by side along a dimension, or for several dimensions as one
-event.
-"""
+"""Transforms made of others: in sequence, side by side along a dimension, or for several dimensions as one event."""
 
 from __future__ import annotations
 

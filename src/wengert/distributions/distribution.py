@@ -258,9 +258,7 @@ class ExponentialFamily(Distribution):
 
 
 def log_normalizer_slopes(p: ExponentialFamily) -> tuple[Any, Any, Any]:
-    """The natural parameters, cut off from what they were made of, the logarithm of the normaliser, and its gradient by
-    them.
-    """
+    """The natural parameters, detached, the logarithm of the normaliser, and its gradient by them."""
     from ..autograd import grad
 
     eta = [x.detach()._wg_require() for x in p._natural_params]

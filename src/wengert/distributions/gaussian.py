@@ -53,9 +53,7 @@ def factor_of_inverse(precision: Any) -> Any:
 
 
 class OfCovariance(Distribution):
-    """What is told by a matrix of covariance: by itself, by its inverse, or by its lower Cholesky factor, which is what
-    is kept.
-    """
+    """What has a covariance matrix, given by itself, its inverse, or its lower Cholesky factor, which is kept."""
 
     _unbroadcasted_scale_tril: Tensor
 

@@ -222,9 +222,7 @@ class Uniform(Distribution):
 
 
 class GeneralizedPareto(_Located):
-    """The distribution of what exceeds a threshold ``loc``; ``concentration`` 0 is exponential, below 0 it has an upper
-    end.
-    """
+    """The distribution of what exceeds ``loc``; ``concentration`` 0 is exponential, below 0 it has an upper end."""
 
     arg_constraints: Any = {**_LOCATED, "concentration": constraints.real}
     _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0, "concentration": 0}

@@ -10,9 +10,7 @@ __all__ = ["Transform"]
 
 
 class Transform:
-    """Base class. ``domain``, ``codomain``: constraints; ``bijective``; ``sign``: of the derivative, where it is
-    everywhere the same.
-    """
+    """Base class. ``domain``, ``codomain``: constraints; ``bijective``; ``sign``: of the derivative, if constant."""
 
     bijective: Any = False
     domain: Any

@@ -73,9 +73,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 class lazy_property:
-    """A property that is computed at its first use and kept; what it depends on is differentiated even under
-    ``no_grad``.
-    """
+    """A property computed at its first use and kept; what it depends on is recorded even under ``no_grad``."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped

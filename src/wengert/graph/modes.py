@@ -45,13 +45,11 @@ class Modes:
     ``willing``: but for that (or for ``below``), operations would be. ``packing``: the innermost saved-tensor hooks, a
     ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None. ``watchers``: the
     interceptors that were entered as contexts (see ``interceptors``). ``original_views``: views whose base was written
-    to are recorded by the steps
-    that made them, not by where they lie in memory.
-    ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``). ``below``:
-    this is code below the tape, a handler that runs an operator: nothing is recorded, whatever grad mode it asks for.
-    ``inside``: None, or the innermost derivative of ``torch.func`` whose function is running: tensors made meanwhile
-    carry it with their version, for only they may be written to. ``quick``: nothing but this distinguishes the state
-    from an everyday one.
+    to are recorded by the steps that made them, not by where they lie in memory. ``mutation``: None, or an object that
+    is told before a tensor is written to (``before_write(tensor)``). ``below``: this is code below the tape, a handler
+    that runs an operator: nothing is recorded, whatever grad mode it asks for. ``inside``: None, or the innermost
+    derivative of ``torch.func`` whose function is running: tensors made meanwhile carry it with their version, for only
+    they may be written to. ``quick``: nothing but this distinguishes the state from an everyday one.
 
     Packages that extend the engine add fields of their own: see ``add_field``.
     """

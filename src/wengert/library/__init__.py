@@ -73,9 +73,7 @@ class CustomOpDef:
         return fn
 
     def register_vmap(self, func: Callable[..., Any] | None = None, /) -> Any:
-        """Register what maps do: ``func(info, in_dims, *args)`` gives the result and where its batch is; also a
-        decorator.
-        """
+        """Register what maps do: ``func(info, in_dims, *args)`` gives result and batch dimension; also a decorator."""
 
         def register(func: Callable[..., Any]) -> Callable[..., Any]:
             self._operator.mapped = type(self._name, (Function,), {"vmap": staticmethod(func)})
@@ -87,9 +85,7 @@ class CustomOpDef:
         return None
 
     def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Any:
-        """Register what a dispatch mode, ``fn(mode, func, types, args, kwargs)``, or a class that dispatches, does;
-        also a decorator.
-        """
+        """Register what a dispatch mode (``fn(mode, func, types, args, kwargs)``) or class does; also a decorator."""
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
             self._operator.rules[torch_dispatch_class] = fn
@@ -119,9 +115,7 @@ class CustomOpDef:
 
     def register_autograd(self, backward: Callable[..., Any], /, *,
             setup_context: Callable[..., Any] | None = None) -> None:
-        """Register the gradient: ``backward(ctx, *grads)``, and ``setup_context(ctx, inputs, output)`` that keeps what
-        it needs.
-        """
+        """Register the gradient: ``backward(ctx, *grads)``, ``setup_context(ctx, inputs, output)`` saves its needs."""
         if any(p.mutated for p in self._operator.schema.parameters):
             raise RuntimeError(f"Cannot register autograd formula for non-functional operator {self!r} with schema "
                 f"{self._operator.schema}. Please create a functional operator and register an autograd formula for "
@@ -390,9 +384,7 @@ class Library:
             raise AssertionError("Library object has been destroyed")
 
     def _destroy(self) -> None:
-        """Forget the operators of the namespace that were defined since the library was made, and its kernels for those
-        of PyTorch.
-        """
+        """Forget the operators that were defined since the library was made, and its kernels for those of PyTorch."""
         self._gone = True
         if _DEFINING.get(self.ns) is self:
             del _DEFINING[self.ns]

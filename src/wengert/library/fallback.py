@@ -40,9 +40,7 @@ below: ContextVar[bool] = ContextVar("wengert_below_autograd", default=False)
 
 
 class BelowAutograd(_Mode):
-    """A context in which nothing is recorded, and operators run their kernels rather than what was registered for the
-    tape.
-    """
+    """A context in which nothing is recorded, and operators run their kernels, not what is registered for autograd."""
 
     def __enter__(self) -> None:
         self.before = modes()
@@ -94,9 +92,7 @@ def _warn(qualname: str) -> None:
 
 
 def fallen_back(run: Callable[[], Any], qualname: str, inputs: list[Any], mutable: frozenset[int]) -> Any:
-    """The answer of ``run()``, whose results warn in a backward. ``mutable``: the places of those that are written
-    arguments.
-    """
+    """The answer of ``run()``, whose results warn in a backward. ``mutable``: places of written arguments."""
     given = [t for t in inputs if isinstance(t, Tensor)]
     if _mode == "nothing" or not modes().grad or not any(requires_grad(t) for t in given):
         return run()

@@ -81,9 +81,7 @@ class Schema:
         self.mutable_returns = frozenset(i for i, r in enumerate(results) if "!" in r)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """All arguments by position with their defaults, and the keyword-only ones by name; ``RuntimeError`` as in
-        PyTorch.
-        """
+        """All arguments by position with their defaults, keyword-only ones by name; ``RuntimeError`` as in PyTorch."""
         plain = [p for p in self.parameters if not p.kwonly]
         if len(args) > len(plain):
             raise RuntimeError(f"{self.name}() expected at most {len(plain)} argument(s) but received {len(args)} "

@@ -84,9 +84,7 @@ def nest(packed: Tensor, plan: Any) -> Any:
 
 
 def as_one(arguments: Iterable[Any], make: Callable[[], Any], name: str | None = None) -> Any:
-    """What ``make()`` gives, with one node for all of it: called as that of the last dense step, unless there is a
-    ``name``.
-    """
+    """What ``make()`` gives, with one node for all of it, named as that of the last dense step if ``name`` is None."""
     since = next_sequence()
     results = make()
     first = results[0] if isinstance(results, (tuple, list)) and results else results

@@ -1,6 +1,4 @@
-"""What jagged tensors do at an operator, by name: on their numbers, in which every dimension but the batch's is one
-place further to the front.
-"""
+"""What jagged tensors do at an operator, by name: on their numbers, which lack the batch dimension."""
 
 from __future__ import annotations
 
@@ -58,9 +56,7 @@ def dimension(t: Any, dim: int, extra: int = 0) -> int:
 
 def on_numbers(t: Any, make: Callable[[Tensor], Any], name: str | None = None, view: bool = False,
         ragged: int | None = None, others: tuple[Any, ...] = ()) -> Any:
-    """``make`` of the numbers of ``t``, with the same parts. ``view``: of ``t``; ``others``: further tensors that it
-    takes.
-    """
+    """``make`` of the numbers of ``t``, with the same parts. ``view``: of ``t``; ``others``: further arguments."""
     plan = numbers_plan(t) if ragged is None else numbers_plan(t).at(ragged)
     put = viewed if view else nest
 
@@ -288,9 +284,7 @@ def squeeze(self: Any, dim: Any = None) -> Any:
 
 
 def wanted_shape(self: Any, size: Any, op: str = "view") -> list[int]:
-    """The sizes of the numbers for a new shape, which keeps the batch and the ragged dimension, both as they are or as
-    -1.
-    """
+    """The sizes of the numbers for a new shape, which keeps the batch and ragged dimensions, as they are or as -1."""
     shape = list(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else list(size)
     plan = numbers_plan(self)
     r, count, old = plan.ragged, plan.rows.count, self._wg_data.shape

@@ -13,9 +13,7 @@ from ._strided import StridedNestedTensor, pieces, together
 
 def attend(module: Any, query: Any, key: Any, value: Any, key_padding_mask: Any, need_weights: bool, attn_mask: Any,
         average: bool) -> tuple[Any, Any]:
-    """Self-attention in inference: ``(output, weights)``, the weights filled up to the longest part; all else is
-    refused.
-    """
+    """Self-attention in inference: ``(output, weights)``, the weights padded to the longest part; else refused."""
     why = _refusal(module, query, key, value, key_padding_mask, attn_mask)
     if why is not None:
         raise AssertionError(

@@ -1,6 +1,4 @@
-"""Sums and the like of jagged tensors: over all numbers, over inner dimensions, over each part, or over all parts
-together.
-"""
+"""Reductions of jagged tensors: over all numbers, inner dimensions, each part, or all parts together."""
 
 from __future__ import annotations
 

@@ -291,9 +291,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
 
 def _maxima(rows: np.ndarray, bag: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each of ``count`` bags the row numbers of its largest entries ``(count, d)``, and which bags have any
-    ``(count, 1)``.
-    """
+    """For each bag the row numbers of its largest entries ``(count, d)``, and whether it has any ``(count, 1)``."""
     sizes = np.bincount(bag, minlength=count)
     starts = np.cumsum(sizes) - sizes
     table = np.full((count, max(int(sizes.max(initial=0)), 1), rows.shape[1]), -np.inf, rows.dtype)

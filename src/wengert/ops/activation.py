@@ -541,7 +541,5 @@ def _masked_scale_back(F: Any, g: Any, mask: Any, scale: Any) -> Any:
 
 @operator(grad=dict(input=_masked_scale_back), inplace=True, node="MulBackward0", **_hidden)
 def masked_scale(input: Array, mask, scale):
-    """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout, whose mask is kept in bits, not
-    floats.
-    """
+    """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout; the mask is kept in bits."""
     return K.masked_scale(input, mask, scale)

@@ -86,9 +86,7 @@ def safe_softmax(input: Array, dim=-1):
 
 
 def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: float, drop: Any) -> Any:
-    """The steps of PyTorch where its fused kernel does not serve: for other than four dimensions, masks that are
-    learnt, and dropout.
-    """
+    """PyTorch's steps where its fused kernel does not serve: other than four dimensions, learnt masks, dropout."""
     root = math.sqrt(abs(scale))
     s = F.matmul(query * (-root if scale < 0 else root), F.transpose(key, -2, -1) * root)
     if causal:
@@ -101,9 +99,7 @@ def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, 
 
 
 def _half_attention(query: Any, key: Any, value: Any, causal: Any, scale: Any, d: Any) -> Any:
-    """As PyTorch's kernel does it: the weights are rounded before they are multiplied with the values, and divided by
-    their sum after it.
-    """
+    """As in PyTorch's kernel: weights are rounded, multiplied with the values, and then divided by their sum."""
     with np.errstate(all="ignore"):
         s = np.matmul(query, key.swapaxes(-1, -2)) * np.float32(scale)
         if causal:

@@ -39,7 +39,5 @@ def compressed_back(F, g, pattern, masked):
 
 @operator(grad=dict(input=lambda F, g, pattern, masked: F.compressed_back(g, pattern, masked)))
 def compressed_opened(input: Array, pattern, masked=True):
-    """The same array by coordinates; ``pattern``: itself, for its places; ``masked``: the gradient is asked for there
-    only.
-    """
+    """The same array by coordinates; ``pattern``: itself, for its places; ``masked``: the gradient is only there."""
     return input.coo()  # type: ignore[attr-defined]  # a Compressed

@@ -92,9 +92,7 @@ def _check_numbers(rows: dict[str, tuple[int, ...]], word: str | None) -> None:
 
 
 def vectorised(F: Any, input: Any, weight: Any, groups: int, stride: Any, dilation: Any, extra: Any) -> bool:
-    """Whether PyTorch gives the work to oneDNN (images that are large or many, all of bfloat16): what it refuses
-    differs.
-    """
+    """Whether PyTorch uses oneDNN (for large or many images, and all of bfloat16): what it refuses differs."""
     d, n = F.dtype_of(input), weight.ndim - 2
     if d.name != "float32" or any(e >= s for e, s in zip(extra, stride)):
         return d.name == "bfloat16" and all(e < s for e, s in zip(extra, stride))

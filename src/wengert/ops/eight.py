@@ -85,9 +85,7 @@ def concerned(op: Operator, raw: dict[str, Any]) -> np.dtype | None:
 
 
 def taken(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | None:
-    """The arguments to compute with, in float32, if the operator computes; None if it moves numbers; others are
-    refused.
-    """
+    """The arguments in float32, if the operator computes; None if it moves numbers; others are refused."""
     name = op.name
     if d.kind == "W":
         return _half_complex(op, raw, d)

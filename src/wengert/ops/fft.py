@@ -49,9 +49,7 @@ def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided
 
 @operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=(), linear=True)
 def transform_real(input: Array, dims, scale, onesided):
-    """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest is its mirror
-    image.
-    """
+    """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest mirrors it."""
     if onesided:
         return np.fft.rfftn(input, axes=dims, norm=_FORWARD[scale])
     if not dims:
@@ -77,9 +75,7 @@ def transform_to_real(input: Array, dims, scale, size):
 
 
 def _but_zeros(y: Any, input: Any, dims: Any, scale: Any) -> Any:
-    """``y`` without the NaN that are infinity (or NaN) times a factor of zero, which PyTorch's short transforms leave
-    out.
-    """
+    """``y`` without the NaN of infinity (or NaN) times zero, which PyTorch's short transforms leave out."""
     x = np.fft.ifftn(input, axes=dims[:-1], norm=_INVERSE[scale]) if len(dims) > 1 else input
     y, x = (np.moveaxis(v, dims[-1], -1) for v in (y, x))
     n = y.shape[-1]

@@ -135,9 +135,7 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
 
 
 def _quick(out: Any, dim: int, index: Any) -> bool:
-    """Whether additions along a dimension have a kernel: for floating-point numbers, all lines being named by the
-    index.
-    """
+    """Whether additions along a dimension have a kernel: for floating-point numbers, if the index has all lines."""
     if out.dtype.kind != "f" or wide_type(out.dtype) is not None or not out.ndim or out.ndim != index.ndim:
         return False
     return all(a == b or i == dim for i, (a, b) in enumerate(zip(index.shape, out.shape)))
@@ -165,9 +163,7 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
 
 
 def _ready(name: str, input: Any, dim: Any, index: Any, src: Any, places: bool = True) -> tuple[int, Any, Any]:
-    """The checks of all scatters: ``(dim, index, src cut to the index's shape)``; ``places``: whether those are inside,
-    too.
-    """
+    """The checks of scatters: ``(dim, index, src cut to the index's shape)``; ``places``: whether those are inside."""
     d = axis(dim, input.ndim)
     if index.size:
         index = whole(name, index)

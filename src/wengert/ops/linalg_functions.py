@@ -192,9 +192,7 @@ def rank_within(A: Array, atol: Array | None, rtol: Array | None, hermitian):
 
 
 def _exp_back(F: Any, g: Any, A: Any) -> Any:
-    """The exponential of ``[[X, g], [0, X]]`` has the derivative at ``X`` along ``g`` in its corner; ``X`` is ``A``
-    transposed.
-    """
+    """The corner of the exponential of ``[[X, g], [0, X]]`` is the derivative at ``X = A.mT`` along ``g``."""
     x, n = mT(A), A.shape[-1]
     block = F.cat([F.cat([x, g], -1), F.cat([F.zeros(tuple(A.shape), F.dtype_of(g)), x], -1)], -2)
     return F.basic_index(F.linalg_matrix_exp(block), (..., slice(None, n), slice(n, None)))
@@ -255,9 +253,7 @@ def _range(F: Any, A: Any, q: int, niter: int, draw: Any) -> Any:
 
 @composite(places=())
 def low_rank(F, A, q, niter, M, draw):
-    """``(U, S, V)`` with ``A - M`` nearly ``U @ diag(S) @ V.mH``, from ``q`` random directions; ``draw(n, q)`` gives
-    them.
-    """
+    """``(U, S, V)``, ``A - M`` nearly ``U @ diag(S) @ V.mH``, from ``q`` random directions of ``draw(n, q)``."""
     if A.shape[-2] < A.shape[-1]:
         U, S, V = low_rank.define(F, mH(F, A), q, niter, None if M is None else mH(F, M), draw)
         return V, S, U

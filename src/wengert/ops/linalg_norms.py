@@ -33,9 +33,7 @@ def _kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 
 
 def vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any) -> Any:
-    """At a zero vector the gradient is zero, the subgradient that PyTorch takes; a second derivative does not exist
-    there (NaN).
-    """
+    """At a zero vector the gradient is zero, as in PyTorch; there is no second derivative (NaN)."""
     if F.raw:
         shape = _kept(input.shape, dim)
         g, norm = F.reshape(g, shape), F.reshape(result, shape)
@@ -352,9 +350,7 @@ def pdist(F, input, p=2.0):
 
 def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any,
         sumdim: Any) -> Any:
-    """As the product is linear in each, a gradient is such a product too: what was summed is what the incoming gradient
-    lacks.
-    """
+    """The product is linear in each: a gradient is such a product, summed over what the incoming gradient lacks."""
     return (F.trilinear(g, i2, i3, sumdim, expand2, expand3, expand1) if needs[0] else None,
         F.trilinear(i1, g, i3, expand1, sumdim, expand3, expand2) if needs[1] else None,
         F.trilinear(i1, i2, g, expand1, expand2, sumdim, expand3) if needs[2] else None)

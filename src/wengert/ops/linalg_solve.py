@@ -414,9 +414,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=
 
 @composite(node="LinalgLuSolveBackward0", whole=("LU", "B"), layout="columns")
 def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
-    """``X`` with ``A @ X = B`` from the packed LU factors of ``A``; ``adjoint`` for ``A.mH``, ``left=False`` for
-    ``X @ A = B``.
-    """
+    """``A @ X = B`` from the packed LU factors of ``A``; ``adjoint``: ``A.mH``; ``left=False``: ``X @ A = B``."""
     check_sides("torch.linalg.lu_solve", LU)
     if tuple(pivots.shape[-1:]) != tuple(LU.shape[-1:]):
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
@@ -469,9 +467,7 @@ def cholesky_back(F: Any, g: Any, L: Any, upper: Any) -> Any:
 
 
 def push_cholesky(F: Any, t: Any, L: Any, upper: Any) -> Any:
-    """As if the whole matrix had been read, its tangent too: ``L P`` with ``P`` the lower half of ``L^-1 t L^-H``.
-    Murray, 2016.
-    """
+    """As if the whole matrix and tangent were read: ``L P``, ``P`` the lower half of ``L^-1 t L^-H``. Murray, 2016."""
     L = mH(F, L) if upper else L
     middle = F.linalg_solve_triangular(L, t, upper=False)
     middle = F.linalg_solve_triangular(mH(F, L), middle, upper=True, left=False)
@@ -525,9 +521,7 @@ def cholesky(input: Array, upper=False):
 
 
 def _through_factor(F: Any, common: Any, L: Any, upper: Any) -> Any:
-    """From the gradient of ``A = L @ L.mH`` to that of ``L``: of the whole matrix, as if its other triangle were read
-    too.
-    """
+    """From the gradient of ``A = L @ L.mH`` to that of ``L``: of the whole matrix, as if both triangles were read."""
     common = common + mH(F, common)
     return -F.matmul(L, common) if upper else -F.matmul(common, L)
 
@@ -587,9 +581,7 @@ def _count(shape: Any) -> int:
 
 @composite
 def linalg_tensorinv(F, A, ind=2):
-    """The inverse for ``tensordot(.., ind)``: ``A`` read as a square matrix of its first ``ind`` dimensions by the
-    rest.
-    """
+    """The inverse for ``tensordot(.., ind)``: ``A`` as a square matrix of its first ``ind`` dimensions by the rest."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])

@@ -100,9 +100,7 @@ def _svd_rule(F: Any, g: Any, U: Any, S: Any, Vh: Any) -> Any:
 
 
 def svd(A: Any, full: bool) -> Any:
-    """PyTorch's LAPACK refuses NaN, and finds NaN for the singular values of a matrix with infinities; others may never
-    end.
-    """
+    """PyTorch's LAPACK refuses NaN, and gives NaN for a matrix with infinities; others may never end."""
     if not np.isfinite(A).all():
         lost, bad = np.isnan(A).any((-2, -1)), np.isinf(A).any((-2, -1))
         if lost.any():
@@ -401,9 +399,7 @@ def orgqr(F, input, input2):
 
 @legacy(node="OrmqrBackward0", whole=("input", "tau", "other"))
 def ormqr(F, input, tau, other, left=True, transpose=False):
-    """The product of ``other`` with the whole orthogonal matrix of ``householder_product`` (``transpose``: its
-    adjoint).
-    """
+    """``other`` times the whole orthogonal matrix of ``householder_product`` (``transpose``: its adjoint)."""
     if input.ndim < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     if other.ndim < 2:

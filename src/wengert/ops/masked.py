@@ -206,9 +206,7 @@ def masked_median(F, input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 @composite
 def masked_norm(F, input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The ``ord``-norm of the vector of elements where ``mask`` is true, over ``dim`` (an int or several; everything by
-    default).
-    """
+    """The ``ord``-norm of the elements where ``mask`` is true, over ``dim`` (an int or several; all by default)."""
     x, dims = filled(F, "norm", input, mask, ord), axes(dim, input.ndim)
     return F.linalg_vector_norm(x, ord, dims, bool(keepdim), dtype=getattr(dtype, "np", dtype) if F.raw else dtype)
 

@@ -50,9 +50,7 @@ def product(a: Any, b: Any) -> Any:
 
 
 def _stacked(a: Any, b: Any) -> Any:
-    """A stack of products, as a mapped function makes them: outer products, and many rows times one and the same
-    matrix.
-    """
+    """A stack of products, as a mapped function makes them: outer products, and many rows times one matrix."""
     if a.shape[-1] == 1 and b.shape[-2] == 1:
         return np.multiply(a, b)
     if (b.ndim == 3 and b.strides[0] == 0 and a.ndim == 3 and 0 < len(a) == len(b) and a.shape[1] == 1

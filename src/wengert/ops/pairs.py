@@ -29,9 +29,7 @@ _C_NAMES = {
 
 
 def _times(F: Any, x: Any, value: Any) -> Any:
-    """``x * value`` in the type that PyTorch's rule gives the product: of whole numbers theirs (where it may wrap), or
-    the default one.
-    """
+    """``x * value`` in PyTorch's type of the product: of whole numbers theirs (which may wrap), or the default one."""
     d = F.dtype_of(x)
     if (type(value) is int and value == 1) or d.kind not in "biu":
         return x if value == 1 and F.raw else x * value

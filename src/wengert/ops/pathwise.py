@@ -34,9 +34,7 @@ def drawn_gamma(input: Array, numbers):
 
 @operator(grad=dict(input=_sample))
 def drawn_shares(input: Array, numbers):
-    """Shares ``numbers`` that were drawn for the concentrations ``input``; ``distributions.Dirichlet`` has their
-    derivative.
-    """
+    """Shares ``numbers`` drawn for the concentrations ``input``; ``distributions.Dirichlet`` derives them."""
     return numbers
 
 
@@ -48,7 +46,5 @@ def _standard_gamma_grad(input: Array, output: Array):
 
 @operator(grad=dict(x=_dirichlet, alpha=_dirichlet, total=_dirichlet), promote="elementwise", scalars="")
 def _dirichlet_grad(x: Array, alpha: Array, total: Array):
-    """How the shares ``x``, over ``1 - x``, move with their concentrations ``alpha`` if the other one of ``total``
-    stays.
-    """
+    """How the shares ``x``, over ``1 - x``, move with their concentrations ``alpha`` if the rest of ``total`` stays."""
     return dirichlet_by_concentration(x, alpha, total).astype(x.dtype)

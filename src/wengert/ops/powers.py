@@ -59,9 +59,7 @@ def _not_negative(F: Any, x: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    """``a ** b``. NumPy is slow at negative floats, which an integer power need not meet: it is that of ``|a|``, but
-    for a sign.
-    """
+    """``a ** b``. NumPy is slow at negative floats: an integer power is that of ``|a|``, but for a sign."""
     if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
         if b == 3:
             return K.cube(a)

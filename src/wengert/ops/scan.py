@@ -20,9 +20,7 @@ operator, composite = family("torch", "Tensor", layout="rows")
 
 
 def _accumulate(running: Any, input: Any, dim: Any, dtype: Any) -> Any:
-    """The running sums or products along ``dim`` in PyTorch's type: integers as int64, half precision carried in
-    float32.
-    """
+    """Running sums or products along ``dim`` in PyTorch's type: integers as int64, half precision in float32."""
     d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
     if input.dtype.kind == "c" and d.kind != "c":
         input = input.real

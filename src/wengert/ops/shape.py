@@ -43,9 +43,7 @@ def common(arrays: list[Any]) -> list[Any]:
 
 
 def _joined(arrays: Any, dim: int, looks: Any) -> Any:
-    """``arrays`` one after another: row by row in memory, or with the channels innermost where they are so in all of
-    ``looks``.
-    """
+    """``arrays`` one after another: row by row, or channels innermost where they are so in all of ``looks``."""
     a = np.concatenate(arrays, dim)
     if a.ndim not in (4, 5):
         return a if a.flags.c_contiguous else a.copy()

@@ -144,9 +144,7 @@ def sparse_turned(F, x):
     node="MmBackward0",
 )
 def sparse_times(input: Array, dense: Array):
-    """A sparse matrix times a dense one. Its gradient is dense: that of the elements which are not stored counts as
-    well.
-    """
+    """A sparse matrix times a dense one. Its gradient is dense: elements that are not stored have one too."""
     rows, columns = input.indices  # type: ignore[attr-defined]  # a Coo
     return sparse_product.forward(input.values, dense, rows, columns, input.shape[0])  # type: ignore[attr-defined]
 

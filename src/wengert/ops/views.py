@@ -172,9 +172,7 @@ _FIRST = frozenset(("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Do
 
 
 def _type_name(d: np.dtype) -> str:
-    """What PyTorch's older messages call tensors of a type: those that are not of the first types have no name of their
-    own.
-    """
+    """What PyTorch's older messages call tensors of a type; those of later types have no name of their own."""
     name = scalar_name(d)
     return f"torch.{name}Tensor" if name in _FIRST else f"CPU{name}Type"
 
@@ -351,9 +349,7 @@ def _mask(index: Array) -> Array:
 
 
 def _add_leading(out: Any, indices: Any, values: Any) -> bool:
-    """Add where whole numbers name places of the first dimensions and all the rest is meant; whether it was such a
-    case.
-    """
+    """Add where whole numbers name places of the first dimensions and the rest is whole; whether that was so."""
     named = [i for i in indices if i is not None]
     n = len(named)
     if not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2:

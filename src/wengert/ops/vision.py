@@ -30,9 +30,7 @@ def _cubic(t: Any, a: float) -> Any:
 
 
 def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any) -> tuple[Any, float]:
-    """Where each output lies among the inputs, and the step between them, in ``dtype``, multiplied and subtracted as
-    one operation.
-    """
+    """Where each output lies among the inputs, and the step between them, in ``dtype``, by fused multiplication."""
     one: Any = dtype.type
     wide: Any = np.longdouble if dtype.itemsize == 8 else np.float64
     i = np.arange(out).astype(wide)
@@ -44,9 +42,7 @@ def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any
 
 
 def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
-    """The matrix ``(size, out)`` of linear or cubic interpolation, and the terms that it adds up (None: what is not
-    zero).
-    """
+    """The matrix ``(size, out)`` of linear or cubic interpolation, and the terms it adds (None: what is not zero)."""
     at, step = _positions(size, out, scale, align, np.dtype(np.float64) if antialias else dtype)
     matrix = np.zeros((size, out))
     columns = np.arange(out)
@@ -304,9 +300,7 @@ def _line(n: int, align: bool, dtype: Any) -> Any:
 
 @composite(node="AffineGridGeneratorBackward0", whole=("theta",))
 def affine_grid(F, theta, size, align_corners=None):
-    """Sampling grid of affine maps ``theta`` ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al.,
-    2015.
-    """
+    """Sampling grid of affine maps ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
     size = tuple(whole(n) for n in size)  # 0-d tensors among them
     d = F.dtype_of(theta)
     if len(size) not in (4, 5):

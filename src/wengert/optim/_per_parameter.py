@@ -61,9 +61,7 @@ def watched(params: Any) -> bool:
 
 
 def filled_like(p: Tensor, value: Any) -> Tensor:
-    """``zeros_like`` with another number; of a class that dispatches it is one of that class, on a device without
-    numbers it is there.
-    """
+    """``zeros_like`` with another number, of the class of ``p`` if that dispatches, and on its device."""
     if p.is_nested:
         return p.detach().clone().fill_(value)
     if p._wg_opaque:

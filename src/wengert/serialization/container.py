@@ -131,9 +131,7 @@ class Reader:
         return start
 
     def claim(self, name: str, size: int) -> None:
-        """Note that ``size`` bytes of a record are about to be read. Raises ``RuntimeError`` if the file cannot have
-        that many.
-        """
+        """Note that ``size`` bytes of a record are about to be read. ``RuntimeError`` if the file has not so many."""
         info = self._info(name)
         if not info.compress_type:
             self._stored += size

@@ -1,6 +1,4 @@
-"""What ``load`` raises for a file that it cannot read: one family, which programs that catch PyTorch's errors catch
-too.
-"""
+"""What ``load`` raises for a file that it cannot read, of kinds that programs for PyTorch catch."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ class EndOfFileError(LoadError, EOFError):
 
 
 def shown(thing: Any) -> str:
-    """A function or class as a message names it; of other things only the type: what files hold can be endless to
-    print.
-    """
+    """A function or class as a message names it; of other things the type: what files hold can be endless to print."""
     return (repr(thing) if callable(thing) and hasattr(thing, "__qualname__")
         else f"an object of type {type(thing).__name__}")
 

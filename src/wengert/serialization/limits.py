@@ -33,9 +33,7 @@ class Budget:
         self._hashes: dict[int, list[Any]] = {}  # the first key of each hash, and how many others have it too
 
     def spend(self, things: Any) -> None:
-        """Pay for hashing each of ``things``, or for a call with them. Raises ``UnpicklingError`` where that costs too
-        much.
-        """
+        """Count the hashing of ``things``, or a call with them. Raises ``UnpicklingError`` if that costs too much."""
         level = list(things)
         self._pay(len(level))
         for depth in range(_DEEPEST):

@@ -34,9 +34,7 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
 
 
 def restorer(map_location: Any, raised: list[Exception]) -> Callable[[UntypedStorage, str], UntypedStorage]:
-    """What to do with each storage that is read, given the user's ``map_location``; the errors that it is to blame for
-    are added to ``raised``.
-    """
+    """What to do with each storage, by the user's ``map_location``, whose errors are added to ``raised``."""
     from ..tensor.types import device
 
     if map_location is None:

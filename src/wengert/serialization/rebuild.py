@@ -64,9 +64,7 @@ def _tensor(thing: Any) -> Any:
 
 
 def _places(thing: Any) -> Any:
-    """A tensor that says where others lie, so that all of it is gone through: it is no small storage, repeated
-    endlessly.
-    """
+    """A tensor that says where others lie, and is read whole: it is no small storage, repeated endlessly."""
     if thing is not None and _tensor(thing).numel() * thing.dtype.itemsize > thing.untyped_storage().nbytes():
         raise RuntimeError(f"{thing.numel()} indices are more than the {thing.untyped_storage().nbytes()} bytes of "
             "their storage")

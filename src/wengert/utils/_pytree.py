@@ -186,9 +186,7 @@ class ConstantNode(NamedTuple):
 
 
 def register_constant(cls: type[Any]) -> None:
-    """Make instances of ``cls`` parts of specifications: containers without parts. They must be comparable and
-    hashable.
-    """
+    """Make instances of ``cls`` parts of specifications: containers without parts, comparable and hashable."""
     if cls.__eq__ is object.__eq__:
         raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` implementation, got "
             f"{cls}")
@@ -295,9 +293,7 @@ def _chosen(kind: Any) -> Callable[[Any], bool]:
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Makes of a function one that leaves other values than those of a type (or several, or for which a predicate
-    holds) alone.
-    """
+    """Makes of a function one that changes only values of a type (or several, or for which a predicate holds)."""
     chosen = _chosen(type_or_types_or_pred)
     return lambda func: lambda x: func(x) if chosen(x) else x
 
@@ -362,9 +358,7 @@ def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTr
 
 def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec,
         is_leaf: Callable[[Any], bool] | None = None) -> list[Any] | None:
-    """The leaves of ``tree``, which may have one where the specification has a container: as often as that has leaves.
-    None if it is another tree.
-    """
+    """The leaves of ``tree``, one for a whole container as often as that has leaves; None for another tree."""
     row, spec = tree_flatten(tree, is_leaf)
     try:
         parts = spec.flatten_up_to(tree_unflatten([0] * treespec.num_leaves, treespec))

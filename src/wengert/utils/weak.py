@@ -23,9 +23,7 @@ __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakRef", "Weak
 
 
 class WeakIdRef(weakref.ref):  # type: ignore[type-arg]
-    """A weak reference that is equal to another if they are of the same living object, and has that object's ``id`` as
-    its hash.
-    """
+    """A weak reference that equals another of the same living object, and has that object's ``id`` as its hash."""
 
     __slots__ = ("_id",)
 

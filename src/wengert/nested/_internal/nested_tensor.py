@@ -252,9 +252,7 @@ def jagged_from_list(tensors: Sequence[Tensor], offsets: Tensor | None = None, d
 
 def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor,
         lengths: Tensor) -> tuple[Any, Tensor, Tensor | None]:
-    """The pieces of the rows of ``tensor`` that begin at ``starts`` and are ``lengths`` long, as a view; with its
-    offsets and lengths.
-    """
+    """Pieces of the rows of ``tensor``, from ``starts`` and ``lengths`` long, as a view; with offsets and lengths."""
     batch, size = tensor.shape[:2]
     if tensor.is_nested or starts.dim() > 1 or lengths.dim() > 1:
         raise RuntimeError("When constructing a jagged nested tensor using narrow(), your tensor must be dense, start "

@@ -33,9 +33,7 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What ``flex_attention`` gives beside its result: logarithms of the sums of exponentials, and largest scores, row
-    by row.
-    """
+    """What ``flex_attention`` also gives: logarithms of the sums of exponentials, and largest scores, row by row."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -166,9 +164,7 @@ class BlockMask:
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """How much of the mask lies outside of the blocks that are shown, in percent; less than 0 where blocks reach
-        over its edge.
-        """
+        """How much of the mask lies outside of the blocks, in percent; below 0 where blocks reach over its edge."""
         blocks = (
             int(self.kv_num_blocks.sum()) + (
                 0 if self.full_kv_num_blocks is None else int(self.full_kv_num_blocks.sum())))

@@ -40,9 +40,7 @@ _OF_COMPILED = frozenset(("code", "code_with_constants", "define", "get_debug_st
 
 
 def of_compiled(name: str) -> str:
-    """What to say where ``name`` is missing that only compiled modules and functions have in PyTorch; nothing for
-    another name.
-    """
+    """What to say of a ``name`` that only compiled modules have in PyTorch; nothing for another name."""
     if name not in _OF_COMPILED:
         return ""
     return ("torch.jit.script and torch.jit.trace compile nothing here and give the Python module or function itself, "

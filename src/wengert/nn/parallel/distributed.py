@@ -1,6 +1,4 @@
-"""Replicas in several processes: refused without a process group, which cannot be had here
-(``distributed.is_available()``).
-"""
+"""Replicas in several processes: refused without a process group, of which there is none here."""
 
 from __future__ import annotations
 

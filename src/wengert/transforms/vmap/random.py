@@ -64,9 +64,8 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
     ``kind``: how ``f`` takes a batch. ``"shape"``: only the shape of its first argument matters; ``"numbers"``: it
     treats leading dimensions alike, and draws by its arguments' numbers; ``"mask"``: it draws a mask for its first
-    argument; ``"rows"``: it takes a matrix, whose rows it treats alike, or one row;
-    ``"example"``: it takes one example after the other; ``"channels"``: so it does, but draws by the shape of its first
-    argument alone.
+    argument; ``"rows"``: it takes a matrix, whose rows it treats alike, or one row; ``"example"``: it takes one example
+    after the other; ``"channels"``: so it does, but draws by the shape of its first argument alone.
     """
     if not map_levels.get():
         return f(*args, **kwargs)

@@ -1,6 +1,4 @@
-"""What a second run finds as the first one found it: random numbers, autocast, where new tensors go; and PyTorch's
-names for devices.
-"""
+"""What a second run finds as the first did: random numbers, autocast, default device; PyTorch's names of devices."""
 
 from __future__ import annotations
 
@@ -113,9 +111,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
-    """Put back what ``get_device_states`` gave; there is nothing to do for ``"meta"``, and no other device that has a
-    state.
-    """
+    """Put back what ``get_device_states`` gave: nothing, as no device but the CPU has a state here."""
     kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
     if kind == "meta":
         return
@@ -135,9 +131,7 @@ def get_device_module(device: str = "cuda") -> Any:
 
 
 def get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The arguments that ``torch.amp.autocast`` needs to be as it is now: for ``device_type`` (None if it casts
-    nothing) and for the CPU.
-    """
+    """The arguments of ``torch.amp.autocast`` as it is now: for ``device_type`` (None: casts nothing), and the CPU."""
     def now(kind: str) -> dict[str, Any]:
         return {"enabled": is_autocast_enabled(kind), "dtype": get_autocast_dtype(kind),
             "cache_enabled": is_autocast_cache_enabled()}

@@ -151,9 +151,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many figures of the median mean something, from the spread of the times in the middle, at 90 %
-        confidence.
-        """
+        """How many figures of the median are significant, from the spread of the middle times, at 90 % confidence."""
         import numpy as np
 
         n = len(self.raw_times)

@@ -121,9 +121,7 @@ class Timer:
 
     def adaptive_autorange(self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
             callback: Callable[[int, float], NoReturn] | None = None) -> Measurement:
-        """Blocks until the interquartile range is less than ``threshold`` of the median, or ``max_run_time`` has
-        passed.
-        """
+        """Blocks until the interquartile range is below ``threshold`` of the median, or ``max_run_time`` has passed."""
 
         def enough(times: list[float], number: int) -> bool:
             return len(times) > 3 and Measurement(number, times, self._task_spec).meets_confidence(threshold)
