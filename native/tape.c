@@ -44,7 +44,7 @@ static struct {
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
     Py_ssize_t base, creation, last, version, window;             /* of a view */
     Py_ssize_t variable;                                          /* of an accumulator */
-    Py_ssize_t grad, quick, inside;                               /* of the modes */
+    Py_ssize_t grad, quick, grad_scope;                               /* of the modes */
     Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype;            /* of a tensor's meta */
     PyObject **meta_defaults;                                     /* pairs: offset as an int, value */
 } at;
@@ -59,7 +59,7 @@ static inline void put(PyObject *object, Py_ssize_t offset, PyObject *owned)
 }
 
 /* object.__new__(type) */
-static inline PyObject *bare(PyObject *type)
+static inline PyObject *new_instance(PyObject *type)
 {
 #if PY_VERSION_HEX < 0x030C0000
     /* Without a table of attribute values, which few tensors and nodes need: Python makes a dictionary at the first use. */
@@ -153,7 +153,7 @@ static int new_accumulator(PyObject *t, PyObject *meta, PyObject *known, Edge *e
     PyObject *array = SLOT(t, at.data), *shape, *number, *reference, *node;
     if (SLOT(meta, at.meta_hooks) != Py_None || SLOT(meta, at.grad_dtype) != Py_False) return open_edge(PyObject_CallOneArg(at.edge_of, t), edge);
     Py_INCREF(known);
-    if (!(node = bare(at.accumulate)) || !(shape = shape_of(array))) {
+    if (!(node = new_instance(at.accumulate)) || !(shape = shape_of(array))) {
         Py_DECREF(known);
         Py_XDECREF(node);
         return -1;
@@ -220,17 +220,17 @@ static int edge_of(PyObject *t, Edge *to)
 
 /* ---- results ---- */
 
-/* A tensor around an array; takes the reference. `inside`: NULL, or the derivative in whose function it is made, which its version tells. */
-static PyObject *tensor_of(PyObject *array, PyObject *inside)
+/* A tensor around an array; takes the reference. `grad_scope`: NULL, or the derivative in whose function it is made, which its version tells. */
+static PyObject *tensor_of(PyObject *array, PyObject *grad_scope)
 {
-    PyObject *counter = PyList_New(inside ? 2 : 1), *t = counter ? bare(at.tensor) : NULL;
+    PyObject *counter = PyList_New(grad_scope ? 2 : 1), *t = counter ? new_instance(at.tensor) : NULL;
     if (!t) {
         Py_XDECREF(counter);
         Py_DECREF(array);
         return NULL;
     }
     PyList_SET_ITEM(counter, 0, Py_NewRef(at.zero));
-    if (inside) PyList_SET_ITEM(counter, 1, Py_NewRef(inside));
+    if (grad_scope) PyList_SET_ITEM(counter, 1, Py_NewRef(grad_scope));
     else PyObject_GC_UnTrack(counter); /* it never holds anything but a number */
     put(t, at.data, array);
     put(t, at.vc, counter);
@@ -260,7 +260,7 @@ static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyO
     PyObject *meta = SLOT(source, at.meta), *parent = meta == Py_None ? Py_None : SLOT(meta, at.meta_view);
     const int lead = which >= 0, given = self->params - 1 + lead;
     PyObject *rest = PyTuple_New(given), *step = rest ? PyTuple_New(3) : NULL;
-    PyObject *view = step ? bare(at.view_class) : NULL, *own = view ? bare(at.meta_class) : NULL;
+    PyObject *view = step ? new_instance(at.view_class) : NULL, *own = view ? new_instance(at.meta_class) : NULL;
     if (!own) {
         Py_XDECREF(rest);
         Py_XDECREF(step);
@@ -491,7 +491,7 @@ static int record(const Operation *self, const struct call *c)
         PyErr_SetString(PyExc_TypeError, "nodes are made by subclasses of Node");
         goto done;
     }
-    if (!(node = bare(kind)) || !(memory = memory_of(self, c, needed))) goto done;
+    if (!(node = new_instance(kind)) || !(memory = memory_of(self, c, needed))) goto done;
     if (!(number = Py_TYPE(at.sequence)->tp_iternext(at.sequence))) goto done;
     Node *fields = (Node *)node;
     fields->seq = number;
@@ -667,11 +667,11 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     PyObject *modes = NULL;
     if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return NULL;
     int recording = modes == at.record, silent = modes == at.silent;
-    PyObject *inside = NULL;
+    PyObject *grad_scope = NULL;
     if (!recording && !silent && SLOT(modes, at.quick) == Py_True) {
         recording = SLOT(modes, at.grad) == Py_True;
         silent = !recording;
-        inside = Py_NewRef(SLOT(modes, at.inside));
+        grad_scope = Py_NewRef(SLOT(modes, at.grad_scope));
     }
     Py_XDECREF(modes);
     if (!recording && !silent) NOT_HANDLED();
@@ -731,7 +731,7 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
             Py_SETREF(array, PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER));
         else if (array && self->view == IN_ORDER && !in_order(self, &c, (PyArrayObject *)array))
             array = ordered(self, &c, array);
-        PyObject *t = array ? tensor_of(array, inside) : NULL;
+        PyObject *t = array ? tensor_of(array, grad_scope) : NULL;
         if (!t) goto done;
         PyTuple_SET_ITEM(c.results, i, t);
         if ((self->view == ALWAYS_VIEW || (self->view == PERHAPS_VIEW && looks_at(array, c.raw[0]))) &&
@@ -744,7 +744,7 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     else if (!self->outputs) result = Py_NewRef(c.results);
     else if ((row = PyTuple_Pack(1, c.results))) result = PyTuple_Type.tp_new((PyTypeObject *)self->result_type, row, NULL);
 done:
-    Py_XDECREF(inside);
+    Py_XDECREF(grad_scope);
     for (int i = 0; i < self->params; i++) {
         if (c.owned[i]) Py_DECREF(c.raw[i]);
         Py_XDECREF(c.types[i]);
@@ -780,7 +780,7 @@ static int take_saved(PyObject *rows, Saved *to)
 }
 
 /* operation(op, forward, kernel, keywords, node, result_type, defaults, kinds, floats, wrt, live, saved, consts, outputs, aux, promote,
- * view, numbers, others): see wengert.tensor.shortcut, which makes it from the declaration */
+ * view, numbers, others): see wengert.tensor.native_call, which makes it from the declaration */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *kinds, *floats, *wrt, *live, *saved, *consts, *op, *forward, *kernel, *names, *node, *result_type, *defaults, *others;
@@ -875,7 +875,7 @@ static PyObject *tape(PyObject *module, PyObject *args)
         {at.view_class, "window", &at.window}, {at.meta_class, "requires_grad", &at.requires_grad},
         {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "hooks", &at.meta_hooks},
         {at.meta_class, "grad_dtype", &at.grad_dtype}, {at.accumulate, "variable", &at.variable}, {(PyObject *)Py_TYPE(at.record), "grad", &at.grad},
-        {(PyObject *)Py_TYPE(at.record), "quick", &at.quick}, {(PyObject *)Py_TYPE(at.record), "inside", &at.inside}, {at.meta_class, "view", &at.meta_view},
+        {(PyObject *)Py_TYPE(at.record), "quick", &at.quick}, {(PyObject *)Py_TYPE(at.record), "grad_scope", &at.grad_scope}, {at.meta_class, "view", &at.meta_view},
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if ((*slots[i].to = slot(slots[i].type, slots[i].name)) < 0) return NULL;

@@ -17,7 +17,7 @@ from tests.exceptions import all_needed, excused
 from wengert.ops import FAMILIES
 from wengert.ops.operator import TABLE, Composite, Operator
 from wengert.tensor.functions import function, inplace_function
-from wengert.tensor.namespaces import RAW, RECORDED
+from wengert.tensor.namespaces import ARRAY_OPS, TRACED_OPS
 
 from .samples import ANY_VALUE, BY_MEMORY, NO_SECOND, SAMPLES
 from .sampling import draw
@@ -235,8 +235,8 @@ def test_kernels_compute_their_expressions(monkeypatch):
         def run(*args):
             found = kernel(*args)
             with torch.no_grad():
-                told = TABLE[name].define(RECORDED,
-                    *(RAW.wrap(np.asarray(a)) if isinstance(a, (np.ndarray, np.floating)) else a for a in args))
+                told = TABLE[name].define(TRACED_OPS,
+                    *(ARRAY_OPS.wrap(np.asarray(a)) if isinstance(a, (np.ndarray, np.floating)) else a for a in args))
             for a, b in zip(*(x if isinstance(x, (list, tuple)) else [x] for x in (found, told)), strict=True):
                 assert (a is None) == (b is None), name
                 if a is not None:
@@ -252,7 +252,7 @@ def test_kernels_compute_their_expressions(monkeypatch):
     # (those of recurrent layers are loaded with nn)
     kernels = [name for name, op in composites.items() if op.raw is not None]
     for name in kernels:
-        monkeypatch.setitem(RAW.__dict__, name, checked(name, getattr(RAW, name)))
+        monkeypatch.setitem(ARRAY_OPS.__dict__, name, checked(name, getattr(ARRAY_OPS, name)))
     for case in WITH_LEAVES:
         args, options = arguments(*case.values)
         outs = call(case.values[0], args, options)

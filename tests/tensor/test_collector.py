@@ -10,7 +10,7 @@ import pytest
 
 import wengert as torch
 from wengert.graph.node import Node
-from wengert.tensor import native_call as shortcut
+from wengert.tensor import native_call as native_call
 
 
 class Marker:
@@ -204,7 +204,7 @@ def test_long_graphs_are_freed_without_recursion():
 
 
 def test_a_long_graph_leaves_one_object_for_an_operation():
-    if not shortcut.available:
+    if not native_call.available:
         pytest.skip("installed without native kernels")
     x, w = torch.ones(3, requires_grad=True), torch.ones(3)
     y = x * w

@@ -10,7 +10,7 @@ import pytest
 import wengert as torch
 from wengert.ops.operator import TABLE
 from wengert.tensor import call
-from wengert.tensor.native_call import available, native, shortcut
+from wengert.tensor.native_call import available, native, native_call
 
 pytestmark = pytest.mark.skipif(not available, reason="the extension was not built")
 
@@ -69,7 +69,7 @@ def test_as_the_general_path(name, grad):
     assert native(op)
     with torch.set_grad_enabled(grad):
         keep = call.general(op, args)
-        found = shortcut(op, type(_node(keep)) if _node(keep) else object)(*args)
+        found = native_call(op, type(_node(keep)) if _node(keep) else object)(*args)
     assert found is not NotImplemented
     assert described(found) == described(keep)
 
@@ -80,7 +80,7 @@ def _node(result):
 
 
 def test_leaves_the_rest_to_the_general_path():
-    mul, x = shortcut(TABLE["mul"], object), torch.ones(2)
+    mul, x = native_call(TABLE["mul"], object), torch.ones(2)
     assert mul(x, torch.ones(2, dtype=torch.float64)) is NotImplemented
     assert mul(x, torch.ones(3)) is NotImplemented  # an error, which the general path explains
     assert mul(torch.arange(2), 0.5) is NotImplemented
@@ -92,8 +92,8 @@ def test_leaves_the_rest_to_the_general_path():
         assert mul(x, x) is NotImplemented
         made = torch.ones(2)
     assert mul(x, made) is NotImplemented
-    assert shortcut(TABLE["sum"], object)(x, torch.tensor(0), False, None) is NotImplemented
-    assert shortcut(TABLE["mul"], lambda: None)(x, x) is NotImplemented  # somebody watches the nodes
+    assert native_call(TABLE["sum"], object)(x, torch.tensor(0), False, None) is NotImplemented
+    assert native_call(TABLE["mul"], lambda: None)(x, x) is NotImplemented  # somebody watches the nodes
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -101,7 +101,7 @@ def test_keeps_nothing(name):
     op = TABLE[name.partition("-")[0]]
     args = CALLS[name]()
     kind = type(_node(call.general(op, args)) or args)
-    quick = shortcut(op, kind)
+    quick = native_call(op, kind)
     flat = [x for a in args for x in (a if isinstance(a, (list, tuple)) else [a]) if isinstance(x, torch.Tensor)]
     watched = [*flat, *(t._wg_data for t in flat), *(t._wg_vc for t in flat), kind, torch.Tensor, op]
     quick(*args)

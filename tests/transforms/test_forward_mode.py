@@ -458,12 +458,12 @@ def test_levels_of_threads_do_not_mix():
 def test_levels_nest_inside():
     """Tangents of tangents: what ``func.jvp`` of ``func.jvp`` rests on."""
     import wengert as torch
-    from wengert.transforms.forward_mode import Level
+    from wengert.transforms.forward_mode import DualLevel
 
     x = torch.tensor(2.0)
-    with Level() as outer:
+    with DualLevel() as outer:
         a = outer.dual(x, torch.tensor(1.0))
-        with Level() as inner:
+        with DualLevel() as inner:
             b = inner.dual(a, torch.tensor(1.0))
             first = inner.tangent(b**3 * b.sin())
         second = outer.tangent(first)

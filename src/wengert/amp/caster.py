@@ -41,22 +41,22 @@ class Caster(Interceptor):
     def __init__(self, dtype: Any, casts: Callable[[], dict[Any, Any] | None]) -> None:
         self.dtype, self.casts = dtype, casts
 
-    def concerns(self, call: Call) -> bool:
+    def applies_to(self, call: Call) -> bool:
         return call.kind in ("operator", "composite") and call.out is None  # where results go says what they are
 
-    def intercept(self, call: Call, below: Callable[[Call], Any]) -> Any:
+    def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
         """The call with its arguments cast; an operator made of others runs in the precision of the whole."""
         dtype = self._wanted(call.op.name)
         if dtype is None:
-            return below(call)
+            return call_next(call)
         m = modes()
         call.args = tuple(self._cast(v, dtype, m) for v in call.args)
         if call.kind == "operator":
-            return below(call)
+            return call_next(call)
         call.kwargs = {k: self._cast(v, dtype, m) for k, v in call.kwargs.items()}
         change(watchers=tuple(w for w in m.watchers if w is not self))
         try:
-            return below(call)
+            return call_next(call)
         finally:
             change(watchers=m.watchers)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .array_likes import Scattered, unsupported
 from .sparse import Coo
-from .stand_ins import Scattered, unsupported
 
 BY_ROW, BLOCKED = frozenset(("sparse_csr", "sparse_bsr")), frozenset(("sparse_bsr", "sparse_bsc"))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .ghost import Ghost
+from .storageless import StoragelessArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,8 +38,8 @@ class dtype:
         if found is None:
             found = self._np = _of_elsewhere(self.name)
             _OF_NUMPY[found] = self
-            if self in EIGHT:
-                EIGHT_IN_USE[found] = self
+            if self in FLOAT8:
+                FLOAT8_IN_USE[found] = self
             if self is not bfloat16:
                 RARE_IN_USE[found] = self
         return found
@@ -106,11 +106,11 @@ bool_ = _make("bool", BOOL, 1, False)
 
 float4_e2m1fn_x2 = _make("float4_e2m1fn_x2", FLOAT, 1)
 # floating types of eight bits
-EIGHT = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2)
+FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2)
 RARE_IN_USE: dict[np.dtype, dtype] = {}  # these and complex32: types with which NumPy does not compute as PyTorch does
-EIGHT_IN_USE: dict[np.dtype, dtype] = {}  # those whose NumPy dtype somebody has asked for: nobody pays for the others
+FLOAT8_IN_USE: dict[np.dtype, dtype] = {}  # those whose NumPy dtype somebody has asked for: nobody pays for the others
 ALL = (float16, bfloat16, float32, float64, complex64, complex128,
-       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *EIGHT, complex32)
+       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *FLOAT8, complex32)
 NAMES = {d.name: d for d in ALL}
 NAMES.update(half=half, chalf=chalf, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short,
     int=int32, long=long)
@@ -157,7 +157,7 @@ def set_default_dtype(d: dtype) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
-    if d in EIGHT:
+    if d in FLOAT8:
         raise TypeError(f"couldn't find storage object {d.name.capitalize()}Storage")
     _default = d
 
@@ -181,7 +181,7 @@ def default_complex() -> np.dtype:
 
 def largest(np_dtype: np.dtype) -> float:
     """The largest finite number of a type (of a complex type's parts)."""
-    if np_dtype in EIGHT_IN_USE:
+    if np_dtype in FLOAT8_IN_USE:
         import ml_dtypes
 
         return float(ml_dtypes.finfo(np_dtype).max)
@@ -195,7 +195,7 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     """PyTorch's ``promote_types`` on NumPy dtypes."""
     if a == b:
         return a
-    if EIGHT_IN_USE and (a in EIGHT_IN_USE or b in EIGHT_IN_USE):
+    if FLOAT8_IN_USE and (a in FLOAT8_IN_USE or b in FLOAT8_IN_USE):
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {_spell(a)} and "
             f"{_spell(b)}")
     if "W" in (a.kind, b.kind):
@@ -237,7 +237,7 @@ SCALAR_NAMES = {
     "float16": "Half", "bfloat16": "BFloat16", "complex32": "ComplexHalf", "float32": "Float", "float64": "Double",
     "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint8": "Byte", "int8": "Char", "int16": "Short",
     "int32": "Int", "int64": "Long", "bool": "Bool", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
-    **{d.name: d.name.capitalize() for d in EIGHT}, "void8": "Float4_e2m1fn_x2",
+    **{d.name: d.name.capitalize() for d in FLOAT8}, "void8": "Float4_e2m1fn_x2",
 }
 
 
@@ -321,7 +321,7 @@ def result(arrays: Iterable[Any]) -> np.dtype | None:
     zero: np.dtype | None = None
     number: np.dtype | None = None
     for x in arrays:
-        if type(x) is np.ndarray or type(x) is Ghost:
+        if type(x) is np.ndarray or type(x) is StoragelessArray:
             d = x.dtype
             if x.ndim:
                 dims = d if dims is None else promote(dims, d)
@@ -339,7 +339,7 @@ def _combine(high: np.dtype | None, low: np.dtype | None) -> np.dtype | None:
         return low if high is None else high
     ch, cl = category(high), category(low)
     if cl == COMPLEX > ch:
-        if high in EIGHT_IN_USE:
+        if high in FLOAT8_IN_USE:
             raise RuntimeError(f"Unknown Complex ScalarType for {_spell(high)}")
         if ch == FLOAT:
             return C128 if high == F64 else complex32.np if high.name == "float16" else C64

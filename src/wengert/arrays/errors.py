@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import EIGHT_IN_USE, largest
+from .dtypes import FLOAT8_IN_USE, largest
 
 
 class LinAlgError(RuntimeError):
@@ -71,14 +71,14 @@ def alert(name: str) -> None:
     """
     if not alerts:
         return
-    told = f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True"
+    text = f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True"
     help_us = ("file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic "
         "support for this operation.")
     if alerts == 2:
-        warn(f"{told}, warn_only=True)'. You can {help_us}")
+        warn(f"{text}, warn_only=True)'. You can {help_us}")
         return
     raise RuntimeError(
-        f"{told})'. You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, "
+        f"{text})'. You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, "
         f"if that's acceptable for your application. You can also {help_us}"
     )
 
@@ -106,7 +106,7 @@ def refuse_overflow(value: Any, dtype: np.dtype) -> None:
     """Refuse a Python number that elements of type ``dtype`` cannot hold."""
     if type(value) is float and dtype.kind in "fc" and dtype.itemsize > 1 and abs(value) < 3e38:  # the usual case
         return
-    if EIGHT_IN_USE and dtype in EIGHT_IN_USE:
+    if FLOAT8_IN_USE and dtype in FLOAT8_IN_USE:
         _refuse_overflow_of_eight(value, dtype)
         return
     kind = dtype.kind

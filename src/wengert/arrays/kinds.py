@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .ghost import Ghost
 from .lazy import Lazy
+from .storageless import StoragelessArray
 
 #: Whatever else a forward gives is made a NumPy array. Packages that bring arrays of their own add their types.
-ARRAYS: set[type] = {np.ndarray, Lazy, Ghost}
+ARRAYS: set[type] = {np.ndarray, Lazy, StoragelessArray}

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .array_likes import Window
 from .dtypes import RARE_IN_USE
-from .eight import converted, imag_of, real_of
-from .stand_ins import Window
+from .float8 import converted, imag_of, real_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

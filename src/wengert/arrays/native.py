@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays import _kernels
-from wengert.arrays.eight import converted
+from wengert.arrays.float8 import converted
 from wengert.arrays.plain import arithmetic, draws, folds, layout, lines, pools, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain.conv import ByColumns, pointwise

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .stand_ins import Scattered, unsupported
+from .array_likes import Scattered, unsupported
 
 
 class Coo(Scattered):

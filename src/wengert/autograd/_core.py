@@ -12,7 +12,7 @@ from .graph import saved_tensors_hooks
 
 def _saved_tensors_hooks_is_enabled() -> bool:
     """Whether no ``disable_saved_tensors_hooks`` is in force."""
-    return modes().no_packing is None
+    return modes().saved_tensor_hooks_disabled is None
 
 
 def _push_saved_tensors_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
@@ -22,30 +22,30 @@ def _push_saved_tensors_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
 
 def _pop_saved_tensors_default_hooks() -> None:
     """Back to the hooks that were in force before the last were pushed."""
-    change(packing=getattr(modes().packing, "outer", None))
+    change(saved_tensor_hooks=getattr(modes().saved_tensor_hooks, "outer", None))
 
 
 def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> Any:
     """The hooks in force, a pair; None if there are none."""
-    packing = modes().packing
-    return None if packing is None else tuple(packing)
+    saved_tensor_hooks = modes().saved_tensor_hooks
+    return None if saved_tensor_hooks is None else tuple(saved_tensor_hooks)
 
 
 def _saved_tensors_hooks_disable(error_message: str, fail_if_non_empty: bool = True) -> None:
     """From now on, saved-tensor hooks are refused with that message."""
-    if fail_if_non_empty and modes().packing is not None:
+    if fail_if_non_empty and modes().saved_tensor_hooks is not None:
         raise RuntimeError(error_message)
-    change(no_packing=error_message)
+    change(saved_tensor_hooks_disabled=error_message)
 
 
 def _saved_tensors_hooks_enable() -> None:
     """Saved-tensor hooks are allowed again."""
-    change(no_packing=None)
+    change(saved_tensor_hooks_disabled=None)
 
 
 def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
     """Why saved-tensor hooks are refused; None if they are not."""
-    return modes().no_packing
+    return modes().saved_tensor_hooks_disabled
 
 
 def _get_sequence_nr() -> int:

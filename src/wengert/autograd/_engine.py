@@ -50,7 +50,7 @@ class ImperativeEngine:
     @staticmethod
     def is_checkpoint_valid() -> bool:
         """Whether the backward that is running goes to all leaves; some kinds of checkpoint need that."""
-        walk = engine.current_walk()
+        walk = engine.current_graph_task()
         return walk is None or walk.captures is None
 
 
@@ -83,7 +83,7 @@ def _check_arguments(tensors: Any, grad_tensors: Any, inputs: Any) -> None:
 
 def _current_graph_task_id() -> int:
     """A number for the backward that is running in this thread; -1 if none is."""
-    walk = engine.current_walk()
+    walk = engine.current_graph_task()
     return -1 if walk is None else walk.number
 
 
@@ -94,7 +94,7 @@ def _current_autograd_node() -> Node | None:
 
 def _current_graph_task_execution_order() -> list[Node]:
     """The nodes that the running backward goes to, in order."""
-    walk = engine.current_walk()
+    walk = engine.current_graph_task()
     if walk is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
     if is_multithreading_enabled():
@@ -103,14 +103,14 @@ def _current_graph_task_execution_order() -> list[Node]:
             "disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled(False):\n    "
             "torch.autograd.grad(...)\n"
         )
-    return sorted(filter(walk.reaches, engine.below(edge for edge, _ in walk.roots)), key=lambda node: node.seq)
+    return sorted(filter(walk.reaches, engine.reachable_nodes(edge for edge, _ in walk.roots)), key=lambda node: node.seq)
 
 
 def _will_engine_execute_node(node: Any) -> bool:
     """Whether the running backward goes to ``node``."""
     if not isinstance(node, Node):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
-    walk = engine.current_walk()
+    walk = engine.current_graph_task()
     if walk is None:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
     return executes(walk, node)

@@ -7,15 +7,15 @@ import warnings
 from typing import Any
 
 from ..graph import anomaly
-from ..graph.interceptors import Call, answer
+from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import map_levels, modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
 from ..ops.operator import TABLE
 from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, edge_of, requires_grad
+from ..tensor.copy_slices import rebase
 from ..tensor.inplace import check_writable
 from ..tensor.results import attach_view
-from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
 from ._function_names import INSIDE, NAMES, enter, two_faced
 from ._function_node import SavedTensor
@@ -40,7 +40,7 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
             return classes.mapping.apply_function(cls, separate, args)
     if m.watchers or m.more:
         how = {"run": lambda cls, args, push: run(cls, separate, args, push)}
-        return answer(Call("apply", cls, args, lambda call: _plain(cls, separate, call.args), kwargs=how),
+        return run_interceptors(Call("apply", cls, args, lambda call: _plain(cls, separate, call.args), kwargs=how),
             m.interceptors)
     return _plain(cls, separate, args)
 
@@ -75,10 +75,10 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tu
         node._clears = _checked(cls)
     places = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
     node.needs_input_grad = tuple(isinstance(a, Tensor) and requires_grad(a) for a in args)
-    live = m.asked and True in node.needs_input_grad  # also in inference mode, unlike operators
+    live = m.grad_mode and True in node.needs_input_grad  # also in inference mode, unlike operators
     if live:
         node.edges = tuple(edge_of(args[i]) if node.needs_input_grad[i] else None for i in places)
-    set_modes(m.with_(grad=False, inside=None))
+    set_modes(m.with_(grad=False, grad_scope=None))
     node.__class__ = plain.two_faced or two_faced(plain)
     was = enter(node)
     INSIDE.forwards += 1
@@ -174,9 +174,9 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
         if not isinstance(o, Tensor):
             results.append(o)
             continue
-        if (m.inside is not None and type(o._wg_vc) is list and len(o._wg_vc) == 1 and id(o) not in given
+        if (m.grad_scope is not None and type(o._wg_vc) is list and len(o._wg_vc) == 1 and id(o) not in given
                 and not o._is_view()):
-            o._wg_vc.append(m.inside)  # forward runs outside of transforms; what it makes belongs to them
+            o._wg_vc.append(m.grad_scope)  # forward runs outside of transforms; what it makes belongs to them
         is_input, is_dirty = id(o) in given, id(o) in dirty
         if live is None or id(o) in plain or o._wg_data.dtype.kind not in "fcVW":
             if is_input and not is_dirty and not requires_grad(o):
@@ -308,9 +308,9 @@ def _save(node: Any, m: Any) -> None:
         # the only output, though its history is that of a piece of its base
         if id(t) in dirty and t._wg_edge is not None and t._is_view():
             own = 0
-        row.append(SavedTensor(t, own, m.packing))
+        row.append(SavedTensor(t, own, m.saved_tensor_hooks))
     node.saved = tuple(row)
-    if row and m.packing is not None:
+    if row and m.saved_tensor_hooks is not None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running
 
 

@@ -15,7 +15,7 @@ from ..graph.node import Node, next_sequence
 
 _FIELDS = ("shape", "dtype", "edges", "hooks", "saved", "seq", "wanted")
 _OTHERS = ("outputs", "raw", "recorded", "partial", "release", "apply_boxed", "wants_undefined", "written_by_user",
-    "operation", "name", "places_shown")
+    "operation", "name", "visible_edges")
 NAMES = frozenset((*_FIELDS, *_OTHERS))
 
 

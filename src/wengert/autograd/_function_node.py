@@ -13,7 +13,7 @@ import numpy as np
 from ..graph.engine import check_shape
 from ..graph.node import Node
 from ..tensor.autograd_meta import edge_of, meta_of, requires_grad
-from ..tensor.namespaces import RAW, RECORDED
+from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ..tensor.saved_tensor_hooks import call_pack_hook, stand_in
 from ..tensor.tensor import Tensor
 from ..tensor.version_check import FREED as HOW
@@ -134,7 +134,7 @@ class SavedTensor(SavedBase):
     def _register(self, pack_hook: Any, unpack_hook: Any) -> None:
         if self.unpack_hook is not None:
             refuse_hooks("hooked")
-        self._pack(RAW.wrap(self.array) if self.tensor is None else self.tensor.detach(), (pack_hook, unpack_hook))
+        self._pack(ARRAY_OPS.wrap(self.array) if self.tensor is None else self.tensor.detach(), (pack_hook, unpack_hook))
 
     def unpack(self) -> Any:
         if self.output is not None:  # it holds no node that the history could begin at
@@ -167,7 +167,7 @@ class SavedTensor(SavedBase):
     def data(self) -> Any:
         if self.unpack_hook is not None:
             return self.packed
-        return RAW.wrap(self.array) if self.tensor is None else self.tensor
+        return ARRAY_OPS.wrap(self.array) if self.tensor is None else self.tensor
 
     def _modified(self, node: BackwardCFunction | None) -> None:
         found = self.counter[0]
@@ -313,12 +313,12 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         self.saved = None
 
     def raw(self, g: Any) -> Any:
-        return self._run(g, RAW)
+        return self._run(g, ARRAY_OPS)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
-        return self._run(g, RECORDED)
+        return self._run(g, TRACED_OPS)
 
-    def _run(self, g: Any, space: Any) -> Any:
+    def _run(self, g: Any, namespace: Any) -> Any:
         grads = [g] if self.outputs == 1 else g
         shapes, dtypes = ((self.shape,), (self.dtype,)) if self.outputs == 1 else (self.shape, self.dtype)
         given: list[Any] = []
@@ -326,9 +326,9 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
             if x is None and i in self._undifferentiated:
                 given.append(None)
             elif x is None:
-                given.append(RAW.wrap(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None)
+                given.append(ARRAY_OPS.wrap(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None)
             else:
-                given.append(space.wrap(x))
+                given.append(namespace.wrap(x))
         x = grads = None
         if self._forward_cls.boxed_grads_call and type(g) is list and self.hooks is None:
             g.clear()  # now only the user's list holds them: what is taken out of it is freed
@@ -361,7 +361,7 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         for at, (i, edge) in enumerate(zip(self._places, self.edges)):
             if row[i] is not None and edge is not None:  # also where nobody asks for it
                 _fits(row[i], edge, self, at)
-        return tuple(None if row[i] is None else space.unwrap(row[i]) for i in self._places)
+        return tuple(None if row[i] is None else namespace.unwrap(row[i]) for i in self._places)
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"

@@ -72,7 +72,7 @@ class _AllowMutationOnSavedContext:
             handle = self.tid_to_weakhandle.pop(tid, None)
             if handle is not None:
                 before = modes()
-                set_modes(before.with_(grad=False, packing=None))
+                set_modes(before.with_(grad=False, saved_tensor_hooks=None))
                 try:
                     self.cloned[handle] = self.original.pop(handle).clone()
                 finally:
@@ -108,13 +108,13 @@ class allow_mutation_on_saved_tensors(_Mode):
         m = modes()
         if m.mutation is not None:
             raise RuntimeError(NESTED)
-        if m.no_packing is not None:
-            raise RuntimeError(m.no_packing)
+        if m.saved_tensor_hooks_disabled is not None:
+            raise RuntimeError(m.saved_tensor_hooks_disabled)
         self.context = _AllowMutationOnSavedContext()
-        self.before = m.packing
-        set_modes(m.with_(mutation=self.context, packing=(self.context.pack, self.context.unpack)))
+        self.before = m.saved_tensor_hooks
+        set_modes(m.with_(mutation=self.context, saved_tensor_hooks=(self.context.pack, self.context.unpack)))
         return self.context
 
     def __exit__(self, *exc: object) -> None:
-        change(mutation=None, packing=self.before)
+        change(mutation=None, saved_tensor_hooks=self.before)
         self.context.clear()

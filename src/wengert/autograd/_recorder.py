@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import memory
-from ..graph.engine import below
+from ..graph.engine import reachable_nodes
 from ..graph.interceptors import Interceptor
 from ..graph.modes import RECORD, SILENT, Modes, change, modes, set_modes
 from ..graph.node import NodeHooks
@@ -22,7 +22,7 @@ from ..tensor.functions import function, inplace_function
 from ..tensor.record import OpNode
 from ._recorder_facts import flops, python_stack, remember
 from ._recorder_names import ACCUMULATIONS, STEPS, event_name, inner, named, product_name
-from ._recorder_rules import WatchedSpace, bare
+from ._recorder_rules import WatchedNamespace, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,7 @@ class Recorder(Interceptor):
 
     def begin_recording(self) -> None:
         """Watch this thread or task from now on."""
-        from ..dispatch.watched import watch_creation
+        from ..dispatch.watch_functions import watch_creation
 
         self.start = perf_counter_ns()
         self.on = True
@@ -90,7 +90,7 @@ class Recorder(Interceptor):
 
     def end_recording(self) -> None:
         """Watch no longer."""
-        from ..dispatch.watched import unwatch_creation
+        from ..dispatch.watch_functions import unwatch_creation
 
         self.on = False
         allocated = self._allocated()
@@ -180,48 +180,48 @@ class Recorder(Interceptor):
 
     # -- operators ----------------------------------------------------------------------------------------------------
 
-    def concerns(self, call: Call) -> bool:
+    def applies_to(self, call: Call) -> bool:
         return self.on and self.collecting
 
-    def intercept(self, call: Call, below: Callable[[Call], Any]) -> Any:
+    def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
         """A call, recorded."""
         if call.kind in ("operator", "inplace"):
-            return self._operator(call, below)
+            return self._operator(call, call_next)
         if call.kind == "apply":
             event = self.begin(call.op.__name__, FUNCTION, call.args)
             try:
-                answer = below(call)
+                answer = call_next(call)
                 self._made(event, call.args, answer)
                 return answer
             finally:
                 self.finish(event)
         seen = named(call.name)
         if seen is None:
-            return below(call)
+            return call_next(call)
         event = self.begin(seen, FUNCTION, (*call.args, *call.kwargs.values()))
         try:
-            answer = below(call)
+            answer = call_next(call)
             if self.flops:
                 event.flops = flops(seen, call.args, answer)
             return answer
         finally:
             self.finish(event)
 
-    def _operator(self, call: Call, below: Callable[[Call], Any]) -> Any:
+    def _operator(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
         """The call of an operator, or of its in-place form, recorded."""
         op, args, m = call.op, call.args, modes()
         name = event_name(op)
         if call.kind == "inplace":
             name = (name or f"aten::{op.name}").rstrip("_") + "_"
         elif name is None:
-            return below(call)
+            return call_next(call)
         bare = self._bare(m, args) if call.out is None else None
         event = self.begin(name, FUNCTION, args)
         if name == "aten::matmul":
             event.steps = ([product_name(*(len(v._wg_data.shape) for v in args[:2]))], 0)
         try:
             if bare is None:
-                answer = below(call)
+                answer = call_next(call)
             else:
                 run = direct(op, "inplace" if call.kind == "inplace" else "call")
                 set_modes(bare)
@@ -261,10 +261,10 @@ class Recorder(Interceptor):
 
     # -- the backward -------------------------------------------------------------------------------------------------
 
-    def walk(self, walk: Callable[..., None], roots: Any, space: Any, *rest: Any) -> None:
+    def walk(self, walk: Callable[..., None], roots: Any, namespace: Any, *rest: Any) -> None:
         """Run ``walk`` with every node's work recorded: PyTorch's two events for each, one in the other."""
         if not (self.on and self.collecting):
-            walk(roots, space, *rest)
+            walk(roots, namespace, *rest)
             return
         thread = threading.get_ident()
         current: list[Any] = [None, None]  # the node being evaluated, and its event
@@ -281,23 +281,23 @@ class Recorder(Interceptor):
                 self.finish(current[1])
                 current[:] = None, None
 
-        outer = getattr(space, "recorders", ())  # of a profile around this one
+        outer = getattr(namespace, "recorders", ())  # of a profile around this one
         if outer:
             outer.append(self)
-        elif space.raw:
-            space = WatchedSpace(self)
+        elif namespace.raw:
+            namespace = WatchedNamespace(self)
         if len(roots) > 1:
             around = self.begin("autograd::engine::evaluate_function: torch::autograd::GraphRoot")
             self.finish(self.begin("torch::autograd::GraphRoot", BACKWARD))
             self.finish(around)
         needed = rest[1]
-        method = "recorded" if not space.raw else "raw" if needed is None else "partial"
+        method = "recorded" if not namespace.raw else "raw" if needed is None else "partial"
         timed = []
         try:
-            for node in below(edge for edge, _ in roots):
+            for node in reachable_nodes(edge for edge, _ in roots):
                 timed.append((node, node.__dict__.get(method)))
-                self._time(node, method, enter, thread, None if outer else space)
-            walk(roots, space, *rest)
+                self._time(node, method, enter, thread, None if outer else namespace)
+            walk(roots, namespace, *rest)
         finally:
             leave()
             for node, before in timed:
@@ -309,15 +309,15 @@ class Recorder(Interceptor):
                     node.hooks = node.hooks.inner
             if outer:
                 outer.remove(self)
-            elif space.raw:
-                space.__dict__.clear()  # its functions refer to it
+            elif namespace.raw:
+                namespace.__dict__.clear()  # its functions refer to it
 
-    def _time(self, node: Node, method: str, enter: Callable[[Node], None], thread: int, space: Any) -> None:
+    def _time(self, node: Node, method: str, enter: Callable[[Node], None], thread: int, namespace: Any) -> None:
         """Have the node tell when it is reached and when it works; its rule is asked in ``space``, if that is given."""
         # The function hands the gradient on without keeping it: a gradient that nobody else sees is not copied.
         original = getattr(node, method)
-        if method != "recorded" and space is not None and isinstance(node, OpNode) and method not in node.__dict__:
-            original = partial(asked, node, space)
+        if method != "recorded" and namespace is not None and isinstance(node, OpNode) and method not in node.__dict__:
+            original = partial(timed_gradients, node, namespace)
 
         def run(g: Any, *needs: Any) -> Any:
             if threading.get_ident() != thread:
@@ -344,9 +344,9 @@ class Recorder(Interceptor):
             node.hooks = _Arrival(node.hooks, enter)
 
 
-def asked(node: Any, space: Any, g: Any, needs: Any = None) -> Any:
+def timed_gradients(node: Any, namespace: Any, g: Any, needs: Any = None) -> Any:
     """What the rule of ``node`` answers in that vocabulary, in plain arrays."""
-    return bare(node._gradients(space, g, node.wanted if needs is None else needs))
+    return unwatched(node._gradients(namespace, g, node.wanted if needs is None else needs))
 
 
 class _Arrival(NodeHooks):
@@ -358,15 +358,15 @@ class _Arrival(NodeHooks):
         self.tensor, self.retain, self.pre, self.post = inner.tensor, inner.retain, inner.pre, inner.post
         self.inner, self.enter = inner, enter
 
-    def arrive(self, node: Node, g: Any, space: Any) -> Any:
+    def arrive(self, node: Node, g: Any, namespace: Any) -> Any:
         self.enter(node)
-        return self.inner.arrive(node, g, space)
+        return self.inner.arrive(node, g, namespace)
 
-    def before(self, node: Node, g: Any, space: Any) -> Any:
-        return self.inner.before(node, g, space)
+    def before(self, node: Node, g: Any, namespace: Any) -> Any:
+        return self.inner.before(node, g, namespace)
 
-    def after(self, node: Node, grads: Any, g: Any, space: Any) -> Any:
-        return self.inner.after(node, grads, g, space)
+    def after(self, node: Node, grads: Any, g: Any, namespace: Any) -> Any:
+        return self.inner.after(node, grads, g, namespace)
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ _RENAMED: dict[str, str | None] = {
     "MaxPool#DWithIndices_back": "max_pool2d_with_indices_backward",
     "adaptive_max_pool1d_with_indices": "adaptive_max_pool1d",
     "adaptive_max_pool2d_with_indices": "adaptive_max_pool2d",
-    "adaptive_max_pool3d_with_indices": "adaptive_max_pool3d", "apart": "alias", "beside": "alias",
+    "adaptive_max_pool3d_with_indices": "adaptive_max_pool3d", "none_edge": "alias", "zero_edge": "alias",
     "once_only": "alias", "safe_softmax": "_safe_softmax", "trilinear": "_trilinear",
     "attention": "_scaled_dot_product_flash_attention_for_cpu",
     "attention_weights": "_scaled_dot_product_attention_math",

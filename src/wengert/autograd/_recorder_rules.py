@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ops.operator import TABLE, Composite
-from ..tensor.namespaces import RawSpace
+from ..tensor.namespaces import ArrayNamespace
 from ._recorder_facts import flops
 from ._recorder_names import event_name, product_name
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._recorder import Event, Recorder
 
 
-class WatchedSpace(RawSpace):
+class WatchedNamespace(ArrayNamespace):
     """Arrays in, arrays out; what is done is told to the ``recorders``."""
 
     watches = True
@@ -38,7 +38,7 @@ class WatchedSpace(RawSpace):
 
         def recorded(*args: Any, **kwargs: Any) -> Any:
             if not whole:
-                args, kwargs = tuple(map(bare, args)), {k: bare(v) for k, v in kwargs.items()}
+                args, kwargs = tuple(map(unwatched, args)), {k: unwatched(v) for k, v in kwargs.items()}
             seen = product_name(np.ndim(args[0]), np.ndim(args[1])) if product else step
             return self.watch(call(*args, **kwargs) if seen is None else self.timed(seen, call, args, kwargs))
 
@@ -67,7 +67,7 @@ class WatchedSpace(RawSpace):
         kind = type(value)
         if kind is np.ndarray:
             seen = value.view(Watched)
-            seen.inner, seen.space = value, self
+            seen.inner, seen.namespace = value, self
             return seen
         return kind(map(self.watch, value)) if kind is list or kind is tuple else value
 
@@ -75,8 +75,8 @@ class WatchedSpace(RawSpace):
 
     def conform(self, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:  # type: ignore[override]
         if g.shape == shape:
-            return RawSpace.conform(g, shape, dtype)
-        answer: np.ndarray = self.timed("aten::sum", RawSpace.conform, (g, shape, dtype), {})
+            return ArrayNamespace.conform(g, shape, dtype)
+        answer: np.ndarray = self.timed("aten::sum", ArrayNamespace.conform, (g, shape, dtype), {})
         return answer
 
     def accumulate(self, a: Any, b: Any) -> Any:  # type: ignore[override]
@@ -85,7 +85,7 @@ class WatchedSpace(RawSpace):
         box, first = [a], id(a)
         del a
         try:
-            answer = RawSpace.accumulate(box.pop(), b)
+            answer = ArrayNamespace.accumulate(box.pop(), b)
             if id(answer) == first:
                 for _, event in events:
                     event.name = "aten::add_"
@@ -102,33 +102,33 @@ class Watched(np.ndarray):
     """An array whose arithmetic is recorded. ``inner``: the array that it stands for."""
 
     inner: np.ndarray | None = None
-    space: Any = None
+    namespace: Any = None
 
     def __array_finalize__(self, source: Any) -> None:
-        self.space = getattr(source, "space", None)
+        self.namespace = getattr(source, "namespace", None)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-        args = tuple(map(bare, inputs))
+        args = tuple(map(unwatched, inputs))
         if out is not None:
-            kwargs["out"] = tuple(map(bare, out))
+            kwargs["out"] = tuple(map(unwatched, out))
         name = _UFUNCS.get(ufunc.__name__)
-        if method != "__call__" or self.space is None or name is None:
+        if method != "__call__" or self.namespace is None or name is None:
             return getattr(ufunc, method)(*args, **kwargs)
-        answer = self.space.timed("aten::" + name, ufunc, args, kwargs)
-        return self.space.watch(answer) if out is None else out[0]
+        answer = self.namespace.timed("aten::" + name, ufunc, args, kwargs)
+        return self.namespace.watch(answer) if out is None else out[0]
 
     def swapaxes(self, *axes: Any) -> Any:
         name = "aten::t" if self.ndim == 2 else "aten::transpose"
-        inner: Any = bare(self)
-        return self.space.watch(self.space.timed(name, lambda a: a.swapaxes(*axes), (inner,), {}))
+        inner: Any = unwatched(self)
+        return self.namespace.watch(self.namespace.timed(name, lambda a: a.swapaxes(*axes), (inner,), {}))
 
 
-def bare(value: Any) -> Any:
+def unwatched(value: Any) -> Any:
     """``value`` with the arrays that ``WatchedSpace.watch`` was given."""
     kind = type(value)
     if kind is Watched:
         return value.view(np.ndarray) if value.inner is None else value.inner
-    return kind(map(bare, value)) if kind is list or kind is tuple else value
+    return kind(map(unwatched, value)) if kind is list or kind is tuple else value
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

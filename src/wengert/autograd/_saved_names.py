@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tensor.namespaces import RAW
+from ..tensor.namespaces import ARRAY_OPS
 from ..tensor.version_check import Packed, check_versions, freed, modified
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def remembered(node: OpNode, key: str) -> Any:
         if node.saved is None:
             return freed(node)
         kept = node.saved[3 * len(op.saved) + op.consts.index(key)]
-        return RAW.wrap(kept) if isinstance(kept, np.ndarray) else kept
+        return ARRAY_OPS.wrap(kept) if isinstance(kept, np.ndarray) else kept
     if node.saved is None:
         if not op.tensor_lists and all(node.edges[i] is None for i in op.users[key]):
             return None  # no gradient needed it: it was never kept
@@ -291,7 +291,7 @@ def _tensor(node: OpNode, key: str, array: Any, counter: Any, index: int = 0) ->
     if type(array) is Packed:
         return node._unpacked(array, key, index)
     if key in node.op.aux or not hasattr(array, "dtype"):
-        return RAW.wrap(array)
+        return ARRAY_OPS.wrap(array)
     return node._rebuild(key, array, counter, index)
 
 
@@ -389,7 +389,7 @@ def _mask(node: OpNode) -> Any:
     shape, dtype = node.shape, node.dtype
     if mask.shape != shape:  # kept in bits
         mask = np.unpackbits(mask.view(np.uint8), count=int(np.prod(shape))).reshape(shape)
-    return RAW.wrap((mask * scale).astype(dtype))
+    return ARRAY_OPS.wrap((mask * scale).astype(dtype))
 
 
 def saved_by_parts(node: Any, name: str) -> Any:

@@ -16,13 +16,13 @@ from ..arrays.context import ContextVar
 from ..graph.modes import _Mode, modes, set_modes
 from ..tensor import classes
 from ..tensor.tensor import Tensor
-from ..transforms.forward_mode import Level
+from ..transforms.forward_mode import DualLevel
 from ._function_names import INSIDE
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 
-class _DualLevel(Level):
+class _EnteredLevel(DualLevel):
     """The level that these functions speak of; ``func.jvp`` has its own."""
 
     __slots__ = ()
@@ -36,7 +36,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 # the level in force, also where it is out of sight: within a custom forward, and where forward mode is switched off
-_in_force: ContextVar[_DualLevel | None] = ContextVar("wengert_dual_level", default=None)
+_in_force: ContextVar[_EnteredLevel | None] = ContextVar("wengert_dual_level", default=None)
 _current = _in_force.get
 
 
@@ -47,7 +47,7 @@ def enter_dual_level() -> int:
     """
     if _current() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    level = _DualLevel()
+    level = _EnteredLevel()
     _in_force.set(level)
     hidden = _hidden.get()
     if hidden is None:
@@ -169,7 +169,7 @@ def __getattr__(name: str) -> int:
     raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name!r}")
 
 
-_hidden: ContextVar[tuple[Level, ...] | None] = ContextVar("wengert_hidden_levels", default=None)
+_hidden: ContextVar[tuple[DualLevel, ...] | None] = ContextVar("wengert_hidden_levels", default=None)
 
 
 # the depth of custom forwards where it was switched on
@@ -215,5 +215,5 @@ def _switch(mode: bool) -> None:
         set_modes(m.with_(levels=(*(_hidden.get() or ()), *m.levels)))
         _hidden.set(None)
     else:
-        _hidden.set(tuple(x for x in m.levels if isinstance(x, Level)))
-        set_modes(m.with_(levels=tuple(x for x in m.levels if not isinstance(x, Level))))
+        _hidden.set(tuple(x for x in m.levels if isinstance(x, DualLevel)))
+        set_modes(m.with_(levels=tuple(x for x in m.levels if not isinstance(x, DualLevel))))

@@ -186,7 +186,7 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
             "`vectorize=True`."
         )
-    from ..transforms.vmap import Level as Map
+    from ..transforms.vmap import VmapLevel as Map
     from ..transforms.vmap import expanded, wrapped
     from .forward_ad import refuse_mapped
 
@@ -196,7 +196,7 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
             raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
     refuse_mapped("_make_dual", *row)
     sizes = [x.numel() for x in row]
-    with Map(sum(sizes)) as mapped, tangents.Level() as level:
+    with Map(sum(sizes)) as mapped, tangents.DualLevel() as level:
         seeds = _construct_standard_basis_for([x.reshape(-1) for x in row], sizes)
         given = tuple(level.dual(x, wrapped(v, mapped).view(x.shape)) for x, v in zip(row, seeds))
         several_out, outputs = _row(func(*given), "outputs", "jacobian")

@@ -58,12 +58,12 @@ class _force_original_view_tracking(_Switch):
 
     @staticmethod
     def _set(mode: bool) -> bool:
-        return change(original_views=mode).original_views
+        return change(view_replay=mode).view_replay
 
 
 def is_view_replay_enabled() -> bool:
     """Whether ``_force_original_view_tracking`` is in force in this thread or task."""
-    return modes().original_views
+    return modes().view_replay
 
 
 _multithreading: ContextVar[bool] = ContextVar("wengert_multithreading", default=True)

@@ -57,12 +57,12 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    from ._gradcheck import backward, forward, likes
+    from ._gradcheck import backward, forward, tensor_likes
     from ._gradcheck.problem import Problem, row
 
-    if any(map(likes.alike, row(inputs))):
+    if any(map(tensor_likes.alike, row(inputs))):
         try:
-            likes.check(func, row(inputs), eps, atol, rtol, fast_mode)
+            tensor_likes.check(func, row(inputs), eps, atol, rtol, fast_mode)
         except GradcheckError:
             if raise_exception:
                 raise
@@ -111,12 +111,12 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     for name, asked in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
         if asked and not check_rev_over_rev:
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
-    from ._gradcheck import likes
+    from ._gradcheck import tensor_likes
     from ._gradcheck.problem import checked, differentiable, row
 
     first = row(inputs)
-    if any(map(likes.alike, first)):
-        second, given = likes.second(func, first)
+    if any(map(tensor_likes.alike, first)):
+        second, given = tensor_likes.second(func, first)
         return gradcheck(second, given, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
             fast_mode=fast_mode)
     if grad_outputs is None:

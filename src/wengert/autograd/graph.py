@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..graph import node as graph_node
-from ..graph.engine import current_walk
+from ..graph.engine import current_graph_task
 from ..graph.handles import RemovableHandle
 from ..graph.modes import Modes, Scope, _Mode, transforms
 from ..tensor.backward import GradientEdge, get_gradient_edge
@@ -170,14 +170,14 @@ class saved_tensors_hooks(Scope):
     def _states(self, now: Modes) -> Modes:
         if not (callable(self.pack_hook) and callable(self.unpack_hook)):
             raise TypeError(f"saved_tensors_hooks takes two functions, not {self.pack_hook!r} and {self.unpack_hook!r}")
-        if now.no_packing is not None:
-            raise RuntimeError(now.no_packing)
+        if now.saved_tensor_hooks_disabled is not None:
+            raise RuntimeError(now.saved_tensor_hooks_disabled)
         if transforms.get()[1] and not self._everywhere:
             raise RuntimeError(NO_HOOKS)
-        return now.with_(packing=_Hooks((self.pack_hook, self.unpack_hook), now.packing))
+        return now.with_(saved_tensor_hooks=_Hooks((self.pack_hook, self.unpack_hook), now.saved_tensor_hooks))
 
     def _return(self, now: Modes, back: Modes) -> Modes:
-        return now.with_(packing=getattr(now.packing, "outer", None))
+        return now.with_(saved_tensor_hooks=getattr(now.saved_tensor_hooks, "outer", None))
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -213,12 +213,12 @@ class disable_saved_tensors_hooks(_Mode):
         if not isinstance(self.error_message, str):
             raise TypeError("disable_saved_tensors_hooks takes a message (a string), not "
                 f"{type(self.error_message).__name__}")
-        if now.packing is not None:
+        if now.saved_tensor_hooks is not None:
             raise RuntimeError(self.error_message)
-        return now.with_(no_packing=self.error_message)
+        return now.with_(saved_tensor_hooks_disabled=self.error_message)
 
     def _return(self, now: Modes, back: Modes) -> Modes:
-        return now.with_(no_packing=back.no_packing)
+        return now.with_(saved_tensor_hooks_disabled=back.saved_tensor_hooks_disabled)
 
     def clone(self) -> disable_saved_tensors_hooks:
         return disable_saved_tensors_hooks(self.error_message)
@@ -269,7 +269,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
     def at(i: int) -> Any:
         def hook(g: Any) -> None:
-            walk: Any = current_walk()
+            walk: Any = current_graph_task()
             if walk is None:
                 raise AssertionError("expected this hook to be called inside a backward call")
             with lock:

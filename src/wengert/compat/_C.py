@@ -43,7 +43,7 @@ from ..library.fallback import set_mode as _set_autograd_fallback_mode
 from ..names.absent import absent_from
 from ..tensor import Tensor
 from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
-from ..tensor.rewriting import CopySlices
+from ..tensor.copy_slices import CopySlices
 from ..utils._python_dispatch import _len_torch_dispatch_stack
 from . import _VF
 

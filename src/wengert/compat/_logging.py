@@ -117,7 +117,7 @@ class _Format(logging.Formatter):
 
 def _attend(roots: list[tuple[Any, Any]]) -> Callable[[], None]:
     """Have every node below the roots say when it runs; gives what ends that."""
-    handles = [node.register_prehook(_teller(node)) for node in engine.below(edge for edge, _ in roots)]
+    handles = [node.register_prehook(_teller(node)) for node in engine.reachable_nodes(edge for edge, _ in roots)]
 
     def end() -> None:
         for handle in handles:

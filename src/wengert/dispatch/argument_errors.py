@@ -2,7 +2,7 @@
 
 Nobody asks beforehand whether every argument is what it should be. Where one is not, something inside fails: a list
 has no ``ndim``, a string does not compare with a number. The functions that the public calls give such errors to
-``told``, which finds the argument that it is about::
+``annotated``, which finds the argument that it is about::
 
     conv1d(): argument 'input' (position 1) must be Tensor, not list
 
@@ -36,7 +36,7 @@ _OURS = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__
 _STANDARD = os.path.dirname(os.__file__)
 
 
-def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+def annotated(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
         error: Exception, skip: int = 0) -> Exception | None:
     """The error to raise in place of ``error``, which a call of ``name`` ended with; None if that is fit to be seen.
 
@@ -260,7 +260,7 @@ def reporting(f: Callable[..., Any], skip: int = 0) -> Callable[..., Any]:
         try:
             return f(*args, **kwargs)
         except Exception as error:
-            better = told(f.__name__, f, args, kwargs, error, skip)
+            better = annotated(f.__name__, f, args, kwargs, error, skip)
             if better is None:
                 raise
             raise better from error
@@ -268,4 +268,4 @@ def reporting(f: Callable[..., Any], skip: int = 0) -> Callable[..., Any]:
     return call
 
 
-classes.told = told
+classes.annotated = annotated

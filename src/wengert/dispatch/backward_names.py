@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.modes import modes
 from ..tensor import record
 from ..tensor.functions import function
-from ..tensor.namespaces import RECORDED, within_operators
+from ..tensor.namespaces import TRACED_OPS, internal_calls
 from ..tensor.record import OpNode
 from .aten_networks import convolution_backward
 from .decompositions import _ARRANGED, BACKWARD
@@ -25,24 +25,24 @@ def gradients(node: OpNode, g: Any, needs: Any) -> Any:
     """The gradients of ``node`` in recorded operators."""
     m = modes()
     if not (m.dispatch or "keeps_tensors" in node.__dict__):
-        return node._gradients(RECORDED, g, needs)
+        return node._gradients(TRACED_OPS, g, needs)
     if type(node)._gradients is not OpNode._gradients:  # a part of what was one step
-        with within_operators():
-            return node._gradients(RECORDED, g, needs)
+        with internal_calls():
+            return node._gradients(TRACED_OPS, g, needs)
     op = node.op
-    values = node._values(RECORDED)
+    values = node._values(TRACED_OPS)
     # a result comes out of the node's keeping as another tensor
     for name in op.outputs if op.outputs is not ... else ():
         if values.get(name) is not None and not values[name]._wg_dispatches and name not in op.nondifferentiable:
             taken = detached(values[name], m)
             if not m.grad and not m.levels:
                 values[name] = taken
-    with within_operators():
+    with internal_calls():
         answer = None
         if op.name == "convolution_forward" and not m.grad and not m.levels:
             g = g[0] if type(g) is list and len(g) == 1 else g
             answer = _convolution(g, values, needs, node.__dict__.get("seen", {}))
-        return node._gradients(RECORDED, g, needs, values) if answer is None else answer
+        return node._gradients(TRACED_OPS, g, needs, values) if answer is None else answer
 
 
 def _convolution(g: Any, v: dict[str, Any], needs: Any, seen: dict[str, Any]) -> list[Any] | None:

@@ -11,7 +11,7 @@ from ..arrays.lazy import window
 from ..graph.modes import modes
 from ..ops.views import as_view, axis, resolve_shape
 from ..tensor.functions import function
-from ..tensor.namespaces import RAW, RECORDED
+from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ..tensor.types import contiguous_format
 from .meta_device import all_without
 from .torch_dispatch import ask, aten
@@ -227,9 +227,9 @@ def _on_arrays(op: Any, arranged: Any) -> Callable[..., Any]:
         if arranged is not None:
             args = arranged[1](*args, *kwargs.values())
         if any(getattr(v, "is_meta", False) for v in args):  # there are no numbers for a kernel
-            return all_without(op.define(RECORDED, *args))
-        answer = op.raw(*[RAW.unwrap(v) if hasattr(v, "_wg_data") else v for v in args])
-        return (tuple(v if v is None else RAW.wrap(v) for v in answer) if type(answer) in (tuple, list)
-            else RAW.wrap(answer))
+            return all_without(op.define(TRACED_OPS, *args))
+        answer = op.raw(*[ARRAY_OPS.unwrap(v) if hasattr(v, "_wg_data") else v for v in args])
+        return (tuple(v if v is None else ARRAY_OPS.wrap(v) for v in answer) if type(answer) in (tuple, list)
+            else ARRAY_OPS.wrap(answer))
 
     return run

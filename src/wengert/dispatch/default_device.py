@@ -17,7 +17,7 @@ from ..tensor.types import CPU, placed
 from ..tensor.types import device as device_type
 from .function_modes import TorchFunctionMode, on_the_cpu, set_on_the_cpu
 from .torch_function import ask_mode
-from .watched import watch_forever
+from .watch_functions import watch_forever
 
 if TYPE_CHECKING:
     from collections.abc import Callable

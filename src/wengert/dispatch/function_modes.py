@@ -12,17 +12,17 @@ from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import FUNCTION_MODES, Modes, Scope, add_field, modes
 from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor, members
-from . import watched
+from . import watch_functions
 from .torch_dispatch import as_called
 from .torch_function import ask_mode, by_class, is_public
-from .watched import _lock, _seen, watch_forever
+from .watch_functions import _lock, _seen, watch_forever
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
 
-def asked(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False, public: Any = None) -> Any:
+def intercept_operator(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False, public: Any = None) -> Any:
     """The call of an operator, for the innermost function mode: under its public name, with the arguments that were
     given.
     """
@@ -41,13 +41,13 @@ class FunctionModes(Interceptor):
 
     order = FUNCTION_MODES
 
-    def intercept(self, call: Call, below: Any) -> Any:
+    def intercept(self, call: Call, call_next: Any) -> Any:
         m = modes()
         if call.kind in ("operator", "inplace"):
             kwargs = {} if call.out is None else {"out": call.out}
-            return asked(call.op, call.args, kwargs, m, call.kind == "inplace", call.public)
+            return intercept_operator(call.op, call.args, kwargs, m, call.kind == "inplace", call.public)
         if call.public is None:
-            return below(call)
+            return call_next(call)
         return ask_mode(call.public, call.args, call.kwargs if call.out is None else {**call.kwargs, "out": call.out},
             m)
 
@@ -80,7 +80,7 @@ def watch_members() -> None:
     ``watched``.
     """
     global _members_watched
-    if watched._watchers:  # what was exchanged already is not to be put back
+    if watch_functions._watchers:  # what was exchanged already is not to be put back
         watch_forever()
     with _lock:
         if _members_watched:
@@ -112,7 +112,7 @@ def _exchange(f: FunctionType, public: Any) -> None:
         m = modes()
         if m.functions:
             return ask_mode(public, args, kwargs, m)
-        answer = NotImplemented if m.bare else by_class(public, args, kwargs)
+        answer = NotImplemented if m.no_subclass_overrides else by_class(public, args, kwargs)
         return original(*args, **kwargs) if answer is NotImplemented else answer
 
     # for those who ask how it is called

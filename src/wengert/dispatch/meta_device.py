@@ -1,6 +1,6 @@
 """Operators on tensors of the device ``meta``: what a result would look like, without a number.
 
-Such a tensor has a ``Ghost`` where others have an array. An operator that works element by element is asked for the
+Such a tensor has a ``StoragelessArray`` where others have an array. An operator that works element by element is asked for the
 type of one element, a product of matrices for none; every other one is run on zeros that take no memory, and its
 numbers are dropped.
 """
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.ghost import Ghost, when_first_meta
 from ..arrays.layouts import kept_strides, result_strides
 from ..arrays.lazy import Lazy
+from ..arrays.storageless import StoragelessArray, when_first_meta
 from ..graph.interceptors import Interceptor
 from ..graph.modes import DEVICES, install
 from ..tensor import arguments, classes
-from ..tensor.namespaces import within, within_operators, without_numbers
+from ..tensor.namespaces import in_composite, internal_calls, without_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +40,13 @@ def no_numbers(name: str) -> NotImplementedError:
     )
 
 
-def ghost(a: Any, device: str = "meta") -> Any:
+def storageless(a: Any, device: str = "meta") -> Any:
     """What stands for the array ``a`` on a device without numbers: the same shape and type, laid out as
     ``preserve_format`` has it.
     """
-    if type(a) is Ghost and a.device == device:
+    if type(a) is StoragelessArray and a.device == device:
         return a
-    return Ghost.of(a.shape, kept_strides(getattr(a, "window", a)), 0, a.dtype, device)
+    return StoragelessArray.of(a.shape, kept_strides(getattr(a, "window", a)), 0, a.dtype, device)
 
 
 def all_without(answer: Any) -> Any:
@@ -63,21 +63,21 @@ class MetaDevice(Interceptor):
 
     order = DEVICES
 
-    def concerns(self, call: Call) -> bool:
+    def applies_to(self, call: Call) -> bool:
         return (call.kind in ("operator", "inplace", "composite")
             and any(map(_without_numbers, (*call.args, *call.kwargs.values()))))
 
-    def intercept(self, call: Call, below: Any) -> Any:
+    def intercept(self, call: Call, call_next: Any) -> Any:
         if call.kind != "composite":
             check_devices(call.op, dict(zip(call.op.params, call.args)))
             call.forward = forward
-            return below(call)
-        token = within.set(True)  # its constants meet tensors of every device
+            return call_next(call)
+        token = in_composite.set(True)  # its constants meet tensors of every device
         try:
-            with within_operators():
-                return all_without(below(call))
+            with internal_calls():
+                return all_without(call_next(call))
         finally:
-            within.reset(token)
+            in_composite.reset(token)
 
 
 def _without_numbers(v: Any) -> bool:
@@ -91,13 +91,13 @@ when_first_meta.append(lambda: install(MetaDevice()))
 
 def forward_of(op: Operator, raw: dict[str, Any]) -> Any:
     """The forward of ``op`` on converted arguments, ghosts or not."""
-    ghosts = any(stands_in(x) for v in raw.values() for x in (v if type(v) is list else (v,)))
-    return forward(op, raw) if ghosts else arguments.forward(op, raw)
+    any_storageless = any(stands_in(x) for v in raw.values() for x in (v if type(v) is list else (v,)))
+    return forward(op, raw) if any_storageless else arguments.forward(op, raw)
 
 
 def stands_in(v: Any) -> bool:
     """Whether ``v`` is what a tensor of the device ``meta`` holds."""
-    return type(v) is Ghost and v.device == "meta"
+    return type(v) is StoragelessArray and v.device == "meta"
 
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
@@ -105,7 +105,7 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
     if op.name in _NUMBERS:
         raise no_numbers(op.name)
     if op.view:
-        return _ghosts(_run(op, {p: _opened(v) for p, v in raw.items()}), True, raw.get(op.params[0]))
+        return _storageless_results(_run(op, {p: _opened(v) for p, v in raw.items()}), True, raw.get(op.params[0]))
     if op.pointwise:
         return _elementwise(op, raw)
     rule = _SHAPES.get(op.name)
@@ -113,11 +113,11 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
     if rule is not None:
         shape = rule(*(opened[p] for p in op.tensors))
         if shape is not None:
-            return Ghost.of(shape, None, 0, opened[op.tensors[0]].dtype, "meta")
+            return StoragelessArray.of(shape, None, 0, opened[op.tensors[0]].dtype, "meta")
     if op.layout == "elementwise":
         return _ordered(_run(op, opened),
             [v for p in op.tensors for v in (raw[p] if type(raw[p]) is list else (raw[p],)) if np.ndim(v)])
-    return _ghosts(_run(op, opened), False, None, op.layout == "rows")
+    return _storageless_results(_run(op, opened), False, None, op.layout == "rows")
 
 
 def _opened(v: Any) -> Any:
@@ -126,18 +126,18 @@ def _opened(v: Any) -> Any:
     return v.window if stands_in(v) else v
 
 
-def _ghosts(answer: Any, view: bool, source: Any = None, rows: bool = False) -> Any:
+def _storageless_results(answer: Any, view: bool, source: Any = None, rows: bool = False) -> Any:
     if type(answer) is tuple or type(answer) is list:
-        return type(answer)(_ghosts(v, view, source, rows) for v in answer)
+        return type(answer)(_storageless_results(v, view, source, rows) for v in answer)
     if type(answer) is Lazy:  # whether numbers that are not there are to be conjugated does not matter
-        return Ghost(answer.window, "meta")
+        return StoragelessArray(answer.window, "meta")
     if not isinstance(answer, (np.ndarray, np.generic)):
         return answer
     a = np.asarray(answer)
     if view and (a.base is source.base or a is source.window):
-        return Ghost(a if a.base is not None else a[...], "meta")
+        return StoragelessArray(a if a.base is not None else a[...], "meta")
     strides = None if rows or a.flags.c_contiguous else tuple(s // a.itemsize for s in a.strides)
-    return Ghost.of(a.shape, strides, 0, a.dtype, "meta")
+    return StoragelessArray.of(a.shape, strides, 0, a.dtype, "meta")
 
 
 def _ordered(answer: Any, arrays: list[Any]) -> Any:
@@ -146,7 +146,7 @@ def _ordered(answer: Any, arrays: list[Any]) -> Any:
         return tuple(_ordered(v, arrays) for v in answer)
     if not isinstance(answer, (np.ndarray, np.generic)):
         return answer
-    return Ghost.of(answer.shape, result_strides(answer.shape, arrays), 0, answer.dtype, "meta")
+    return StoragelessArray.of(answer.shape, result_strides(answer.shape, arrays), 0, answer.dtype, "meta")
 
 
 def _run(op: Operator, opened: dict[str, Any]) -> Any:
@@ -177,7 +177,7 @@ def _elementwise(op: Operator, raw: dict[str, Any]) -> Any:
     with np.errstate(all="ignore"):
         sample = arguments.forward(op, {p: _single(v) if p in op.tensors else _opened(v) for p, v in raw.items()})
     made = tuple(v if not isinstance(v, (np.ndarray, np.generic))
-        else Ghost.of(shape, result_strides(shape, arrays), 0, v.dtype, "meta")
+        else StoragelessArray.of(shape, result_strides(shape, arrays), 0, v.dtype, "meta")
         for v in (sample if type(sample) is tuple else (sample,)))
     return made if type(sample) is tuple else made[0]
 
@@ -185,12 +185,12 @@ def _elementwise(op: Operator, raw: dict[str, Any]) -> Any:
 def _single(v: Any) -> Any:
     if type(v) is list:
         return [_single(x) for x in v]
-    return np.ones((1,) * v.ndim, v.dtype) if isinstance(v, (np.ndarray, Ghost)) and v.ndim else _opened(v)
+    return np.ones((1,) * v.ndim, v.dtype) if isinstance(v, (np.ndarray, StoragelessArray)) and v.ndim else _opened(v)
 
 
 def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
     """Refuse tensors with numbers beside those without, where elements meet (but for single numbers)."""
-    if (not op.pointwise and op.name not in ("cat", "stack")) or without_numbers.get() or within.get():
+    if (not op.pointwise and op.name not in ("cat", "stack")) or without_numbers.get() or in_composite.get():
         return
     row = [t for v in inputs.values() for t in (v if type(v) in (list, tuple) else (v,))
         if isinstance(t, classes.Tensor_)]

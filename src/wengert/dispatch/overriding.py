@@ -11,7 +11,7 @@ from ..graph.modes import install, modes
 from ..tensor import classes
 from ..tensor.tensor import Tensor, members
 from . import subclass_dispatch
-from .below_tape import DISPATCHER
+from .below_autograd import DISPATCHER
 from .function_modes import watch_members
 from .torch_function import PUBLIC, SPECIAL, DeclinedError, Overriding, ask, ask_mode, disabled, is_public, owners_of
 

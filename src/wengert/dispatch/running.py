@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.ghost import Ghost
+from ..arrays.storageless import StoragelessArray
 from ..functions.creation import scalar_tensor
 from ..graph.modes import modes, set_modes
 from ..ops.operator import Operator
@@ -16,7 +16,7 @@ from ..tensor import classes
 from ..tensor import inplace as writes
 from ..tensor.arguments import convert
 from ..tensor.autograd_meta import bump
-from ..tensor.namespaces import RAW
+from ..tensor.namespaces import ARRAY_OPS
 from .decompositions import LOWER
 from .meta_device import forward_of
 from .torch_dispatch import OpOverload, as_called, ask, below_tape, check_result, named
@@ -141,7 +141,7 @@ def perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any
     else:
         _, raw = convert(op, row)
         values = forward_of(op, raw)
-    return tuple(RAW.wrap(v) if isinstance(v, (np.ndarray, np.generic, Ghost)) else v for v in values)
+    return tuple(ARRAY_OPS.wrap(v) if isinstance(v, (np.ndarray, np.generic, StoragelessArray)) else v for v in values)
 
 
 def _array(v: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.ghost import Ghost
+from ..arrays.storageless import StoragelessArray
 from ..functions.conversion import METHODS
 from ..functions.copying import copy_attributes, same_class
 from ..functions.parameter import Parameter
@@ -27,7 +27,7 @@ from ..tensor.types import Size, contiguous_format
 from ..tensor.version_check import Packed
 from .torch_dispatch import ask, aten, check_result, dispatching, prim
 from .torch_function import Overriding, disabled
-from .watched import watch_forever
+from .watch_functions import watch_forever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,19 +45,19 @@ def questions(policy: Any, device: bool, layout: bool) -> frozenset[str]:
 
 
 def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, device: Any = None,
-        asks: tuple[Any, bool, bool] = (None, False, False), keys: Any = None) -> Tensor:
+        overridden: tuple[Any, bool, bool] = (None, False, False), keys: Any = None) -> Tensor:
     """See ``Tensor._make_wrapper_subclass``."""
     check_class(cls)
     if cls not in classes.DISPATCHING:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    wanted = questions(*asks)
+    wanted = questions(*overridden)
     kind = dt.default_float() if dtype is None else dtype.np
     if kind.kind not in "fcVW" and requires_grad:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     steps = None if strides is None else tuple(int(s) for s in strides)
-    array = Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu"))
+    array = StoragelessArray.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu"))
     made = Tensor._wg_from.__func__(cls, array)  # type: ignore[attr-defined]
-    made._wg_data.asks = wanted
+    made._wg_data.overridden = wanted
     if keys is not None:
         made.__dict__["_extra_dispatch_keys"] = keys
     if requires_grad:
@@ -145,8 +145,8 @@ def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any 
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         a = self._wg_data
-        asks = a.asks if type(a) is Ghost else self.__dict__.get("_asks", ())
-        if asking not in asks or not dispatching((self,)):
+        overridden = a.overridden if type(a) is StoragelessArray else self.__dict__.get("_overridden", ())
+        if asking not in overridden or not dispatching((self,)):
             return usual(self, *args, **kwargs)
         asked = (*args, *kwargs.values()) if name == "is_contiguous" else ()
         overload = "memory_format" if asked or kwargs else "default"
@@ -173,14 +173,14 @@ _layout = _question("layout", "layout", Tensor.layout.fget, prim)  # type: ignor
 
 
 def _contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
-    if type(self._wg_data) is not Ghost and "_asks" not in self.__dict__:
+    if type(self._wg_data) is not StoragelessArray and "_overridden" not in self.__dict__:
         return METHODS["contiguous"](self, memory_format)
     usual = memory_format is contiguous_format
     return self if self.is_contiguous(*() if usual else (memory_format,)) else self.clone(memory_format=memory_format)
 
 
 def _address(self: Any) -> int:
-    return 0 if type(self._wg_data) is Ghost else Tensor.data_ptr(self)
+    return 0 if type(self._wg_data) is StoragelessArray else Tensor.data_ptr(self)
 
 
 def _index(self: Any) -> int:
@@ -263,8 +263,8 @@ def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any],
     """
     for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
         values[p] = [None if x is None else x._wg_data for x in t] if type(t) is list else t._wg_data
-    packing = m if m.packing is not None else m.with_(packing=(unchanged, unchanged))
-    node = record(op, inputs, values, live, packing)
+    saved_tensor_hooks = m if m.saved_tensor_hooks is not None else m.with_(saved_tensor_hooks=(unchanged, unchanged))
+    node = record(op, inputs, values, live, saved_tensor_hooks)
     if node is not None:
         for i, name in enumerate(op.saved):  # what only the gradient needs
             t = aux.get(name)
@@ -272,7 +272,7 @@ def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any],
                 node.saved = changed(node.saved, 3 * i, (Packed(t, unchanged), [0], 0))
         classes.RECORDING_TENSORS[:] = [True]
         node.__dict__["keeps_tensors"] = True
-        if m.packing is None:
+        if m.saved_tensor_hooks is None:
             for i, name in enumerate(op.saved):
                 t = inputs.get(name)
                 if isinstance(t, Tensor) and type(node.saved[3 * i]) is Packed and type(t._wg_vc) is list:
@@ -301,12 +301,12 @@ def keep_results(op: Operator, node: Any, results: list[Any], m: Modes) -> None:
     """Have the node keep the results that it saves, as tensors without history."""
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved and node.saved[3 * op.saved.index(name)] is not None:
-            kept = alias(t) if m.packing is not None or not t._wg_dispatches else _detach(t)
+            kept = alias(t) if m.saved_tensor_hooks is not None or not t._wg_dispatches else _detach(t)
             _put(node, 3 * op.saved.index(name), kept, m, True)
 
 
 def _put(node: Any, at: int, t: Any, m: Modes, versioned: bool = False) -> None:
-    pack, unpack = m.packing if m.packing is not None else (unchanged, unchanged)
+    pack, unpack = m.saved_tensor_hooks if m.saved_tensor_hooks is not None else (unchanged, unchanged)
     entry = Packed(call_pack_hook(pack, t), unpack)
-    counter = t._wg_vc if versioned and m.packing is None and type(t._wg_vc) is list else [0]
+    counter = t._wg_vc if versioned and m.saved_tensor_hooks is None and type(t._wg_vc) is list else [0]
     node.saved = changed(node.saved, at, (entry, counter, counter[0]))

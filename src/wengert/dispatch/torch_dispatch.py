@@ -249,7 +249,7 @@ _OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverload:
     """PyTorch's operator for this call of ours."""
     name, overload = _NAMES.get(op.name, (op.name, "default"))
-    if calling.within and op.name in _OF_NUMBERS and not isinstance(args[1], classes.Tensor_):
+    if calling.internal and op.name in _OF_NUMBERS and not isinstance(args[1], classes.Tensor_):
         overload = "Scalar"
     if inplace and op.name == "pow":
         overload = "Tensor" if isinstance(args[1], classes.Tensor_) else "Scalar"
@@ -267,15 +267,15 @@ def check_result(answer: Any, several: bool) -> None:
 
 
 def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes,
-        called: str | None = None) -> Any:
+        message_name: str | None = None) -> Any:
     """Call the innermost mode with ``func``, which stands for ``op``; after the modes, the classes of the arguments.
 
     ``called``: its name in messages.
     """
     own = dispatching((*args, *kwargs.values())) if classes.DISPATCHING else ()
-    calls, within = _asked.calls, calling.within
+    calls, internal = _asked.calls, calling.internal
     calls.append((func, op, inplace))
-    calling.within, calling.inner = False, within
+    calling.internal, calling.was_internal = False, internal
     handlers: list[Any] = []
     if m.dispatch:
         handlers.append(m.dispatch[-1])
@@ -292,11 +292,11 @@ def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs:
             set_modes(below_tape(m, m.dispatch))  # a mode that declines sees what the classes do
     finally:
         calls.pop()
-        calling.within = within
+        calling.internal = internal
         set_modes(m)
     tried = "".join(f"\n  - {'mode object' if not isinstance(h, type) else 'tensor subclass'} {h!r}" for h in handlers)
     raise TypeError(
-        f"Multiple dispatch failed for '{called or f'torch._ops.{func}'}'; all __torch_dispatch__ handlers returned "
+        f"Multiple dispatch failed for '{message_name or f'torch._ops.{func}'}'; all __torch_dispatch__ handlers returned "
         f"NotImplemented:\n{tried}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
@@ -332,7 +332,7 @@ class enable_reentrant_dispatch(Scope):
     """Inside, in a ``__torch_dispatch__``, operators are recorded again, as outside of it."""
 
     def _states(self, now: Modes) -> Any:
-        return now.with_(below=False, grad=now.asked)
+        return now.with_(below_autograd=False, grad=now.grad_mode)
 
 
 def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -363,7 +363,7 @@ _asked = _Asked()  # what modes have been asked to run in this thread, and are s
 
 def below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
     """Modes for what runs below the tape, in which these dispatch modes are asked."""
-    return m.with_(below=True, packing=None, functions=(), watchers=(), dispatch=dispatch)
+    return m.with_(below_autograd=True, saved_tensor_hooks=None, functions=(), watchers=(), dispatch=dispatch)
 
 
 _BY_KEYWORD = {"cast": "dtype", "div_rounded": "rounding_mode"}  # the last argument, which is one by place here

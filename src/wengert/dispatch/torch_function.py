@@ -21,7 +21,7 @@ from ..ops.structseq import rebuilt
 from ..tensor import classes
 from ..tensor.classes import KNOWN, PLAIN, is_known
 from ..tensor.tensor import Tensor, members
-from .argument_errors import told
+from .argument_errors import annotated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +91,7 @@ class Subclasses(Interceptor):
 
     order = SUBCLASSES
 
-    def concerns(self, call: Call) -> bool:
+    def applies_to(self, call: Call) -> bool:
         if call.kind == "operator":
             for v in call.args:  # a loop, for speed
                 kind = type(v)
@@ -103,13 +103,13 @@ class Subclasses(Interceptor):
                 for v in call.args)
         return call.public is not None and not all(map(is_known, (*call.args, *call.kwargs.values(), call.out)))
 
-    def intercept(self, call: Call, below: Any) -> Any:
+    def intercept(self, call: Call, call_next: Any) -> Any:
         if call.kind in ("operator", "inplace"):
             answer = dispatch(call.name, call.args, {} if call.out is None else {"out": call.out}, call.public)
-            return below(call) if answer is NotImplemented else answer
+            return call_next(call) if answer is NotImplemented else answer
         kwargs = call.kwargs if call.out is None else {**call.kwargs, "out": call.out}
         owners = owners_of((*call.args, *kwargs.values()))
-        return ask(call.public, owners, call.args, kwargs) if owners else below(call)
+        return ask(call.public, owners, call.args, kwargs) if owners else call_next(call)
 
 
 _SIMPLE = frozenset((int, float, bool, type(None), str, np.ndarray))
@@ -125,7 +125,7 @@ def _may_override(v: Any) -> bool:
 
 
 install(Subclasses())
-add_field("bare", default=False)  # whether subclasses of Tensor are taken for plain ones
+add_field("no_subclass_overrides", default=False)  # whether subclasses of Tensor are taken for plain ones
 
 
 # Functions of nn.functional that PyTorch has in C++; and those of torch that it has in Python.
@@ -202,7 +202,7 @@ def owners_of(args: Any, primitive: bool = False) -> list[Any]:
             if kind.__torch_function__ is disabled:
                 continue
             own = getattr(kind, "_own_operators", None)
-            if (own is True and not primitive) if own is not None else isinstance(x, Tensor) and modes().bare:
+            if (own is True and not primitive) if own is not None else isinstance(x, Tensor) and modes().no_subclass_overrides:
                 continue
             at = next((i for i, k in enumerate(kinds) if issubclass(kind, k)), len(kinds))
             owners.insert(at, x)
@@ -240,20 +240,20 @@ class DisableTorchFunctionSubclass(Scope):
     """Inside, subclasses of Tensor are treated as plain tensors."""
 
     def _states(self, now: Any) -> Any:
-        return now.with_(bare=True)
+        return now.with_(no_subclass_overrides=True)
 
     def _return(self, now: Any, back: Any) -> Any:
-        return now.with_(bare=back.bare)
+        return now.with_(no_subclass_overrides=back.no_subclass_overrides)
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not asked."""
 
     def _states(self, now: Any) -> Any:
-        return now.with_(bare=True, functions=())
+        return now.with_(no_subclass_overrides=True, functions=())
 
     def _return(self, now: Any, back: Any) -> Any:
-        return now.with_(bare=back.bare, functions=back.functions)
+        return now.with_(no_subclass_overrides=back.no_subclass_overrides, functions=back.functions)
 
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -264,13 +264,13 @@ def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: A
         return function(func.__name__)(*args, **kwargs)
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    before = modes().bare
-    change(bare=True)
+    before = modes().no_subclass_overrides
+    change(no_subclass_overrides=True)
     try:
         answer = func(*args, **kwargs)
         return answer if cls is Tensor or func in UNCONVERTED else converted(answer, cls)
     finally:
-        change(bare=before)
+        change(no_subclass_overrides=before)
 
 
 def converted(answer: Any, cls: Any) -> Any:
@@ -330,7 +330,7 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
         except Exception as error:
             # PyTorch has these in Python, whose complaint is theirs
             own = form is not None and isinstance(error, TypeError)
-            better = None if own else told(f.__name__, f, args, kwargs, error)
+            better = None if own else annotated(f.__name__, f, args, kwargs, error)
             if better is None:
                 raise
             raise better from error
@@ -409,7 +409,7 @@ def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     # one of our own
     if getattr(func, "__module__", None) in ("torch", None) or isinstance(getattr(func, "__self__", None), property):
         m = modes()
-        set_modes(m.with_(functions=(), bare=True))
+        set_modes(m.with_(functions=(), no_subclass_overrides=True))
         try:
             return func(*args, **kwargs)
         finally:

@@ -165,9 +165,9 @@ class _Several(Transform):
     def _parts(self, z: Any, name: str, shown: str = "tensor") -> list[Any]:
         if not -z.dim() <= self.dim < z.dim():
             raise AssertionError(f"dim {self.dim} out of range for {shown} with {z.dim()} dimensions")
-        called, n = self._expected()
+        label, n = self._expected()
         if z.size(self.dim) != n:
-            raise AssertionError(f"{name}.size({self.dim}) = {z.size(self.dim)} must equal {called} {n}")
+            raise AssertionError(f"{name}.size({self.dim}) = {z.size(self.dim)} must equal {label} {n}")
         return self._split(z)
 
     def _split(self, z: Any) -> list[Any]:

@@ -114,8 +114,8 @@ class MultivariateNormal(OfCovariance):
         name, matrix = only_one(ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
             scale_tril=scale_tril)
         if matrix.dim() < 2:
-            called = "scale_tril matrix" if name == "scale_tril" else name
-            raise ValueError(f"{called} must be at least two-dimensional, with optional leading batch dimensions")
+            label = "scale_tril matrix" if name == "scale_tril" else name
+            raise ValueError(f"{label} must be at least two-dimensional, with optional leading batch dimensions")
         batch = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         self.loc = loc.expand((*batch, -1))

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..functions.creation import ones_like, zeros_like
-from ..graph.engine import below
+from ..graph.engine import reachable_nodes
 from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes
 from ..tensor import Tensor
 from ..tensor.autograd_meta import edge_of, normal_version, requires_grad
 from ..tensor.exchange import sealed
 from ..transforms import vmap as batching
-from ..transforms.grad_scope import Inside, pulling
+from ..transforms.grad_scope import GradScope, computing_gradients
 from ..transforms.mapped_backward import gradients as _grad
 from ..transforms.running import transforming
 from . import trees
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-class Level:
+class GradLevel:
     """One differentiation: the tensors that it is with respect to, and what is outside of it.
 
     Inside of maps, what is differentiated are the tensors below the batched ones; an argument that does not vary along
@@ -35,8 +35,8 @@ class Level:
     def __init__(self) -> None:
         self.recording = is_grad_enabled()  # whether somebody outside may differentiate the output
         self.maps = [m for m in map_levels.get() if not m.directions]
-        self.inside = Inside()
-        self.own = self.inside.own
+        self.grad_scope = GradScope()
+        self.own = self.grad_scope.own
         self.inputs: list[Tensor] = []
 
     def enter(self, tree: Any) -> Any:
@@ -48,30 +48,30 @@ class Level:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
         below = batching.plain(self.entire(x))
         fresh = below.view_as(below) if requires_grad(below) else unrecorded(below)._wg_require()
-        self.inside.begins(fresh)
+        self.grad_scope.begins(fresh)
         self.inputs.append(fresh)
-        self.inside.give(fresh, x)
-        varies = batching.decomposed(x)[1]
-        return batching.repeated(batching.raised(fresh, self.maps), [m for m in self.maps if m not in varies])
+        self.grad_scope.give(fresh, x)
+        varies = batching.unwrap_all(x)[1]
+        return batching.repeated(batching.wrap_levels(fresh, self.maps), [m for m in self.maps if m not in varies])
 
     def entire(self, t: Tensor) -> Tensor:
         """``t`` as a batched tensor of every map around this level."""
-        return batching.raised(batching.lowered(t, self.maps), self.maps) if self.maps else t
+        return batching.wrap_levels(batching.unwrap_levels(t, self.maps), self.maps) if self.maps else t
 
-    def foreign(self, tensors: Iterable[Any], recording: bool | None = None) -> bool:
+    def has_outer_leaves(self, tensors: Iterable[Any], recording: bool | None = None) -> bool:
         """Whether the history of ``tensors`` leads to a leaf that this level has not made, and somebody wants to know.
 
         ``recording``: whether gradients are enabled where the tensors go.
         """
         if not (self.recording if recording is None else recording):
             return False
-        return self.inside.foreign(_history(tensors))
+        return self.grad_scope.has_outer_leaves(_history(tensors))
 
     def leave(self, tree: Any, recording: bool | None = None) -> Any:
         """Answers as the caller gets them: without what is inside this level's history only."""
 
         def left(t: Any) -> Any:
-            own = isinstance(t, Tensor) and recorded(t) and not self.foreign([t], recording)
+            own = isinstance(t, Tensor) and recorded(t) and not self.has_outer_leaves([t], recording)
             return unrecorded(t) if own else t
 
         return trees.mapped(left, tree)
@@ -82,20 +82,20 @@ class Level:
         maps = self.maps
         pairs = [(o, v) for o, v in zip(outputs, vectors) if recorded(o)]
         if not pairs:
-            return [batching.raised(zeros_like(x.detach()), maps) for x in self.inputs]
+            return [batching.wrap_levels(zeros_like(x.detach()), maps) for x in self.inputs]
         if create_graph is None:
             recording = self.recording if recording is None else recording
             create_graph = (recording
-                and (self.foreign(outputs, True) or any(v is not None and recorded(v) for v in vectors)))
+                and (self.has_outer_leaves(outputs, True) or any(v is not None and recorded(v) for v in vectors)))
             # the user's code finds gradients enabled in a backward: PyTorch's transforms record all of theirs
             create_graph = create_graph or any(n.written_by_user or n.hooks for n in _history(outputs))
-        roots = [batching.lowered(o, maps) for o, _ in pairs]
-        seeds = [ones_like(r.detach()) if v is None else batching.lowered(v, maps) for r, (_, v) in zip(roots, pairs)]
-        with pulling(self.inside):
+        roots = [batching.unwrap_levels(o, maps) for o, _ in pairs]
+        seeds = [ones_like(r.detach()) if v is None else batching.unwrap_levels(v, maps) for r, (_, v) in zip(roots, pairs)]
+        with computing_gradients(self.grad_scope):
             found = _grad(roots, self.inputs, seeds, retain or create_graph, create_graph, allow_unused=True)
-        row = [zeros_like(x.detach()) if g is None or id(x) in self.inside.muted else g
+        row = [zeros_like(x.detach()) if g is None or id(x) in self.grad_scope.constants else g
             for g, x in zip(found, self.inputs)]
-        return [batching.raised(g, maps) for g in row]
+        return [batching.wrap_levels(g, maps) for g in row]
 
 
 def recorded(t: Any) -> bool:
@@ -103,16 +103,16 @@ def recorded(t: Any) -> bool:
     return requires_grad(batching.plain(t))
 
 
-def left(run: Inside, t: Tensor) -> Tensor:
+def left(run: GradScope, t: Tensor) -> Tensor:
     """An answer as the caller gets it: without a history that leads only to leaves that the function has made."""
-    return unrecorded(t) if recorded(t) and not run.foreign(_history([t])) else t
+    return unrecorded(t) if recorded(t) and not run.has_outer_leaves(_history([t])) else t
 
 
 def _history(tensors: Iterable[Any]) -> Any:
     """The nodes that the tensors, below all maps, come from."""
     plain = [batching.plain(t) for t in tensors if isinstance(t, Tensor)]
     edges = [edge_of(t) for t in plain if requires_grad(t)]
-    return below([e for e in edges if e is not None])
+    return reachable_nodes([e for e in edges if e is not None])
 
 
 def unrecorded(t: Tensor) -> Tensor:
@@ -147,22 +147,22 @@ def selected(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
     return found
 
 
-def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...],
+def entered(level: GradLevel, args: tuple[Any, ...], numbers: tuple[int, ...],
         kwargs: dict[str, Any] | None = None) -> list[Any]:
     """The arguments, those with ``numbers`` as tensors of ``level``; the function may write to the others."""
     row = list(args)
     for n in numbers:
         row[n] = level.enter(row[n])
-    given(level.inside, (x for n, x in enumerate(args) if n not in numbers), kwargs)
+    given(level.grad_scope, (x for n, x in enumerate(args) if n not in numbers), kwargs)
     return row
 
 
-def given(inside: Inside, args: Iterable[Any], kwargs: dict[str, Any] | None = None) -> None:
+def given(scope: GradScope, args: Iterable[Any], kwargs: dict[str, Any] | None = None) -> None:
     """The function gets these arguments as they are."""
     for x in (*args, *(kwargs or {}).values()):
         for t in trees.leaves(x):
             if isinstance(t, Tensor):
-                inside.give(t, t)
+                scope.give(t, t)
 
 
 def tensors_of(inside: Any, api: str) -> list[Tensor]:
@@ -213,8 +213,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = selected(argnums, args)
-        level = Level()
-        with transforming(True), level.inside, enable_grad():
+        level = GradLevel()
+        with transforming(True), level.grad_scope, enable_grad():
             given = entered(level, args, numbers, kwargs)
             output, aux = split_aux(func(*given, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
@@ -262,8 +262,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(torch.tensor([1.0, 1.0]))
     (tensor([1.0000, 0.5403]),)
     """
-    level = Level()
-    with transforming(True), level.inside, enable_grad():
+    level = GradLevel()
+    with transforming(True), level.grad_scope, enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
     outputs = of_numbers(tensors_of(inside, "vjp(f, *primals)"))
@@ -318,8 +318,8 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     if recurse:
         found = batching.plain(tensor)
         return found.detach() if isinstance(found, Tensor) and sealed(found) else found
-    inside = modes().inside
+    scope = modes().grad_scope
     level = tensor.level if isinstance(tensor, batching.Batched) else None
-    if inside is not None and inside.permits(tensor) and (level is None or inside.number > level.depth):
+    if scope is not None and scope.may_write(tensor) and (level is None or scope.number > level.depth):
         return tensor.detach()
     return tensor.value if isinstance(tensor, batching.Batched) else tensor

@@ -16,11 +16,11 @@ from ..tensor import Tensor, wrap
 from ..tensor.functions import function
 from ..transforms import forward_mode as tangents
 from ..transforms import vmap as batching
-from ..transforms.grad_scope import Inside
+from ..transforms.grad_scope import GradScope
 from ..transforms.mapped_backward import gradients as _grad
 from ..transforms.running import transforming
 from . import trees
-from .gradients import Level, _named, entered, given, left, of_numbers, recorded, selected, split_aux, tensors_of
+from .gradients import GradLevel, _named, entered, given, left, of_numbers, recorded, selected, split_aux, tensors_of
 from .mapping import _mapped, vmap
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _pushed(func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directio
         has_aux: bool, api: str) -> tuple[Any, list[Tensor], Any]:
     """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
     supply = iter(directions)
-    with transforming(), tangents.Level(True) as level, Inside(level) as run:
+    with transforming(), tangents.DualLevel(True) as level, GradScope(level) as run:
         row = list(args)
         for n in numbers:
             row[n] = trees.mapped(lambda x: _dual(level, x, next(supply), run), row[n])
@@ -78,7 +78,7 @@ def _pushed(func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directio
     return inside, found, aux
 
 
-def _dual(level: tangents.Level, x: Any, tangent: Any, inside: Inside) -> Tensor:
+def _dual(level: tangents.DualLevel, x: Any, tangent: Any, scope: GradScope) -> Tensor:
     for name, t in (("primals", x), ("tangents", tangent)):
         if not isinstance(t, Tensor):
             raise RuntimeError(f"{_JVP}: Expected {name} to only contain Tensors, got {type(t)}")
@@ -91,8 +91,8 @@ def _dual(level: tangents.Level, x: Any, tangent: Any, inside: Inside) -> Tensor
             f"{list(tangent.shape)}."
         )
     made = level.dual(x, tangent)
-    inside.give(made, x)
-    inside.give(tangent, tangent)
+    scope.give(made, x)
+    scope.give(tangent, tangent)
     return made
 
 
@@ -114,14 +114,14 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     for x in trees.leaves(primals):
         if isinstance(x, Tensor):
             _require_numbers("primal", x)
-    level = Level()
+    level = GradLevel()
     maps = level.maps
     with transforming(), enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside = func(*given)
         leaves = trees.leaves(inside)
         outputs = [o for o in leaves if isinstance(o, Tensor)]  # any others are what they are, whichever way one goes
-        roots = [batching.lowered(o, maps) for o in outputs if recorded(o)]
+        roots = [batching.unwrap_levels(o, maps) for o in outputs if recorded(o)]
         seeds = [zeros_like(r.detach())._wg_require() for r in roots]
         level.own.update(map(id, seeds))
         rows = (_grad(roots, level.inputs, seeds, create_graph=True, allow_unused=True) if roots
@@ -143,16 +143,16 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                         f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} "
                         f"{getattr(x, what)} of the corresponding primal."
                     )
-        live = [(r, batching.lowered(t, maps)) for r, t in zip(rows, vectors) if r is not None and recorded(r)]
+        live = [(r, batching.unwrap_levels(t, maps)) for r, t in zip(rows, vectors) if r is not None and recorded(r)]
         found: Any = (None,) * len(seeds)
         if live:
-            graph = level.recording and (level.foreign(outputs) or level.foreign(vectors))
+            graph = level.recording and (level.has_outer_leaves(outputs) or level.has_outer_leaves(vectors))
             found = _grad([r for r, _ in live], seeds, [t for _, t in live], True, graph, allow_unused=True)
         supply = iter(found)
 
         def pushed(o: Any) -> Any:
             t = next(supply) if isinstance(o, Tensor) and recorded(o) else None
-            return (level.leave(batching.raised(t, maps)) if t is not None else zeros_like(o.detach())
+            return (level.leave(batching.wrap_levels(t, maps)) if t is not None else zeros_like(o.detach())
                 if isinstance(o, Tensor) else o)
 
         return trees.filled(inside, [pushed(o) for o in leaves])
@@ -200,8 +200,8 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
     def wrapper_fn(*args: Any) -> Any:
         _refuse_complex("jacrev", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
-        level = Level()
-        with transforming(True), level.inside, enable_grad():
+        level = GradLevel()
+        with transforming(True), level.grad_scope, enable_grad():
             given = entered(level, args, numbers)
             inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
             outputs = of_numbers(tensors_of(inside, "vjp(f, *primals)"))

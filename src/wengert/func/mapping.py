@@ -14,7 +14,7 @@ from ..functions.random import get_rng_state, set_rng_state
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..transforms.running import transforming
-from ..transforms.vmap import Batched, Level, expanded
+from ..transforms.vmap import Batched, VmapLevel, expanded
 from ..transforms.vmap import wrapped as with_batch
 from . import trees
 
@@ -58,7 +58,7 @@ def _mapped(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, rando
         fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
         if chunk_size is None or chunk_size >= size:
             with around():
-                return _once(func, args, fronts, dims, kwargs, out_dims, Level(size, randomness, directions))
+                return _once(func, args, fronts, dims, kwargs, out_dims, VmapLevel(size, randomness, directions))
         pieces = []
         drawn = get_rng_state() if randomness == "same" else None
         for at in range(0, size, chunk_size):
@@ -67,7 +67,7 @@ def _mapped(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, rando
             n = min(chunk_size, size - at)
             part = [x if d is None else function("narrow")(x, 0, at, n) for x, d in zip(fronts, dims)]
             with around():
-                pieces.append(_once(func, args, part, dims, kwargs, out_dims, Level(n, randomness, directions)))
+                pieces.append(_once(func, args, part, dims, kwargs, out_dims, VmapLevel(n, randomness, directions)))
         return _joined(func, pieces, out_dims)
 
     return update_wrapper(wrapped, func)
@@ -88,7 +88,7 @@ def check_out_dims(func: Any, out_dims: Any) -> None:
         )
 
 
-def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: Any, level: Level) -> Any:
+def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: Any, level: VmapLevel) -> Any:
     """One call of the function with everything mapped: ``fronts`` have their batch in front."""
     with level:
         row = [x if d is None else _nested().Part.of(x, level) if x.is_nested else with_batch(x, level)
@@ -175,7 +175,7 @@ def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
     return dims
 
 
-def _collected(func: Any, answer: Any, out_dims: Any, level: Level) -> Any:
+def _collected(func: Any, answer: Any, out_dims: Any, level: VmapLevel) -> Any:
     """The answer with the batch of ``level`` where ``out_dims`` wants it."""
     results = []
     for d, x in zip(_out(func, answer, out_dims), trees.leaves(answer)):

@@ -15,7 +15,7 @@ from ..transforms.vmap import Batched, without
 from . import trees
 
 if TYPE_CHECKING:
-    from ..transforms.vmap import Level
+    from ..transforms.vmap import VmapLevel
 
 _MORE = ("split", "chunk", "unbind", "tensor_split", "item", "tolist", "is_nonzero", "equal", "allclose")
 _VIEWS = ("reshape", "detach", "t", "swapaxes", "movedim", "flatten", "unflatten", "view_as")
@@ -30,11 +30,11 @@ class Part(Tensor):
     _own_operators = "and functions"
     _wg_opaque = True
     value: Any
-    level: Level
+    level: VmapLevel
     is_nested = False
 
     @classmethod
-    def of(cls, value: Any, level: Level) -> Part:
+    def of(cls, value: Any, level: VmapLevel) -> Part:
         """One part of ``value``, in the map ``level``.
 
         Raises:
@@ -113,7 +113,7 @@ def _refuse(name: str, view: bool = False) -> NoReturn:
     raise RuntimeError(f"Nested batching rule not implemented for aten::{name}{why}")
 
 
-def _example(x: Any, parts: Any, level: Level, i: int) -> Any:
+def _example(x: Any, parts: Any, level: VmapLevel, i: int) -> Any:
     """What argument ``x`` is for example ``i``."""
     if isinstance(x, Part):
         return parts[i]

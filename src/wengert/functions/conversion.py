@@ -8,20 +8,20 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
-from ..arrays.ghost import Ghost
 from ..arrays.layouts import format_name, is_in_format, seems
 from ..arrays.lazy import window as plain_window
+from ..arrays.storageless import StoragelessArray
 from ..dispatch.meta_device import NO_DATA
 from ..dispatch.torch_dispatch import dispatching
 from ..graph.modes import modes
 from ..tensor import classes
 from ..tensor.autograd_meta import bump, edge_of, requires_grad
+from ..tensor.copy_slices import rebase
 from ..tensor.exchange import refuse_storage
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
-from ..tensor.namespaces import RECORDED
+from ..tensor.namespaces import TRACED_OPS
 from ..tensor.record import undifferentiable
-from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
 from ..tensor.types import device as device_type
@@ -198,7 +198,7 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     if (len(shape) > self._wg_data.ndim
             or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._wg_data.shape)))):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
-    return RECORDED.sum_to(self, shape)
+    return TRACED_OPS.sum_to(self, shape)
 
 
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
@@ -224,8 +224,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     tensor([1., 3.])
     """
     m = modes()
-    if m.inside is not None:
-        m.inside.check(self, "set_")
+    if m.grad_scope is not None:
+        m.grad_scope.check(self, "set_")
     given = source if isinstance(source, Tensor) else None
     if classes.mapping is not None and classes.mapping.holds_batched((self, given)):
         classes.mapping.refuse_write(self, classes.mapping.innermost((self, given)), "aten::set_")
@@ -287,7 +287,7 @@ def untyped_storage(self: Tensor) -> Any:
     """
     refuse_storage(self)
     found = window(self._wg_data)[0]
-    found.meta, found.wrapped = self.is_meta, self._wg_dispatches and type(self._wg_data) is Ghost
+    found.meta, found.wrapped = self.is_meta, self._wg_dispatches and type(self._wg_data) is StoragelessArray
     return found
 
 

@@ -23,10 +23,10 @@ def memory_of(t: Tensor) -> np.ndarray:
 
 def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
     """A copy of a leaf; tensors that share memory share it in the copy too."""
-    from ..arrays.ghost import Ghost
+    from ..arrays.storageless import StoragelessArray
 
     seen = t._wg_data
-    if type(seen) is Ghost:
+    if type(seen) is StoragelessArray:
         return _deep_copy_of(t, seen.like(seen.window), memo)
     whole = memory_of(t) if type(seen) is np.ndarray else seen.copy()
     key = ("wengert memory", id(whole))

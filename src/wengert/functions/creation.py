@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays import fresh
-from ..arrays.eight import converted
+from ..arrays import uninitialized
 from ..arrays.errors import check_countable, refuse_overflow, warn, warn_once
-from ..arrays.ghost import Ghost
+from ..arrays.float8 import converted
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
+from ..arrays.storageless import StoragelessArray
 from ..graph.modes import modes
 from ..ops.outs import OVERLAP, overlapping
 from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
 from ..tensor.autograd_meta import requires_grad as is_recorded
-from ..tensor.namespaces import RECORDED
+from ..tensor.namespaces import TRACED_OPS
 from ..tensor.tensor import Tensor
 from ..tensor.types import on_cpu, placed, strided
 from .data import array_of
@@ -48,14 +48,14 @@ def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor
 
 def without_numbers(array: Any) -> Any:
     """What a tensor of the device ``meta`` holds in the place of ``array``."""
-    from ..dispatch.meta_device import ghost
+    from ..dispatch.meta_device import storageless
 
-    return ghost(array)
+    return storageless(array)
 
 
 def unmade(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None) -> Any:
     """A ghost of this shape on the device ``meta``; no memory is asked for."""
-    return Ghost.of(shape, strides, 0, dtype, "meta")
+    return StoragelessArray.of(shape, strides, 0, dtype, "meta")
 
 
 def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
@@ -348,8 +348,8 @@ def _sized(name: str, make: Callable[..., np.ndarray],
             return finish(unmade(shape, np_dtype(dtype, self._wg_data.dtype)), requires_grad)
         return finish(make(shape, np_dtype(dtype, self._wg_data.dtype)), requires_grad)
 
-    for f, called in ((sized, name), (like, name + "_like"), (new, "new_" + name)):
-        f.__name__ = f.__qualname__ = called
+    for f, public_name in ((sized, name), (like, name + "_like"), (new, "new_" + name)):
+        f.__name__ = f.__qualname__ = public_name
     sized.__doc__ = f"A tensor of the given sizes, {doc}."
     like.__doc__ = f"A tensor of the shape and type of ``input``, {doc}."
     new.__doc__ = f"A tensor of the type of this one, {doc}."
@@ -420,7 +420,7 @@ def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = F
 
 zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")
 ones, ones_like, new_ones = _sized("ones", np.ones, "filled with 1")
-empty, empty_like, new_empty = _sized("empty", fresh.empty, "with whatever the memory holds")
+empty, empty_like, new_empty = _sized("empty", uninitialized.empty, "with whatever the memory holds")
 
 
 def _filling(name: str, value: Any) -> Any:
@@ -533,7 +533,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     if placed(device) is not None:
         return finish(unmade(shape, d, steps), requires_grad)
     count = 1 + builtins.sum((n - 1) * s for n, s in zip(shape, steps)) if builtins.all(shape) else 0
-    flat = fresh.empty(count, d)
+    flat = uninitialized.empty(count, d)
     return finish(np.lib.stride_tricks.as_strided(flat, shape, [s * d.itemsize for s in steps]), requires_grad)
 
 
@@ -541,4 +541,4 @@ METHODS = {f.__name__: f for f in (new_zeros, new_ones, new_empty, new_full, new
 FUNCTIONS = (tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros,
     zeros_like, ones, ones_like, empty, empty_like, full, full_like, empty_permuted, empty_strided)
 for _f in (zeros_like, ones_like):  # the core makes the gradients that were not given, or that there are not, by them
-    setattr(RECORDED, _f.__name__, _f)
+    setattr(TRACED_OPS, _f.__name__, _f)

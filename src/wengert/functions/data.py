@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.eight import converted
+from ..arrays.float8 import converted
 from ..tensor import classes
 from ..tensor.tensor import Tensor
 

@@ -100,16 +100,16 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
     takes = _BINARY[name]
 
     def each(self: Any, other: Any, *, alpha: Any = None) -> Any:
-        called = name + "_" * in_place
+        full_name = name + "_" * in_place
         # a number to the power of each
         if name == "pow" and not in_place and (_is_number(self) and isinstance(other, (list, tuple))):
-            return tuple([PLACES["torch"]["pow"](self, t) for t in _tensors(called, other)])
+            return tuple([PLACES["torch"]["pow"](self, t) for t in _tensors(full_name, other)])
         if not isinstance(self, (list, tuple)):
-            _operands(called, self, None, takes, alpha)
+            _operands(full_name, self, None, takes, alpha)
         if "T" not in takes and isinstance(other, Tensor) and not other.ndim:
             other = other.item()
-        row = _tensors(called, self)
-        others = _operands(called, row, other, takes, alpha)
+        row = _tensors(full_name, self)
+        others = _operands(full_name, row, other, takes, alpha)
         scaled = {} if alpha is None else {"alpha": alpha}
         found = [_one(name, in_place, b)(a, b, **scaled) for a, b in zip(row, others)]
         return _each(in_place, self, found)
@@ -119,9 +119,9 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
 
 def _ternary(name: str, in_place: bool) -> Callable[..., Any]:
     def each(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None, *, value: Any = None) -> Any:
-        called = name + "_" * in_place
-        row = _tensors(called, self)
-        first, second = _paired(called, row, tensor1, 1, "tensor1"), _paired(called, row, tensor2, 2, "tensor2")
+        full_name = name + "_" * in_place
+        row = _tensors(full_name, self)
+        first, second = _paired(full_name, row, tensor1, 1, "tensor1"), _paired(full_name, row, tensor2, 2, "tensor2")
         given = value if value is not None else 1 if scalars is None else scalars
         if isinstance(given, Tensor):
             given = given.tolist()
@@ -138,14 +138,14 @@ def _ternary(name: str, in_place: bool) -> Callable[..., Any]:
 
 def _lerp(in_place: bool) -> Callable[..., Any]:
     def each(self: Any, tensors1: Any, weight: Any) -> Any:
-        called = "lerp" + "_" * in_place
-        row = _tensors(called, self)
-        ends = _paired(called, row, tensors1, 1, "tensors1")
+        full_name = "lerp" + "_" * in_place
+        row = _tensors(full_name, self)
+        ends = _paired(full_name, row, tensors1, 1, "tensors1")
         if not isinstance(weight, (list, tuple)):
             weights = [weight] * len(row)
         else:
             weights = (_numbers(row, weight) if all(map(_is_number, weight))
-                else _paired(called, row, weight, 2, "weights"))
+                else _paired(full_name, row, weight, 2, "weights"))
         one = _one("lerp", in_place)
         found = [one(a, b, w) for a, b, w in zip(row, ends, weights)]
         return _each(in_place, self, found)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.ghost import Ghost
 from ..arrays.lazy import address, marks, window
-from ..arrays.places import steps
+from ..arrays.storageless import StoragelessArray
+from ..arrays.strides import steps
 from ..tensor.autograd_meta import INFERENCE_VERSION, Released
 from ..tensor.exchange import refuse_pointer
 from ..tensor.types import CPU, META, Size, contiguous_format, device, strided
@@ -48,8 +48,8 @@ class Geometry(Methods):
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_cpu = property(lambda self: self.device.type == "cpu")
     # whether one cannot look at its numbers
-    _wg_opaque = property(lambda self: self._wg_dispatches or type(self._wg_data) is Ghost)
-    is_meta = property(lambda self: type(self._wg_data) is Ghost and self._wg_data.device == "meta")
+    _wg_opaque = property(lambda self: self._wg_dispatches or type(self._wg_data) is StoragelessArray)
+    is_meta = property(lambda self: type(self._wg_data) is StoragelessArray and self._wg_data.device == "meta")
 
     @property
     def shape(self) -> Size:
@@ -72,7 +72,7 @@ class Geometry(Methods):
     @property
     def device(self) -> Any:
         a = self._wg_data
-        return CPU if type(a) is not Ghost else META if a.device == "meta" else device(a.device)
+        return CPU if type(a) is not StoragelessArray else META if a.device == "meta" else device(a.device)
 
     @property
     def ndim(self) -> int:
@@ -126,7 +126,7 @@ class Geometry(Methods):
     def data_ptr(self) -> int:
         """The address of the first element."""
         refuse_pointer(self)
-        return address(self._wg_data) if self._wg_data.size and type(self._wg_data) is not Ghost else 0
+        return address(self._wg_data) if self._wg_data.size and type(self._wg_data) is not StoragelessArray else 0
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in memory in order."""

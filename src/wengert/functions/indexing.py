@@ -195,9 +195,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         inplace_function("copy")(target, value)
     else:
         filler = number(value, self._wg_data.dtype)
-        inside = modes().inside
-        if inside is not None:
-            inside.check(target, "fill_.Tensor" if target._wg_data.ndim else "copy_")
+        scope = modes().grad_scope
+        if scope is not None:
+            scope.check(target, "fill_.Tensor" if target._wg_data.ndim else "copy_")
         if type(target) is not classes.Batched_ and overlapping(target._wg_data):  # unlike fill_
             raise RuntimeError(OVERLAP)
         inplace_function("fill")(target, filler)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays import fresh
+from ..arrays import uninitialized
 from ..arrays.lazy import plain
 from ..tensor.tensor import Tensor
 from ..tensor.types import Size, placed
@@ -49,7 +49,7 @@ def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = 
                     f"\"{wrong}\"")
         shape = shape_of(args or (0,), "new")
         check_sizes(shape, "")
-        return fresh.empty(shape, d)
+        return uninitialized.empty(shape, d)
     if isinstance(first, Tensor):
         if exact and first._wg_data.dtype != d:
             raise TypeError(f"expected {_options(d)} (got {_options(first._wg_data.dtype)})")

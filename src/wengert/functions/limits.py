@@ -24,7 +24,7 @@ class finfo:
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
 
-        if d is dt.bfloat16 or d in dt.EIGHT:
+        if d is dt.bfloat16 or d in dt.FLOAT8:
             import ml_dtypes
 
             info: Any = ml_dtypes.finfo(d.np)
@@ -34,7 +34,7 @@ class finfo:
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
         self.resolution = float(str(info.resolution))  # the decimal number, not what rounding makes of it
-        if d in dt.EIGHT:  # no decimal digit survives; and one eps is PyTorch's own
+        if d in dt.FLOAT8:  # no decimal digit survives; and one eps is PyTorch's own
             self.resolution, self.eps = 1.0, 0.125 if d is dt.float8_e5m2fnuz else self.eps
 
     def __repr__(self) -> str:

@@ -104,8 +104,8 @@ class Members(Geometry):
 
     def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
         if self._wg_edge is not None:
-            inside = modes().inside
-            if inside is not None and id(self) in inside.inputs:  # a leaf at this level
+            scope = modes().grad_scope
+            if scope is not None and id(self) in scope.inputs:  # a leaf at this level
                 refuse_storage(self)
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "

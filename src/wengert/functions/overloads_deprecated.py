@@ -51,7 +51,7 @@ TEXTS = {
 }
 
 # Where it depends on the arguments.
-CONCERNED: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], bool]] = {
+APPLIES: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], bool]] = {
     "cross": lambda args, kwargs: len(args) < 3 and kwargs.get("dim") is None,
     "meshgrid": lambda args, kwargs: kwargs.get("indexing") is None,
     **dict.fromkeys(("stft", "istft"),
@@ -61,10 +61,10 @@ FUNCTIONS_ONLY = ("chain_matmul", "meshgrid")
 
 
 def _warning(name: str, work: Any) -> Any:
-    text, concerned = TEXTS[name], CONCERNED.get(name)
+    text, applies = TEXTS[name], APPLIES.get(name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if concerned is None or concerned(args, kwargs):
+        if applies is None or applies(args, kwargs):
             warn_once(text)
         return work(*args, **kwargs)
 
@@ -79,7 +79,7 @@ for _name in TEXTS:
         METHODS[_name] = FUNCTIONS[_name]
 
 
-def former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def deprecated_signature(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call in the old order, where numbers stood before the tensors that they multiply, as one in the new order.
 
     ``add(x, alpha, y)``, ``addcmul(x, value, a, b)``; ``addmm(beta, x, alpha, a, b)`` or ``addmm(beta, x, a, b)``,
@@ -109,4 +109,4 @@ def former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str,
     return call(row[0], *others, **{**kwargs, **dict(zip(numbers, given))})
 
 
-specialise.former = former
+specialise.deprecated_signature = deprecated_signature

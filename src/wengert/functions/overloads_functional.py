@@ -15,7 +15,7 @@ from ..ops.refusals import unsupported
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
-from ..tensor.namespaces import RECORDED
+from ..tensor.namespaces import TRACED_OPS
 from .composites.call import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
@@ -324,7 +324,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     for label, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
-    check_types(RECORDED, input, "batch_norm", weight, bias, running_mean, running_var)
+    check_types(TRACED_OPS, input, "batch_norm", weight, bias, running_mean, running_var)
     fixed = None
     given = (input, running_mean, running_var, weight, bias)
     if any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in given):
@@ -433,7 +433,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
         if weight.ndim != 2:  # before anything is changed
             raise RuntimeError("'weight' must be 2-D")
         _renormalise(weight, input, max_norm, norm_type)
-    if sparse and not any(level.concerns((weight,)) for level in modes().levels):
+    if sparse and not any(level.applies_to((weight,)) for level in modes().levels):
         from ..layouts.sparse import look_up
 
         return look_up(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
@@ -449,9 +449,9 @@ def _below(t: Any) -> Any:
 
 def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> Any:
     """Scale the rows that are looked up down to the norm, in place."""
-    inside = modes().inside
-    if inside is not None:
-        inside.check(weight, "embedding_renorm_")
+    scope = modes().grad_scope
+    if scope is not None:
+        scope.check(weight, "embedding_renorm_")
     if type(weight) is classes.Batched_:
         classes.mapping.each_example(_renormalise, (weight, input, max_norm, norm_type), {})
         return weight

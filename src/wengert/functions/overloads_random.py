@@ -71,7 +71,7 @@ def _scaled(input: Any, mask: np.ndarray, scale: float, inplace: bool = False) -
     numbers in their place.
     """
     m = modes()
-    if m.packing is not None and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:
+    if m.saved_tensor_hooks is not None and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:
         with no_grad():
             noise = function("masked_scale")(input.new_ones(mask.shape), mask, scale)
         return inplace_function("mul")(input, noise) if inplace else function("mul")(input, noise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.errors import warn_once
-from ..arrays.places import geometry
+from ..arrays.strides import geometry
 from ..graph.modes import modes
 from ..ops.arrange import common_shape
 from ..tensor import classes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import fresh
+from ..arrays import uninitialized
 from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
 from ..tensor import classes, types
@@ -32,8 +32,8 @@ def _in_place(name: str) -> Any:
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Any:
         m = modes()
-        if m.inside is not None:
-            m.inside.check(self, name + "_")
+        if m.grad_scope is not None:
+            m.grad_scope.check(self, name + "_")
         if classes.mapping is not None and classes.mapping.holds_batched((self,)):
             seen = op(self, *args, **kwargs)
             bump(self)
@@ -100,8 +100,8 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
             [2, 3]])
     """
     m = modes()
-    if m.inside is not None:
-        m.inside.check(self, "resize_")
+    if m.grad_scope is not None:
+        m.grad_scope.check(self, "resize_")
     if not m.inference and requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
     if self._wg_meta is not None and self._wg_meta.tangents:
@@ -124,7 +124,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
     try:
         self._wg_data = self.detach().as_strided(shape, strides)._wg_data
     except RuntimeError:  # out of bounds
-        larger = fresh.empty(prod(shape), self._wg_data.dtype)
+        larger = uninitialized.empty(prod(shape), self._wg_data.dtype)
         old = self._wg_data.reshape(-1)
         larger[: old.size] = old
         self._wg_data = np.lib.stride_tricks.as_strided(larger, shape, [s * larger.itemsize for s in strides])
@@ -180,9 +180,9 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     tensor([[1., 0., 0.],
             [0., 1., 0.]])
     """
-    inside = modes().inside
-    if inside is not None:
-        inside.check(self, "fill_diagonal_")
+    scope = modes().grad_scope
+    if scope is not None:
+        scope.check(self, "fill_diagonal_")
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         fill_value = fill_value.item()
     if not isinstance(fill_value, (int, float, complex)):

@@ -118,7 +118,7 @@ def by_map(kind: str) -> Any:
                 return f(*args, **kwargs)
             classes.mapping.refuse_out(kwargs.get("out"))
             if kind == "never":
-                below = "_with_noise" if modes().inside is not None else ""
+                below = "_with_noise" if modes().grad_scope is not None else ""
                 raise RuntimeError(f"vmap: we do not yet support aten::{f.__name__}{below}. Please file an issue")
             return classes.mapping.randomly(f, args, kwargs, kind)
 
@@ -141,9 +141,9 @@ def _filling(f: Any) -> Any:
 
     @functools.wraps(f)
     def random_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        inside = modes().inside
-        if inside is not None:
-            inside.check(self, f.__name__ + _form(f.__name__, (*args, *kwargs.values())))
+        scope = modes().grad_scope
+        if scope is not None:
+            scope.check(self, f.__name__ + _form(f.__name__, (*args, *kwargs.values())))
         if not map_levels.get():
             return f(self, *args, **kwargs)
         return classes.mapping.randomly_inplace(f, self, args, kwargs)

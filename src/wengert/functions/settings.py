@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as _dtypes
-from ..arrays import errors, fresh
+from ..arrays import errors, uninitialized
 from ..arrays.dtypes import dtype, set_default_dtype
 from ..dispatch.default_device import get_default_device, set_default_device
 from ..dispatch.torch_function import overridable
@@ -222,7 +222,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     global _deterministic, _warn_only
     _deterministic, _warn_only = bool(mode), bool(warn_only)
-    fresh.settle(deterministic=_deterministic)
+    uninitialized.configure(deterministic=_deterministic)
     errors.alerts = 0 if not mode else 2 if warn_only else 1
 
 

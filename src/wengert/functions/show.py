@@ -17,7 +17,7 @@ def show(t: Any, contents: str | None = None) -> str:
     """``repr`` of a tensor, as PyTorch prints it; ``contents``: what to say in place of the numbers."""
     if contents is not None:
         return written(t, contents)
-    if modes().inside is not None:
+    if modes().grad_scope is not None:
         from ..transforms.grad_scope import shown
 
         return shown(t, written)

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 # How many backwards may be inside each other in one thread: the next one gets a thread of its own, so that however deep
 # they go, Python's recursion limit (which counts per thread) is not met.
 _DEPTH = 20
-_age = attrgetter("seq")
+_by_sequence = attrgetter("seq")
 
 
-class Walk:
+class GraphTask:
     """One run of the engine, for those who ask about it from inside a hook or a rule."""
 
     _seen: set[Node] | None = None  # these four stand on the class: few runs set them
@@ -56,8 +56,8 @@ class Walk:
         if self._seen is None:
             ends = self.captures or ()
             edges = [e for e, _ in self.roots]
-            self._seen = (below(edges, ends) if self.needed is None
-                else self.needed.union(below(edges).intersection(ends)))
+            self._seen = (reachable_nodes(edges, ends) if self.needed is None
+                else self.needed.union(reachable_nodes(edges).intersection(ends)))
         return node in self._seen
 
     @property
@@ -69,19 +69,19 @@ class Walk:
 
 
 _numbers = itertools.count()
-_turns = itertools.count()
+_leaf_order = itertools.count()
 # told the roots of every run; gives what ends its attention
 listener: Callable[[Any], Callable[[], None]] | None = None
 
 
 class _Current(threading.local):
-    walk: Walk | None = None
+    walk: GraphTask | None = None
 
 
 _current = _Current()
 
 
-def current_walk() -> Walk | None:
+def current_graph_task() -> GraphTask | None:
     """The run that this thread is in, if any."""
     return _current.walk
 
@@ -108,7 +108,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     walk.callbacks.append(callback)
 
 
-def run(roots: list[tuple[Edge, Any]], space: Any, retain: bool = False, needed: set[Node] | None = None,
+def run(roots: list[tuple[Edge, Any]], namespace: Any, retain: bool = False, needed: set[Node] | None = None,
         captures: dict[Node, dict[int, Any]] | None = None) -> None:
     """Send the gradients of ``roots`` down the graph.
 
@@ -122,11 +122,11 @@ def run(roots: list[tuple[Edge, Any]], space: Any, retain: bool = False, needed:
     """
     outer = _current.walk
     if outer is None:
-        walk = Walk(roots, retain, needed, captures)
+        walk = GraphTask(roots, retain, needed, captures)
     elif outer.depth < _DEPTH:
-        walk = Walk(roots, retain, needed, captures, outer.depth + 1)
+        walk = GraphTask(roots, retain, needed, captures, outer.depth + 1)
     else:
-        _in_own_thread(run, roots, space, retain, needed, captures)
+        _in_own_thread(run, roots, namespace, retain, needed, captures)
         return
     _current.walk = walk
     watch = anomaly_mode.current
@@ -134,10 +134,10 @@ def run(roots: list[tuple[Edge, Any]], space: Any, retain: bool = False, needed:
     interceptors = modes().interceptors
     ended = None if listener is None else listener(roots)
     if leaf_hooks and any(hooks() for hooks in tuple(leaf_hooks.values())):
-        walk.awaited = leaf_uses(roots, needed, captures)
+        walk.awaited = leaf_gradient_counts(roots, needed, captures)
     flags = quieten(IGNORED)
     try:
-        _intercepted(interceptors)(roots, space, retain, needed, captures, watch)
+        _intercepted(interceptors)(roots, namespace, retain, needed, captures, watch)
     except Exception:
         if watch is not None:
             watch.failed()
@@ -153,7 +153,7 @@ def run(roots: list[tuple[Edge, Any]], space: Any, retain: bool = False, needed:
         _finish(walk, walk.callbacks)
 
 
-def _finish(walk: Walk, callbacks: list[Callable[[], Any]]) -> None:
+def _finish(walk: GraphTask, callbacks: list[Callable[[], Any]]) -> None:
     outer = _current.walk
     _current.walk = walk
     try:
@@ -191,9 +191,9 @@ def _in_own_thread(work: Callable[..., None], *args: Any) -> None:
         raise failed.pop()
 
 
-def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
-    raw, walk = space.raw, _current.walk or Walk(roots, retain, needed, captures)
-    awaited = None if type(captures) is _Inside else walk.awaited
+def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
+    raw, walk = namespace.raw, _current.walk or GraphTask(roots, retain, needed, captures)
+    awaited = None if type(captures) is _SubgraphCaptures else walk.awaited
     pending: dict[Node, Any] = {}
     heap: list[Any] = []
 
@@ -204,12 +204,12 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                 pending[node] = [None] * node.outputs
                 heappush(heap, (node.seq, node))
             row = pending[node]
-            row[nr] = g if row[nr] is None else row[nr] if g is None else space.plus(row[nr], g)
+            row[nr] = g if row[nr] is None else row[nr] if g is None else namespace.plus(row[nr], g)
         elif node in pending:
             if pending[node] is None:
                 pending[node] = g
             elif g is not None:
-                pending[node] = space.accumulate(pending.pop(node), g)
+                pending[node] = namespace.accumulate(pending.pop(node), g)
         else:
             pending[node] = g
             if awaited is None or node not in awaited:
@@ -217,7 +217,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
         if awaited is not None and node in awaited:
             awaited[node] -= 1
             if not awaited[node]:
-                heappush(heap, (-inf, next(_turns), node))  # before all others
+                heappush(heap, (-inf, next(_leaf_order), node))  # before all others
 
     node: Any = None
     for (node, nr), g in roots:
@@ -232,15 +232,15 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                 watch.running(node)
             hooks = node.hooks
             if captures is not None and node in captures:
-                g = _capture(captures, node, g, needed is not None and node in needed, space)
+                g = _capture(captures, node, g, needed is not None and node in needed, namespace)
                 if needed is None:
                     continue
             elif hooks is not None:
-                g = hooks.arrive(node, g, space)
+                g = hooks.arrive(node, g, namespace)
             if needed is not None and node not in needed:
                 continue
             if hooks is not None and hooks.pre:
-                g = hooks.before(node, g, space)
+                g = hooks.before(node, g, namespace)
 
             if g is None and not node.wants_undefined and node.outputs == 1:
                 grads: Any = node.without_gradient()
@@ -253,7 +253,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
             else:
                 grads = node.recorded(g)
             if hooks is not None and hooks.post:
-                grads = hooks.after(node, _conformed(node, grads, space), g, space)
+                grads = hooks.after(node, _conformed(node, grads, namespace), g, namespace)
             if not retain:
                 node.release()
             if watch is not None:
@@ -272,64 +272,64 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                     if gi is not None:
                         if raw:
                             if gi.shape != to.shape or gi.dtype is not to.dtype:
-                                gi = _conform(space, gi, to.shape, to.dtype, node, i)
+                                gi = _conform(namespace, gi, to.shape, to.dtype, node, i)
                         elif gi._wg_data.shape != to.shape or gi._wg_data.dtype is not to.dtype:
-                            gi = _conform(space, gi, to.shape, to.dtype, node, i)
+                            gi = _conform(namespace, gi, to.shape, to.dtype, node, i)
                         if to not in pending and (awaited is None or to not in awaited):
                             pending[to] = gi
                             heappush(heap, (to.seq, to))
                             continue
-                elif gi is not None and space.differs(gi, to.shape[nr], to.dtype[nr]):
-                    gi = _conform(space, gi, to.shape[nr], to.dtype[nr], node, i)
+                elif gi is not None and namespace.differs(gi, to.shape[nr], to.dtype[nr]):
+                    gi = _conform(namespace, gi, to.shape[nr], to.dtype[nr], node, i)
                 deliver(to, nr, gi)
             g = gi = grads = None  # nothing consumed outlives its step
     except Exception as error:
-        if not node.is_leaf and type(captures) is not _Inside:
-            _settle(node, pending, space, needed, captures)
-        if type(error) in (ValueError, TypeError) and (better := node.in_words(error, g)) is not None:
+        if not node.is_leaf and type(captures) is not _SubgraphCaptures:
+            _deliver_complete_leaves(node, pending, namespace, needed, captures)
+        if type(error) in (ValueError, TypeError) and (better := node.explain_error(error, g)) is not None:
             raise better from error
         raise
 
 
-def _settle(failed: Node, pending: dict[Node, Any], space: Any, needed: Any, captures: Any) -> None:
+def _deliver_complete_leaves(failed: Node, pending: dict[Node, Any], namespace: Any, needed: Any, captures: Any) -> None:
     """Hand over the gradients of leaves that were complete when ``failed`` raised: in PyTorch they have arrived by
     then.
     """
     edges = [(node, 0) for node in (failed, *pending)]
-    left = below(edges) if needed is None else below(edges) & needed
+    left = reachable_nodes(edges) if needed is None else reachable_nodes(edges) & needed
     waiting = {e[0] for node in left for e in node.edges if e is not None}
     ready = [((node, 0), g) for node, g in pending.items() if node.is_leaf and node not in waiting]
     if ready:
         if _current.walk is not None:
             _current.walk.awaited = None
-        _run(ready, space, True, needed, captures, None)
+        _run(ready, namespace, True, needed, captures, None)
 
 
-class _Inside(dict["Node", dict[int, Any]]):
+class _SubgraphCaptures(dict["Node", dict[int, Any]]):
     """Captures of a walk inside of a node: what arrives there belongs to the walk around it, and so do the hooks."""
 
 
-def walk_inside(roots: list[tuple[Edge, Any]], space: Any, parts: set[Node] | None,
+def run_subgraph(roots: list[tuple[Edge, Any]], namespace: Any, parts: set[Node] | None,
         captures: dict[Node, dict[int, Any]]) -> None:
     """Walk the ``parts`` of one node, as a part of the walk that has come to it; they keep their memory. See ``run``.
 
     Without ``parts``: all that lies above what is captured.
     """
-    _run(roots, space, True, parts, _Inside(captures), None)
+    _run(roots, namespace, True, parts, _SubgraphCaptures(captures), None)
 
 
-def _capture(captures: dict[Node, dict[int, Any]], node: Node, g: Any, passing: bool, space: Any) -> Any:
+def _capture(captures: dict[Node, dict[int, Any]], node: Node, g: Any, passing: bool, namespace: Any) -> Any:
     """Put down what arrives at ``node``: as it comes if it is ``passing`` on to others, else as the node's hooks leave
     it.
     """
-    arrived = g if node.hooks is None or type(captures) is _Inside else node.hooks.arrive(node, g, space)
+    arrived = g if node.hooks is None or type(captures) is _SubgraphCaptures else node.hooks.arrive(node, g, namespace)
     wanted = captures[node]
     for nr in wanted:
         wanted[nr] = (g if passing else arrived) if node.outputs == 1 else (g if passing else arrived)[nr]
     return arrived
 
 
-def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node, i: int) -> Any:
+def _conform(namespace: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node, i: int) -> Any:
     """The gradient in the shape and dtype of its tensor: broadcasting and promotion are undone here, for every
     operator.
 
@@ -338,7 +338,7 @@ def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node,
     given = tuple(g.shape)
     if given != shape:
         check_shape(given, shape, node, i)
-    return space.conform(g, shape, space.dtype_of(g) if dtype is None else dtype)
+    return namespace.conform(g, shape, namespace.dtype_of(g) if dtype is None else dtype)
 
 
 def check_shape(given: tuple[int, ...], shape: tuple[int, ...], node: Node, i: int) -> None:
@@ -350,15 +350,15 @@ def check_shape(given: tuple[int, ...], shape: tuple[int, ...], node: Node, i: i
         )
 
 
-def _conformed(node: Node, grads: Any, space: Any) -> tuple[Any, ...]:
+def _conformed(node: Node, grads: Any, namespace: Any) -> tuple[Any, ...]:
     """The gradients as hooks see them: in the shapes and dtypes of the inputs."""
     row = []
     for i, (g, edge) in enumerate(zip(grads, node.edges)):
         if g is not None and edge is not None:
             to, nr = edge
             shape, dtype = (to.shape, to.dtype) if to.outputs == 1 else (to.shape[nr], to.dtype[nr])
-            if space.differs(g, shape, dtype):
-                g = _conform(space, g, shape, dtype, node, i)
+            if namespace.differs(g, shape, dtype):
+                g = _conform(namespace, g, shape, dtype, node, i)
         row.append(g)
     return tuple(row)
 
@@ -370,7 +370,7 @@ def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     return all(a in (b, 1) for a, b in zip(reversed(small), reversed(large)))
 
 
-def leaf_uses(roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any) -> dict[Node, int]:
+def leaf_gradient_counts(roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any) -> dict[Node, int]:
     """How many gradients a walk hands to each leaf's accumulator.
 
     An accumulator that was made for an earlier graph has an old sequence number, and its turn would come at the end of
@@ -401,7 +401,7 @@ def leaf_uses(roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures:
     return uses
 
 
-def leads_to(root: Node, targets: Any) -> bool:
+def leads_only_to(root: Node, targets: Any) -> bool:
     """Whether every way down from ``root`` ends at one of ``targets``, and each of them is met."""
     if root in targets:
         return False
@@ -425,12 +425,12 @@ def leads_to(root: Node, targets: Any) -> bool:
     return len(met) == len(targets)
 
 
-def reachable(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
+def nodes_leading_to(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
     """The nodes below ``roots`` from which some node of ``targets`` can be reached (targets only if they lead on to
     others).
     """
     needed: set[Node] = set()
-    for node in sorted(below(roots), key=_age, reverse=True):  # oldest first: inputs before their users
+    for node in sorted(reachable_nodes(roots), key=_by_sequence, reverse=True):  # oldest first: inputs before their users
         for edge in node.edges:
             if edge is not None and (edge[0] in needed or edge[0] in targets):
                 needed.add(node)
@@ -438,7 +438,7 @@ def reachable(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
     return needed
 
 
-def below(roots: Iterable[Edge], ends: Any = ()) -> set[Node]:
+def reachable_nodes(roots: Iterable[Edge], ends: Any = ()) -> set[Node]:
     """All nodes that can be reached from ``roots``, they included, without going on from ``ends``."""
     seen: set[Node] = set()
     stack = [node for node, _ in roots]

@@ -50,9 +50,9 @@ class Interceptor:
     >>> class Counter(Interceptor):
     ...     count = 0
     ...
-    ...     def intercept(self, call, below):
+    ...     def intercept(self, call, call_next):
     ...         self.count += 1
-    ...         return below(call)
+    ...         return call_next(call)
     >>> x = torch.ones(2)
     >>> with Counter() as counter:
     ...     y = x * 2 + 1
@@ -62,13 +62,13 @@ class Interceptor:
 
     order: float = PROFILERS
 
-    def concerns(self, call: Call) -> bool:
+    def applies_to(self, call: Call) -> bool:
         """Whether ``intercept`` is to be asked about ``call``."""
         return True
 
-    def intercept(self, call: Call, below: Callable[[Call], Any]) -> Any:
-        """Answer ``call``; ``below(call)`` is the answer of those further in, and in the end of the operator."""
-        return below(call)
+    def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
+        """Answer ``call``; ``call_next(call)`` is the answer of those further in, and in the end of the operator."""
+        return call_next(call)
 
     def walk(self, walk: Callable[..., None], *args: Any) -> None:
         """Run a backward, ``walk(*args)``: see ``engine.run``."""
@@ -82,9 +82,9 @@ class Interceptor:
         change(watchers=tuple(w for w in modes().watchers if w is not self))
 
 
-def answer(call: Call, interceptors: tuple[Interceptor, ...], at: int = 0) -> Any:
+def run_interceptors(call: Call, interceptors: tuple[Interceptor, ...], at: int = 0) -> Any:
     """The answer to ``call`` of the interceptors from the one number ``at`` on, and in the end of the call itself."""
     for i in range(at, len(interceptors)):
-        if interceptors[i].concerns(call):
-            return interceptors[i].intercept(call, partial(answer, interceptors=interceptors, at=i + 1))
+        if interceptors[i].applies_to(call):
+            return interceptors[i].intercept(call, partial(run_interceptors, interceptors=interceptors, at=i + 1))
     return call.run(call)

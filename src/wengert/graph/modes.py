@@ -24,7 +24,7 @@ FUNCTION_MODES, SCOPES, SUBCLASSES, PROFILERS, CASTS, KERNELS, MAPS, LEVELS, DEV
 
 INSTALLED: list[Interceptor] = []  # those that are asked in every thread, from the first tensor of their kind on
 # the fields of Modes that an interceptor stands for: it is asked while they are not empty
-STACKS: dict[str, Interceptor] = {}
+FIELD_INTERCEPTORS: dict[str, Interceptor] = {}
 
 
 def install(interceptor: Interceptor) -> None:
@@ -42,36 +42,36 @@ class Modes:
     """One state of the recording machinery. Never changed: ``with_(name=value)`` gives the state beside it.
 
     ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded;
-    ``willing``: but for that (or for ``below``), operations would be. ``packing``: the innermost saved-tensor hooks, a
-    ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None. ``watchers``: the
-    interceptors that were entered as contexts (see ``interceptors``). ``original_views``: views whose base was written
+    ``grad_suppressed``: but for that (or for ``below_autograd``), operations would be. ``saved_tensor_hooks``: the innermost saved-tensor hooks, a
+    ``(pack, unpack)`` pair, or None. ``saved_tensor_hooks_disabled``: why such hooks are refused, or None. ``watchers``: the
+    interceptors that were entered as contexts (see ``interceptors``). ``view_replay``: views whose base was written
     to are recorded by the steps that made them, not by where they lie in memory. ``mutation``: None, or an object that
-    is told before a tensor is written to (``before_write(tensor)``). ``below``: this is code below the tape, a handler
-    that runs an operator: nothing is recorded, whatever grad mode it asks for. ``inside``: None, or the innermost
+    is told before a tensor is written to (``before_write(tensor)``). ``below_autograd``: this is code below the tape, a handler
+    that runs an operator: nothing is recorded, whatever grad mode it asks for. ``grad_scope``: None, or the innermost
     derivative of ``torch.func`` whose function is running: tensors made meanwhile carry it with their version, for only
     they may be written to. ``quick``: nothing but this distinguishes the state from an everyday one.
 
     Packages that extend the engine add fields of their own: see ``add_field``.
     """
 
-    __slots__ = ("__dict__", "_asked", "below", "beside", "grad", "inference", "inside", "more", "mutation",
-        "no_packing", "original_views", "packing", "quick", "watchers", "willing")
+    __slots__ = ("__dict__", "_interceptors", "below_autograd", "derived", "grad", "inference", "grad_scope", "more", "mutation",
+        "saved_tensor_hooks_disabled", "view_replay", "saved_tensor_hooks", "quick", "watchers", "grad_suppressed")
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...  # what ``add_field`` adds
 
     def __init__(self) -> None:
-        self.grad, self.inference, self.willing = True, False, False
-        self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-        self.no_packing: str | None = None
+        self.grad, self.inference, self.grad_suppressed = True, False, False
+        self.saved_tensor_hooks: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self.saved_tensor_hooks_disabled: str | None = None
         self.watchers: tuple[Interceptor, ...] = ()
-        self.original_views = self.below = self.quick = False
+        self.view_replay = self.below_autograd = self.quick = False
         self.mutation: Any = None
-        self.inside: Any = None
-        self.beside: dict[Any, Modes] = {}  # the states that were asked for and only switch something on or off
+        self.grad_scope: Any = None
+        self.derived: dict[Any, Modes] = {}  # the states that were asked for and only switch something on or off
         self.more: dict[str, Any] = {}  # the fields of ``add_field`` that are not what they are by default
-        self._asked: tuple[int, tuple[Interceptor, ...]] = (-1, ())
+        self._interceptors: tuple[int, tuple[Interceptor, ...]] = (-1, ())
 
     def with_(self, **changes: Any) -> Modes:
         """The state that differs from this one in ``changes``."""
@@ -83,19 +83,19 @@ class Modes:
         if not simple:
             return self._changed(changes)
         key = tuple(changes.items())
-        found = self.beside.get(key)
+        found = self.derived.get(key)
         if found is None:
-            found = self.beside.setdefault(key, self._changed(changes))
+            found = self.derived.setdefault(key, self._changed(changes))
         return found
 
     @property
     def interceptors(self) -> tuple[Interceptor, ...]:
         """Who is asked about calls, from the outside in."""
-        known, found = self._asked
+        known, found = self._interceptors
         if known != len(INSTALLED):
             found = ordered(self.watchers,
-                [STACKS[name] for name, value in self.more.items() if value and name in STACKS])
-            self._asked = (len(INSTALLED), found)
+                [FIELD_INTERCEPTORS[name] for name, value in self.more.items() if value and name in FIELD_INTERCEPTORS])
+            self._interceptors = (len(INSTALLED), found)
         return found
 
     @property
@@ -115,25 +115,25 @@ class Modes:
                 more = {**more, name: value}
             elif name in more:
                 more = {key: kept for key, kept in more.items() if key != name}
-        new.beside, new._asked, new.quick, new.more = {}, (-1, ()), False, more
+        new.derived, new._interceptors, new.quick, new.more = {}, (-1, ()), False, more
         new.__dict__.update(more)
-        if new.inference or new.below or self.willing:
-            wanted, may = changes.get("grad", self.asked), not (new.inference or new.below)
-            new.grad, new.willing = wanted and may, wanted and not may
-        further = new.packing or new.no_packing or new.watchers or new.more
-        plain = not (further or new.original_views or new.mutation or new.below)
-        new.quick = plain and new.inside is not None and not (new.inference or new.willing)
-        if plain and new.inside is None:  # interned, so that the hot path can test identity
-            return INFERENCE if new.inference and not new.willing else new if new.inference else _PLAIN[new.grad]
+        if new.inference or new.below_autograd or self.grad_suppressed:
+            wanted, may = changes.get("grad", self.grad_mode), not (new.inference or new.below_autograd)
+            new.grad, new.grad_suppressed = wanted and may, wanted and not may
+        further = new.saved_tensor_hooks or new.saved_tensor_hooks_disabled or new.watchers or new.more
+        plain = not (further or new.view_replay or new.mutation or new.below_autograd)
+        new.quick = plain and new.grad_scope is not None and not (new.inference or new.grad_suppressed)
+        if plain and new.grad_scope is None:  # interned, so that the hot path can test identity
+            return INFERENCE if new.inference and not new.grad_suppressed else new if new.inference else _PLAIN[new.grad]
         return new
 
     @property
-    def asked(self) -> bool:
+    def grad_mode(self) -> bool:
         """Whether gradients are enabled, as the user sees it."""
-        return self.grad or self.willing
+        return self.grad or self.grad_suppressed
 
 
-_FIELDS = tuple(name for name in Modes.__slots__ if name not in ("__dict__", "_asked", "beside", "more", "quick"))
+_FIELDS = tuple(name for name in Modes.__slots__ if name not in ("__dict__", "_interceptors", "derived", "more", "quick"))
 _DEFAULTS: dict[str, Any] = {}  # of the fields that ``add_field`` adds
 
 
@@ -144,7 +144,7 @@ def add_field(name: str, interceptor: Interceptor | None = None, default: Any = 
     setattr(Modes, name, default)
     _DEFAULTS[name] = default
     if interceptor is not None:
-        STACKS[name] = interceptor
+        FIELD_INTERCEPTORS[name] = interceptor
 
 
 RECORD = Modes()
@@ -178,7 +178,7 @@ def change(**changes: Any) -> Modes:
 def is_grad_enabled() -> bool:
     """Whether operations are recorded in this thread or task, or would be if it were not for inference mode."""
     m = modes()
-    return m.grad or m.willing
+    return m.grad or m.grad_suppressed
 
 
 def is_inference_mode_enabled() -> bool:
@@ -308,7 +308,7 @@ class no_grad(_Mode):
         return SILENT if now is RECORD else now.with_(grad=False)
 
     def _return(self, now: Modes, back: Modes) -> Modes:
-        return now.with_(grad=back.asked)
+        return now.with_(grad=back.grad_mode)
 
 
 class enable_grad(no_grad):
@@ -330,17 +330,17 @@ class set_grad_enabled(_Mode):
         set_modes(_with_grad(self.prev, mode))
 
     def _states(self, now: Modes) -> tuple[Modes, Modes, None]:
-        return _with_grad(now, self.mode), _with_grad(now, self.prev.asked), None
+        return _with_grad(now, self.mode), _with_grad(now, self.prev.grad_mode), None
 
     def _return(self, now: Modes, back: Modes) -> Modes:
-        return now.with_(grad=self.prev.asked)
+        return now.with_(grad=self.prev.grad_mode)
 
     def clone(self) -> set_grad_enabled:
         """Another one, which sets the same at once."""
         return type(self)(self.mode)
 
     def __call__(self, func: F) -> F:
-        set_modes(modes().with_(grad=self.prev.asked))  # as a decorator it must not leave a trace outside
+        set_modes(modes().with_(grad=self.prev.grad_mode))  # as a decorator it must not leave a trace outside
         return super().__call__(func)
 
     def __repr__(self) -> str:
@@ -368,7 +368,7 @@ class inference_mode(_Mode):
         return now.with_(inference=self.mode, grad=not self.mode)
 
     def _return(self, now: Modes, back: Modes) -> Modes:
-        return now.with_(inference=back.inference, grad=back.asked)
+        return now.with_(inference=back.inference, grad=back.grad_mode)
 
     def clone(self) -> inference_mode:
         """Another one with the same setting."""

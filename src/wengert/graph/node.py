@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import kernels
-from ..arrays.stand_ins import Scattered, unsupported
+from ..arrays.array_likes import Scattered, unsupported
 from .handles import RemovableHandle
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Node(_Fields):
         """The gradients of the inputs where none came in."""
         return (None,) * len(self.edges)
 
-    def in_words(self, error: Exception, g: Any) -> Exception | None:
+    def explain_error(self, error: Exception, g: Any) -> Exception | None:
         """What to raise instead of ``error``, which the rule raised over the gradient ``g``; None to leave it."""
         sparse = type(error) is TypeError and isinstance(g, Scattered) and not self.written_by_user
         return unsupported(self.name()) if sparse else None  # the rule asked a sparse array for its elements
@@ -123,7 +123,7 @@ class Node(_Fields):
         """The nodes that the gradients go to, each with the number of the output that they belong to."""
         return tuple((None, 0) if e is None else e for e in self.edges)
 
-    def places_shown(self) -> tuple[int, ...] | None:
+    def visible_edges(self) -> tuple[int, ...] | None:
         """Which of the edges PyTorch's node has too; None: all."""
         return None
 
@@ -232,7 +232,7 @@ class NodeHooks:
         self.pre, self.post = HookDict(), HookDict()
         self.late = False  # whether there were no post-hooks yet when the gradient arrived
 
-    def arrive(self, node: Node, g: Any, space: Any) -> Any:
+    def arrive(self, node: Node, g: Any, namespace: Any) -> Any:
         """Tensor hooks and retained gradients: they see the gradient before anything else does."""
         self.late = not self.post
         if not (self.tensor or self.retain):
@@ -241,35 +241,35 @@ class NodeHooks:
         grads = [g] if single else list(g)
         for nr, hooks in tuple(self.tensor.items()):  # a hook, or another thread, may put hooks on further outputs
             for hook in tuple(hooks.values()):
-                grads[nr] = _replaced(hook, grads[nr], space)
+                grads[nr] = _replaced(hook, grads[nr], namespace)
         for nr, keep in tuple(self.retain.items()):
             if grads[nr] is not None:
-                keep(space.wrap(grads[nr]))
+                keep(namespace.wrap(grads[nr]))
         return grads[0] if single else grads
 
-    def before(self, node: Node, g: Any, space: Any) -> Any:
+    def before(self, node: Node, g: Any, namespace: Any) -> Any:
         """Pre-hooks of the node."""
         single = node.outputs == 1
         for hook in tuple(self.pre.values()):
-            given = _wrapped((g,) if single else g, space)
+            given = _wrapped((g,) if single else g, namespace)
             answer = hook(given)
             if answer is not None:
-                back = _replacements(hook, given, answer, space)
+                back = _replacements(hook, given, answer, namespace)
                 g = back[0] if single else list(back)
         return g
 
-    def after(self, node: Node, grads: Any, g: Any, space: Any) -> Any:
+    def after(self, node: Node, grads: Any, g: Any, namespace: Any) -> Any:
         """Post-hooks of the node. Those put on it while it was running are not shown what came in: PyTorch has given
         that away.
         """
-        outputs = () if self.late else _wrapped((g,) if node.outputs == 1 else g, space)
-        places = node.places_shown()
+        outputs = () if self.late else _wrapped((g,) if node.outputs == 1 else g, namespace)
+        places = node.visible_edges()
         for hook in tuple(self.post.values()):
-            given = _wrapped(grads if places is None else [grads[i] for i in places], space)
+            given = _wrapped(grads if places is None else [grads[i] for i in places], namespace)
             answer = hook(given, outputs)
             if answer is None:
                 continue
-            back = _replacements(hook, given, answer, space)
+            back = _replacements(hook, given, answer, namespace)
             if places is not None:
                 row = dict(zip(places, back))
                 back = tuple(row.get(i) for i in range(len(grads)))
@@ -277,11 +277,11 @@ class NodeHooks:
         return grads
 
 
-def _wrapped(grads: Any, space: Any) -> tuple[Any, ...]:
-    return tuple(None if x is None else space.wrap(x) for x in grads)
+def _wrapped(grads: Any, namespace: Any) -> tuple[Any, ...]:
+    return tuple(None if x is None else namespace.wrap(x) for x in grads)
 
 
-def _replacements(hook: Any, given: tuple[Any, ...], answer: Any, space: Any) -> tuple[Any, ...]:
+def _replacements(hook: Any, given: tuple[Any, ...], answer: Any, namespace: Any) -> tuple[Any, ...]:
     """What a node's hook answered in place of the gradients ``given``."""
     if not isinstance(answer, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(answer).__name__}'")
@@ -290,7 +290,7 @@ def _replacements(hook: Any, given: tuple[Any, ...], answer: Any, space: Any) ->
             f"expected {len(given)})")
     for new, old in zip(answer, given):
         check_answer(hook, new, old)
-    return tuple(None if x is None else space.unwrap(x) for x in answer)
+    return tuple(None if x is None else namespace.unwrap(x) for x in answer)
 
 
 def check_answer(hook: Any, new: Any, old: Any) -> None:
@@ -308,17 +308,17 @@ def check_answer(hook: Any, new: Any, old: Any) -> None:
             f"{list(old.shape)})")
 
 
-def _replaced(hook: Callable[[Any], Any], g: Any, space: Any) -> Any:
+def _replaced(hook: Callable[[Any], Any], g: Any, namespace: Any) -> Any:
     """What a tensor hook makes of ``g``. Without a gradient (another output of the node had one) it is called with
     None.
     """
-    given = None if g is None else space.wrap(g)
+    given = None if g is None else namespace.wrap(g)
     answer = hook(given)
     if answer is None:
         answer = given
     else:
         check_answer(hook, answer, given)
-    return None if answer is None else space.unwrap(answer)
+    return None if answer is None else namespace.unwrap(answer)
 
 
 def _name(hook: Any) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import unsupported
 from ..arrays.compressed import BLOCKED, BY_ROW, Compressed, pressed
 from ..arrays.sparse import Coo
-from ..arrays.stand_ins import unsupported
 from ..functions.creation import as_tensor
 from ..ops import compressed as declared
 from ..tensor.autograd_meta import new_version, requires_grad

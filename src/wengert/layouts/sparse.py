@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import unsupported
 from ..arrays.sparse import Coo
-from ..arrays.stand_ins import unsupported
 from ..dispatch.torch_dispatch import dispatching
 from ..functions.creation import as_tensor
 from ..functions.sizes import shape_of
@@ -24,7 +24,7 @@ from ..ops.errors import broadcast_message
 from ..tensor.arguments import convert, positional
 from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
 from ..tensor.functions import FUNCTIONS, function
-from ..tensor.namespaces import RAW
+from ..tensor.namespaces import ARRAY_OPS
 from ..tensor.record import record
 from ..tensor.tensor import Tensor, wrap
 from ..tensor.types import sparse_coo
@@ -260,7 +260,7 @@ _PYTORCHS = {
 def no_tangents(name: str, args: Any) -> None:
     """Refuse dense tensors that carry a tangent: forward mode does not reach sparse tensors."""
     m = modes()
-    if m.levels and any(level.concerns(args) for level in m.levels):
+    if m.levels and any(level.applies_to(args) for level in m.levels):
         name = _PYTORCHS.get(name, name)
         raise NotImplementedError(
             f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
@@ -274,7 +274,7 @@ def _recorded(op: Any) -> Callable[..., Any]:
         if m.levels:
             no_tangents(op.name, args)
         inputs, raw = convert(op, args)
-        t = RAW.wrap(op.forward(*positional(op, raw)))
+        t = ARRAY_OPS.wrap(op.forward(*positional(op, raw)))
         if m.inference:
             t._wg_vc = INFERENCE_VERSION
         elif m.grad and t._wg_data.dtype.kind in "fcVW":

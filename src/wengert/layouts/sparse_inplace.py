@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import unsupported
 from ..arrays.sparse import Coo
-from ..arrays.stand_ins import unsupported
 from ..graph.modes import modes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import inplace_function

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..dispatch.decompositions import LOWER
 from ..dispatch.torch_dispatch import _NAMES as NAMES
 from ..dispatch.torch_dispatch import as_called, named
-from ..dispatch.watched import watch_forever
+from ..dispatch.watch_functions import watch_forever
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import KERNELS, modes, set_modes
 from ..ops.operator import TABLE
@@ -42,15 +42,15 @@ class _Kernels(Interceptor):
     order = KERNELS
     hidden = True  # from those who ask which modes are active
 
-    def concerns(self, call: Call) -> bool:
+    def applies_to(self, call: Call) -> bool:
         return call.kind == "operator" and call.out is None
 
-    def intercept(self, call: Call, below: Callable[[Call], Any]) -> Any:
+    def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
         """A call of an operator, above the tape."""
         op, args, m = call.op, call.args, modes()
         kernel = _found(_name(named(op, args)), _ABOVE + (_BELOW if op.name in LOWER else ()))
         if kernel is None:
-            return below(call)
+            return call_next(call)
         row, kwargs = as_called(op, args)
         set_modes(m.with_(watchers=tuple(w for w in m.watchers if w is not self)))
         _inside.depth += 1

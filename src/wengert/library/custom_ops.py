@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..amp.autocast_settings import is_autocast_enabled
 from ..arrays.context import ContextVar
-from ..arrays.ghost import META_DEVICE
+from ..arrays.storageless import META_DEVICE
 from ..autograd.function import Function
 from ..dispatch import torch_dispatch as dispatch
 from ..functions.copying import memory_of

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dispatch.torch_dispatch import aten, prim
 from ..functions.creation import empty_strided
-from ..graph.engine import current_walk
+from ..graph.engine import current_graph_task
 from ..graph.modes import modes, set_modes
 from ..names.absent import absent_from
 from ..nn.parameter import Parameter
@@ -262,7 +262,7 @@ class FakeTensorMode(TorchDispatchMode):
                 raise AssertionError("Mixing fake modes NYI")
             return tensor
         before = modes()
-        set_modes(before.with_(dispatch=(), grad=True, below=False))
+        set_modes(before.with_(dispatch=(), grad=True, below_autograd=False))
         try:
             return self.fake_tensor_converter.from_real_tensor(self, tensor)
         finally:
@@ -325,7 +325,7 @@ class FakeTensorMode(TorchDispatchMode):
             _custom_ops.context.reset(token)
 
     def _all_fake(self, func: Any, args: Any, kwargs: Any) -> Any:
-        inner, walking = calling.inner, current_walk() is not None  # constants of composites, numbers that rules have
+        inner, walking = calling.was_internal, current_graph_task() is not None  # constants of composites, numbers that rules have
 
         def fake(v: Any) -> Any:
             if not isinstance(v, Tensor):

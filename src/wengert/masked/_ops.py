@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ops import masked as _rules
 from ..tensor.functions import function
-from ..tensor.namespaces import RECORDED
+from ..tensor.namespaces import TRACED_OPS
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -40,7 +40,7 @@ def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Any:
     if op_name in ("mean", "var", "std"):
         return None
     d = input._wg_data.dtype
-    return RECORDED.constant(_rules.np.asarray(_rules.identity(op_name, d, *args[:1]), d))
+    return TRACED_OPS.constant(_rules.np.asarray(_rules.identity(op_name, d, *args[:1]), d))
 
 
 def _where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def _input_mask(input: Tensor, *args: Any, mask: Any = None, **kwargs: Any) -> T
     """``mask`` as truth values in the shape of ``input``."""
     if mask is None:
         raise ValueError("_input_mask requires explicit mask")
-    return _rules.fitted(RECORDED, input, mask)
+    return _rules.fitted(TRACED_OPS, input, mask)
 
 
 def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -67,4 +67,4 @@ def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def _combine_input_and_mask(op: Any, input: Tensor, mask: Any, *args: Any) -> Tensor:
     """``input`` with what is masked out replaced by what does not matter to ``op``."""
-    return _rules.filled(RECORDED, _name(op), input, mask, *args[:1])
+    return _rules.filled(TRACED_OPS, _name(op), input, mask, *args[:1])

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..arrays.stand_ins import NESTED
-from ..functions.composites.subgraph_node import enclose
+from ..arrays.array_likes import NESTED
+from ..functions.composites.subgraph_node import wrap_in_node
 from ..functions.view_replay import INVERSES
 from ..graph.modes import modes
 from ..graph.node import next_sequence
@@ -21,12 +21,12 @@ from ..ops.operator import TABLE, Composite, Operator
 from ..tensor import Tensor
 from ..tensor.arguments import convert, positional
 from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
+from ..tensor.copy_slices import CopySlices
 from ..tensor.functions import FUNCTIONS, function, inplace_function
 from ..tensor.inplace import check_cast
-from ..tensor.namespaces import RAW, RECORDED
+from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ..tensor.record import record
 from ..tensor.results import attach_view
-from ..tensor.rewriting import CopySlices
 from ..tensor.tensor import wrap
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _recorded(op: Operator) -> Callable[..., Any]:
             )
         inner = op is declared.nested_values
         inputs, raw = convert(op, (source, source._wg_data.plan if inner else plan))
-        t = RAW.wrap(op.forward(*positional(op, raw)))
+        t = ARRAY_OPS.wrap(op.forward(*positional(op, raw)))
         attach_view(t, source, op, () if inner else (plan,), m)
         if m.inference:
             t._wg_vc = INFERENCE_VERSION
@@ -83,7 +83,7 @@ def nest(packed: Tensor, plan: Any) -> Any:
     return t
 
 
-def as_one(arguments: Iterable[Any], make: Callable[[], Any], name: str | None = None) -> Any:
+def as_single_node(arguments: Iterable[Any], make: Callable[[], Any], name: str | None = None) -> Any:
     """What ``make()`` gives, with one node for all of it, named as that of the last dense step if ``name`` is None."""
     since = next_sequence()
     results = make()
@@ -95,7 +95,7 @@ def as_one(arguments: Iterable[Any], make: Callable[[], Any], name: str | None =
     if isinstance(first, Nest) and getattr(node, "op", None) is declared.nested_view:
         node = node.edges[0][0]
     if node.seq < since:
-        enclose(tuple(results) if isinstance(results, (tuple, list)) else results, name or node.name(), arguments,
+        wrap_in_node(tuple(results) if isinstance(results, (tuple, list)) else results, name or node.name(), arguments,
             since)
     return results
 
@@ -134,7 +134,7 @@ class Nest(Tensor):
         if isinstance(base, Operator) and (is_pointwise(base) or name in _FILLS):
             return cls._in_place(base.name, args, kwargs)
         if isinstance(op, Composite):
-            return op.define(RECORDED, *args, **kwargs)
+            return op.define(TRACED_OPS, *args, **kwargs)
         raise cls._refused(name)
 
     @classmethod
@@ -161,7 +161,7 @@ class Nest(Tensor):
                 return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)
             return nest(found, numbers_plan(first))
 
-        return as_one([x for x in given if isinstance(x, Tensor)], make)
+        return as_single_node([x for x in given if isinstance(x, Tensor)], make)
 
     @classmethod
     def _in_place(cls, name: str, args: Any, kwargs: Any) -> Any:
@@ -178,7 +178,7 @@ class Nest(Tensor):
         inplace_function(name)(seen, *operands[: len(args) - 1], **dict(zip(kwargs, operands[len(args) - 1 :])))
         node = target._wg_edge[0] if target._wg_edge is not None else None
         if type(node) is CopySlices and node.seq < since:  # of a tensor that is no view, with one node for the whole
-            enclose(target, node.fn.name(),  # type: ignore[union-attr]
+            wrap_in_node(target, node.fn.name(),  # type: ignore[union-attr]
                      [before, *(x for x in args[1:] if isinstance(x, Tensor))], since)
         return target
 
@@ -350,4 +350,4 @@ def methods(cls: Any) -> None:
             setattr(cls, name, run)
 
 
-__all__ = ["Nest", "as_one", "methods", "nest", "numbers", "viewed"]
+__all__ = ["Nest", "as_single_node", "methods", "nest", "numbers", "viewed"]

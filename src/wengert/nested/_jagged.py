@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
 from ..tensor.types import contiguous_format
-from ._base import Nest, as_one, nest, numbers, numbers_plan, viewed
+from ._base import Nest, as_single_node, nest, numbers, numbers_plan, viewed
 from ._internal.nested_int import NestedInt
 from ._plans import Jagged, Rows, offsets_from
 
@@ -67,7 +67,7 @@ def on_numbers(t: Any, make: Callable[[Tensor], Any], name: str | None = None, v
             return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)  # named as they were
         return put(found, plan)
 
-    return as_one((t, *(x for x in others if isinstance(x, Tensor))), run, name)
+    return as_single_node((t, *(x for x in others if isinstance(x, Tensor))), run, name)
 
 
 def need_plain(t: Any, what: str) -> None:
@@ -99,7 +99,7 @@ def unbind(self: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts, as views."""
     if dimension(self, dim) != 0:
         raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
-    return tuple(as_one((self,), lambda: tuple(pieces(self)), "UnbindBackwardAutogradNestedTensor0"))
+    return tuple(as_single_node((self,), lambda: tuple(pieces(self)), "UnbindBackwardAutogradNestedTensor0"))
 
 
 @entry()
@@ -112,7 +112,7 @@ def select(self: Any, dim: int, index: Any) -> Any:
             raise IndexError("tuple index out of range")
         i = int(index) % count
         start, length = int(plan.rows.starts[i]), int(plan.rows.counts[i])
-        return as_one((self,), lambda: numbers(self).narrow(plan.ragged - 1, start, length),
+        return as_single_node((self,), lambda: numbers(self).narrow(plan.ragged - 1, start, length),
             "SelectBackwardAutogradNestedTensor0")
     at = inner(self, d, "select")
     return on_numbers(self, lambda v: v.select(at, index), "SelectBackwardAutogradNestedTensor0", True,
@@ -192,7 +192,7 @@ def clone(self: Any, memory_format: Any = None, **_: Any) -> Any:
     def run() -> Any:
         return nest(numbers(self).index_select(plan.ragged - 1, wrap(plan.rows.rows())), Jagged(rows, plan.ragged))
 
-    return as_one((self,), run, "CloneBackward0")
+    return as_single_node((self,), run, "CloneBackward0")
 
 
 @entry()
@@ -393,7 +393,7 @@ def _joined(name: str) -> Any:
         r = numbers_plan(first).ragged
         at = inner(first, d, name) if not extra or d < first.dim() else d - 1
         packed = type(first)._operands(name, first, row)
-        return as_one(row, lambda: nest(function(name)(packed, at), numbers_plan(first).at(r + (extra and d <= r))))
+        return as_single_node(row, lambda: nest(function(name)(packed, at), numbers_plan(first).at(r + (extra and d <= r))))
 
     return join
 
@@ -421,7 +421,7 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
         return tuple(viewed(v, Jagged(Rows(wrap(offsets[a : b + 1] - offsets[a])), plan.ragged)) for v, a,
             b in zip(packed, cuts, cuts[1:]))
 
-    return as_one((self,), run, "ChunkBackwardAutogradNestedTensor0")  # type: ignore[no-any-return]
+    return as_single_node((self,), run, "ChunkBackwardAutogradNestedTensor0")  # type: ignore[no-any-return]
 
 
 @entry("split", "unsafe_split")
@@ -476,7 +476,7 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     if plan.rows.lengths is not None:
         raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
     length = None if output_size is None else int(output_size[plan.ragged])
-    return as_one(  # type: ignore[no-any-return]
+    return as_single_node(  # type: ignore[no-any-return]
         (input,), lambda: padded(numbers(input), plan, padding, length), "ToPaddedTensorBackward0")
 
 

@@ -8,7 +8,7 @@ from ..graph.modes import modes
 from ..nn import functional as F
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
-from ._strided import StridedNestedTensor, pieces, together
+from ._strided import StridedNestedTensor, nested_from, pieces
 
 
 def attend(module: Any, query: Any, key: Any, value: Any, key_padding_mask: Any, need_weights: bool, attn_mask: Any,
@@ -22,7 +22,7 @@ def attend(module: Any, query: Any, key: Any, value: Any, key_padding_mask: Any,
         )
     rows = [module(p[None], p[None], p[None], need_weights=need_weights, average_attn_weights=average)
         for p in pieces(query)]
-    output = together([out.squeeze(0) for out, _ in rows])
+    output = nested_from([out.squeeze(0) for out, _ in rows])
     if not need_weights:
         return output, None
     longest = max(w.shape[-1] for _, w in rows)

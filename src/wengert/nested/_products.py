@@ -6,7 +6,7 @@ from typing import Any
 
 from ..functions.places import PLACES
 from ..tensor.functions import function
-from ._base import Nest, as_one, nest, numbers, numbers_plan
+from ._base import Nest, as_single_node, nest, numbers, numbers_plan
 from ._jagged import entry, on_numbers, padded, pieces, unpadded
 from ._plans import Jagged, Rows, offsets_from
 
@@ -38,13 +38,13 @@ def _matmul(input: Any, other: Any, name: str = "matmul") -> Any:
             return on_numbers(input, lambda v: function("matmul")(v, other),
                 "MatmulBackward0" if name == "matmul" else None, others=(other,))
         if other.dim() == input.dim() and plan.ragged == last - 1 and plan.rows.lengths is None:
-            return as_one((input, other),
+            return as_single_node((input, other),
                 lambda: unpadded(function("matmul")(padded(numbers(input), plan, 0), other), plan), _NODES[name])
         raise refused
     if not isinstance(input, Nest):
         plan = numbers_plan(other)
         if input.dim() in (2, other.dim()) and plan.ragged == other.dim() - 1 and plan.rows.lengths is None:
-            return as_one((input, other),
+            return as_single_node((input, other),
                 lambda: unpadded(function("matmul")(input, padded(numbers(other), plan, 0)), plan), _NODES[name])
         raise refused
     a, b = numbers_plan(input), numbers_plan(other)
@@ -56,9 +56,9 @@ def _matmul(input: Any, other: Any, name: str = "matmul") -> Any:
         def dense() -> Any:
             return function("matmul")(padded(numbers(input), a, 0), padded(numbers(other), b, 0))
 
-        return as_one((input, other), dense, _NODES[name])
+        return as_single_node((input, other), dense, _NODES[name])
     if a.ragged == b.ragged < last - 1:  # the matrices themselves are dense
-        return as_one((input, other), lambda: nest(function("matmul")(numbers(input), numbers(other)), a), _NODES[name])
+        return as_single_node((input, other), lambda: nest(function("matmul")(numbers(input), numbers(other)), a), _NODES[name])
     raise refused
 
 
@@ -137,4 +137,4 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
         packed = function("cat")([p.transpose(0, 1) for p in parts], 0)
         return nest(packed.transpose(0, 1), Jagged(rows, 2))
 
-    return as_one(row, make, "TransposeBackward0")
+    return as_single_node(row, make, "TransposeBackward0")

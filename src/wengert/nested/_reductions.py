@@ -10,7 +10,7 @@ from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
-from ._base import as_one, nest, numbers, numbers_plan
+from ._base import as_single_node, nest, numbers, numbers_plan
 from ._jagged import dimension, entry, on_numbers, padded, pieces, unpadded
 
 _LEAST = {"amax", "max", "argmax"}
@@ -43,10 +43,10 @@ def _reduce(name: str) -> Any:
         dim = axis if dim is None else dim
         if dim is None or (isinstance(dim, (tuple, list)) and not dim):
             more = {"dim": ()} if name in ("amax", "amin") else {}
-            return as_one((input,), lambda: getattr(numbers(input), name)(**more, **kwargs), _WHOLE.get(name))
+            return as_single_node((input,), lambda: getattr(numbers(input), name)(**more, **kwargs), _WHOLE.get(name))
         several = isinstance(dim, (tuple, list))
         dims = sorted({dimension(input, d) for d in (dim if several else (dim,))})
-        return as_one((input,), lambda: _over(input, name, dims, several, keepdim, kwargs), _PART.get(name))
+        return as_single_node((input,), lambda: _over(input, name, dims, several, keepdim, kwargs), _PART.get(name))
 
     run.__name__ = name
     return run
@@ -127,7 +127,7 @@ def _softmax(name: str) -> Any:
             return unpadded(softmax(padded(numbers(input), plan, float("-inf")), d, dtype=dtype), plan,
                 numbers(input).shape[0])
 
-        return as_one((input,), make, "SoftmaxBackward0")
+        return as_single_node((input,), make, "SoftmaxBackward0")
 
     run.__name__ = name
     return run
@@ -153,7 +153,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
         rows = [norm(p, list(p.shape[-len(shape) :]), weight, bias, eps) for p in pieces(input)]
         return nest(function("cat")(rows, plan.ragged - 1), plan)
 
-    return as_one((input,), make, "NativeLayerNormBackward0")
+    return as_single_node((input,), make, "NativeLayerNormBackward0")
 
 
 @entry("rms_norm")
@@ -165,7 +165,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
 
 def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     if dim is None:
-        return as_one((input,), lambda: numbers(input).norm(p, dtype=dtype))
+        return as_single_node((input,), lambda: numbers(input).norm(p, dtype=dtype))
     raise NotImplementedError("aten.norm.ScalarOpt_dim: along dimensions this is not there for jagged tensors")
 
 

@@ -15,7 +15,7 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
 from ..tensor.types import contiguous_format, strided
-from ._base import Nest, as_one, nest, numbers, numbers_plan, viewed
+from ._base import Nest, as_single_node, nest, numbers, numbers_plan, viewed
 from ._plans import Apart
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def pieces(t: Any) -> list[Tensor]:
     return [flat.as_strided(row, steps, start) for row, steps, start in zip(plan.sizes, plan.steps, plan.starts)]
 
 
-def together(parts: list[Tensor]) -> Any:
+def nested_from(parts: list[Tensor]) -> Any:
     """The parts as one nested tensor."""
     plan = Apart([tuple(p.shape) for p in parts])
     if not parts:
@@ -213,8 +213,8 @@ def part_by_part(tensors: tuple[Any, ...], make: Callable[..., Tensor], name: st
         others: tuple[Any, ...] = ()) -> Any:
     """``make`` of the first part of each of ``tensors``, of the second, …, as one nested tensor."""
     rows = [pieces(t) if isinstance(t, Nest) else list(t.unbind()) for t in tensors]
-    return as_one([t for t in (*tensors, *others) if isinstance(t, Tensor)],
-        lambda: together([make(*row) for row in zip(*rows)]), name)
+    return as_single_node([t for t in (*tensors, *others) if isinstance(t, Tensor)],
+        lambda: nested_from([make(*row) for row in zip(*rows)]), name)
 
 
 def from_parts(parts: list[Tensor], dtype: Any = None) -> Any:
@@ -226,7 +226,7 @@ def from_parts(parts: list[Tensor], dtype: Any = None) -> Any:
                 f"Tensor at index {i} and dimension {parts[0].dim()} for Tensor at index 0."
             )
     kind = (parts[0].dtype if parts else None) if dtype is None else dtype
-    return as_one(parts, lambda: together([t if t.dtype is kind else t.to(kind) for t in parts]),
+    return as_single_node(parts, lambda: nested_from([t if t.dtype is kind else t.to(kind) for t in parts]),
         "NestedTensorFromTensorListBackward0")
 
 
@@ -244,7 +244,7 @@ def unbind(self: Any, dim: int = 0) -> tuple[Tensor, ...]:
     d = dimension(self, dim)
     if d != 0:
         raise RuntimeError(f"NestedTensor can only be unbound along dimension 0 got dimension {d} instead.")
-    return tuple(as_one((self,), lambda: tuple(pieces(self)), "UnbindBackwardAutogradNestedTensor0"))
+    return tuple(as_single_node((self,), lambda: tuple(pieces(self)), "UnbindBackwardAutogradNestedTensor0"))
 
 
 @entry()
@@ -256,7 +256,7 @@ def select(self: Any, dim: int, index: Any) -> Any:
         if not -n <= i < n:
             raise IndexError(f"index {i} is out of bounds for dimension 0 with size {n}")
         i %= n
-        return as_one((self,), lambda: numbers(self).as_strided(plan.sizes[i], plan.steps[i], plan.starts[i]),
+        return as_single_node((self,), lambda: numbers(self).as_strided(plan.sizes[i], plan.steps[i], plan.starts[i]),
             "SelectBackwardAutogradNestedTensor0")
     for row in plan.sizes:
         if not -row[d - 1] <= index < row[d - 1]:
@@ -273,7 +273,7 @@ def _without(row: tuple[int, ...], at: int) -> tuple[int, ...]:
 
 def _seen(self: Any, plan: Apart, name: str) -> Any:
     """Other windows of the same numbers, as a view."""
-    return as_one((self,), lambda: viewed(numbers(self), plan), name)
+    return as_single_node((self,), lambda: viewed(numbers(self), plan), name)
 
 
 @entry("__getitem__")
@@ -310,7 +310,7 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
 def clone(self: Any, memory_format: Any = None, **_: Any) -> Any:
     if memory_format is contiguous_format and not self.is_contiguous():
         return part_by_part((self,), lambda p: p.clone(), "CloneBackward0")
-    return as_one((self,), lambda: nest(numbers(self).clone(), numbers_plan(self)), "CloneBackward0")
+    return as_single_node((self,), lambda: nest(numbers(self).clone(), numbers_plan(self)), "CloneBackward0")
 
 
 @entry()
@@ -325,7 +325,7 @@ def to_dense(self: Any, *_: Any, **__: Any) -> Any:
 
 @entry("cast")
 def cast(self: Any, dtype: Any, *_: Any) -> Any:
-    return as_one((self,), lambda: nest(function("cast")(numbers(self), dtype), numbers_plan(self)), "ToCopyBackward0")
+    return as_single_node((self,), lambda: nest(function("cast")(numbers(self), dtype), numbers_plan(self)), "ToCopyBackward0")
 
 
 def _like(name: str) -> Any:
@@ -436,7 +436,7 @@ def _cut(self: Any, lengths: list[int], name: str) -> tuple[Any, ...]:
         sizes = [(*row[:-1], n) for row in plan.sizes]
         plans.append(plan.moved(sizes, plan.steps, [s + at * steps[-1] for s, steps in zip(plan.starts, plan.steps)]))
         start += n
-    found = as_one((self,), lambda: tuple(viewed(numbers(self), p) for p in plans), name)
+    found = as_single_node((self,), lambda: tuple(viewed(numbers(self), p) for p in plans), name)
     return tuple(found)
 
 
@@ -499,7 +499,7 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
         return flat.index_copy(  # type: ignore[no-any-return]
             0, wrap(np.concatenate(places)), numbers(input)).view(size)
 
-    return as_one((input,), make, "ToPaddedTensorBackward0")  # type: ignore[no-any-return]
+    return as_single_node((input,), make, "ToPaddedTensorBackward0")  # type: ignore[no-any-return]
 
 
 Apart.tensor = StridedNestedTensor

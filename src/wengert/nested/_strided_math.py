@@ -7,7 +7,7 @@ from typing import Any
 from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
-from ._base import Nest, as_one, methods, nest, numbers, numbers_plan
+from ._base import Nest, as_single_node, methods, nest, numbers, numbers_plan
 from ._strided import _NO_SIZES, TABLE, StridedNestedTensor, contiguous, dimension, entry, part_by_part
 
 
@@ -77,7 +77,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         found = function("linear")(numbers(input).view(-1, last), weight, bias)
         return nest(found.reshape(-1), type(plan)([(*row[:-1], weight.shape[0]) for row in plan.sizes]))
 
-    return as_one([t for t in (input, weight, bias) if t is not None], make, "LinearBackward0")
+    return as_single_node([t for t in (input, weight, bias) if t is not None], make, "LinearBackward0")
 
 
 @entry("matmul", "mm", "__matmul__")
@@ -134,7 +134,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     if inplace:
         run(numbers(input), p, training, True)
         return input
-    return as_one(
+    return as_single_node(
         (input,),
         lambda: nest(run(numbers(input), p, training) if training and p else numbers(input).clone(),
             numbers_plan(input)), "NativeDropoutBackward0",
@@ -152,7 +152,7 @@ def embedding(input: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
         found = PLACES["functional"]["embedding"](numbers(contiguous(input)), weight, *args, **kwargs)
         return nest(found.reshape(-1), type(plan)([(*row, found.shape[-1]) for row in plan.sizes]))
 
-    return as_one([t for t in (input, weight) if isinstance(t, Tensor)], make, "EmbeddingBackward0")
+    return as_single_node([t for t in (input, weight) if isinstance(t, Tensor)], make, "EmbeddingBackward0")
 
 
 @entry("equal", "allclose")

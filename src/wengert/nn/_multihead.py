@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.ghost import shown
-from ..functions.composites.subgraph_node import enclose
+from ..arrays.storageless import zeros_if_storageless
+from ..functions.composites.subgraph_node import wrap_in_node
 from ..functions.places import PLACES
 from ..graph.node import next_sequence
 from ..tensor import Tensor, classes
@@ -254,7 +254,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             f"got {int(starts[0])}"
         )
     total = input.numel()
-    places = shown(input._wg_data)
+    places = zeros_if_storageless(input._wg_data)
     wrong = np.flatnonzero((places < 0) | (places >= weight.shape[0]))
     if wrong.size:
         at = int(wrong[0])
@@ -286,7 +286,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if mode == "mean":
         sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._wg_data.dtype)
         out = out / Tensor._wg_wrap(sizes[:, None])
-    enclose(out, "EmbeddingBagBackward0", differentiable, since)
+    wrap_in_node(out, "EmbeddingBagBackward0", differentiable, since)
     return out
 
 
@@ -375,7 +375,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     loss = loss + (mass - mass.detach())
     if not zero_infinity and hopeless.any():  # an infinite loss, whose gradient is NaN
         loss = where(hopeless, -(mass * 0 + ~hopeless).log(), loss)
-    enclose(loss, "CtcLossBackward0", (log_probs,), since)
+    wrap_in_node(loss, "CtcLossBackward0", (log_probs,), since)
     if zero_infinity:
         loss = where(hopeless, Tensor._wg_wrap(np.zeros((), dtype)), loss)
     if reduction == "none":

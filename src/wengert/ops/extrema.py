@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor", layout="rows")
 
 
-def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None:
+def nonempty(name: str, input: Any, dim: Any, public_name: str | None = None) -> None:
     """Refuse a reduction over no elements, which has no largest value."""
     if input.size:
         return
@@ -30,7 +30,7 @@ def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None
         )
     for d in dims_of(dim, input.ndim):
         if input.shape[d] == 0:
-            raise IndexError(f"{called or name + '()'}: Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"{public_name or name + '()'}: Expected reduction dim {d} to have non-zero size.")
 
 
 def ordered(name: str, d: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.dtypes import can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
-from ..arrays.ghost import shown
+from ..arrays.storageless import zeros_if_storageless
 from .activation import common_shape
 from .likelihood import same_width
 from .operator import family
@@ -433,7 +433,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     if weight is not None:
         same_width(F.dtype_of(input), F.dtype_of(weight))
     rows, index = _margin_parts(F, input, target)
-    raw = shown(index if F.raw else index._wg_data)
+    raw = zeros_if_storageless(index if F.raw else index._wg_data)
     if raw.shape != tuple(rows.shape[:1]):
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
@@ -460,7 +460,7 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
     """Margins between every listed class (the labels before the first -1) and every other one."""
     reduction = checked(legacy(size_average, reduce, reduction))
     _check_margins(input)
-    labels = np.asarray(shown(target if F.raw else target._wg_data))
+    labels = np.asarray(zeros_if_storageless(target if F.raw else target._wg_data))
     rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
     labels = labels if labels.ndim == 2 else labels.reshape(1, -1)
     if labels.shape != tuple(rows.shape):

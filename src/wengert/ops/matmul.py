@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.array_likes import Scattered
 from ..arrays.dtypes import c_name, scalar_name
-from ..arrays.stand_ins import Scattered
 from .operator import family
 
 if TYPE_CHECKING:

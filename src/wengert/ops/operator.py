@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 TABLE: dict[str, Operator | Composite] = {}
 
 
-_TAKEN = {"op", "quick", "general", "inplace", "respelled", "more", "modes", "m", "old"}  # see tensor/specialise.py
+_TAKEN = {"op", "quick", "general", "inplace", "renamed_keywords", "more", "modes", "m", "old"}  # see tensor/specialise.py
 
 
 class Operator:

@@ -118,17 +118,17 @@ def check_type(name: str, result: np.dtype, target: np.dtype) -> None:
     if result == target:
         return
     want, have = dt.scalar_name(result), dt.scalar_name(target)
-    told = dict(name=name, want=want, have=have, cwant=_C_NAMES[result.name], chave=_C_NAMES[target.name],
+    fields = dict(name=name, want=want, have=have, cwant=_C_NAMES[result.name], chave=_C_NAMES[target.name],
         what=_WHAT.get(name, "result"))
     strict = _STRICT.get(name)
     if strict is not None and not (name in ("all", "any") and target.name == "uint8"):
-        raise RuntimeError(strict.format(**told))
+        raise RuntimeError(strict.format(**fields))
     if name.startswith("fft_") and (result.kind == "c") != (target.kind == "c"):
         wanted = "complex" if result.kind == "c" else "floating point"
         label = name.removeprefix("fft_").replace("fft2", "fftn")
         raise RuntimeError(f"{label} expects a {wanted} output tensor, but got {have}")
     if not dt.can_cast(result, target):
-        message = _UNSAFE.get(name, "result type {want} can't be cast to the desired output type {have}").format(**told)
+        message = _UNSAFE.get(name, "result type {want} can't be cast to the desired output type {have}").format(**fields)
         raise (TypeError if message.startswith("torch.cat") else RuntimeError)(message)
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.dtypes import EIGHT_IN_USE, as_number
-from ..arrays.eight import converted
+from ..arrays.dtypes import FLOAT8_IN_USE, as_number
 from ..arrays.errors import refuse_overflow
+from ..arrays.float8 import converted
 from .operator import family
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def constant_pad_nd(input: Array, pad, value=0):
     inner = tuple(slice(max(a, 0), m - max(b, 0)) for m, (a, b) in zip(shape, pairs))
     outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
     out = np.empty(shape, input.dtype)
-    if input.dtype in EIGHT_IN_USE:
+    if input.dtype in FLOAT8_IN_USE:
         refuse_overflow(value, input.dtype)
     out[...] = converted(as_number(value), input.dtype)
     part = input[outer]

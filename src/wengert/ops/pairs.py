@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import number, together
+from .pointwise import number, to_common_dtype
 from .refusals import floating, only, real, unsupported
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _times(F: Any, x: Any, value: Any) -> Any:
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 * tensor2``, broadcast."""
     if not input.dtype == tensor1.dtype == tensor2.dtype:
-        input, tensor1, tensor2 = together(input, tensor1, tensor2)
+        input, tensor1, tensor2 = to_common_dtype(input, tensor1, tensor2)
     if input.dtype.kind == "b":
         raise NotImplementedError('"addcmul_cpu_out" not implemented for \'Bool\'')
     product = tensor1 * tensor2
@@ -68,7 +68,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
     if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
         raise RuntimeError(_WHOLE_QUOTIENT)
-    input, tensor1, tensor2 = together(input, tensor1, tensor2)
+    input, tensor1, tensor2 = to_common_dtype(input, tensor1, tensor2)
     quotient = tensor1 / tensor2
     return np.add(input, quotient if value == 1 else quotient * number(value, quotient.dtype))
 

@@ -24,7 +24,7 @@ hidden, _ = family(pointwise=True, inplace=True)
 # -- helpers of the elementwise families -----------------------------------------------------------------------------
 
 
-def together(*values: Any) -> list[Any]:
+def to_common_dtype(*values: Any) -> list[Any]:
     """Arrays and Python numbers as arrays of their common type."""
     d = dt.result(values)
     return [np.asarray(v).astype(d, copy=False) for v in values]
@@ -56,13 +56,13 @@ def flat_gradient(F: Any, g: Any) -> Any:
 
 @operator(grad=dict(input=lambda F, g: g, other=lambda F, g, other_shape: F.zeros(other_shape, F.dtype_of(g))),
           linear=True, places=())
-def beside(input: Array, other: Array):
+def zero_edge(input: Array, other: Array):
     """``input``, with an edge to ``other`` besides, along which zeros go."""
     return input.copy()
 
 
 @operator(grad=dict(input=lambda F, g: g, other=lambda F, g: None), linear=True, places=())
-def apart(input: Array, other: Array):
+def none_edge(input: Array, other: Array):
     """``input``, with an edge to ``other`` besides, along which nothing goes."""
     return input.copy()
 
@@ -77,7 +77,7 @@ def kept(F, value, zeros, *others):
     if m.grad and not m.levels and not map_levels.get():
         for x in others:
             if getattr(x, "requires_grad", False):
-                value = F.beside(value, x) if zeros else F.apart(value, x)
+                value = F.zero_edge(value, x) if zeros else F.none_edge(value, x)
     return value
 
 
@@ -133,7 +133,7 @@ def _difference(input: Any, other: Any, alpha: Any) -> Any:
         truths = sum(type(x) is bool or (type(x) is np.ndarray and x.dtype.kind == "b") for x in (input, other))
         if truths:
             raise RuntimeError(_BOOL_MINUS if truths == 1 else _BOOLS_MINUS)
-        input, other = together(input, other)
+        input, other = to_common_dtype(input, other)
     elif input.dtype.kind == "b":
         raise RuntimeError(_BOOLS_MINUS)
     return np.subtract(input, other if alpha == 1 and alpha is not True else _times_alpha(input, other, alpha))
@@ -326,7 +326,7 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
     if input.dtype.kind != "f" or type(min) is np.ndarray or type(max) is np.ndarray:
         if input.dtype.kind == "c":
             raise NotImplementedError("clamp is not supported for complex types")
-        row = together(*(x for x in (input, min, max) if x is not None))
+        row = to_common_dtype(*(x for x in (input, min, max) if x is not None))
         input, min, max = row[0], None if min is None else row[1], None if max is None else row[-1]
     elif input.size > 1024:  # quicker than the two ufuncs below, but slower to start
         return np.clip(input, -np.inf if min is None else min, np.inf if max is None else max)

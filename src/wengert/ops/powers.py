@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import conjugate, flat_gradient, together
+from .pointwise import conjugate, flat_gradient, to_common_dtype
 from .refusals import unsupported
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def pow(input: Array, exponent: Array):
     >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """
-    a, b = together(input, exponent)
+    a, b = to_common_dtype(input, exponent)
     kind = a.dtype.kind
     if kind == "b":
         if exponent is True:

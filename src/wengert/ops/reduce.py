@@ -10,10 +10,10 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import Scattered
 from ..arrays.errors import warn
 from ..arrays.plain.folds import PRODUCT
 from ..arrays.reduce import add_up, fold, sum_halves, wide_type
-from ..arrays.stand_ins import Scattered
 from .operator import family
 from .views import dims_of
 

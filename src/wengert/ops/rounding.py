@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import conjugate, flat_gradient, no_derivative, number, together
+from .pointwise import conjugate, flat_gradient, no_derivative, number, to_common_dtype
 from .powers import LN2
 from .refusals import floating, real, unsupported, without
 
@@ -170,10 +170,10 @@ def _times_power(input: Any, other: Any) -> Any:
         wide = np.dtype(np.float32) if dt.is_half(input.dtype) else input.dtype
         return K.cast(K.cast(input, wide) * np.power(number(2, wide), other.astype(wide)), input.dtype)
     if not other.ndim:
-        input, other = together(input, other)
+        input, other = to_common_dtype(input, other)
     if other.dtype.kind in "biu":
         other = other.astype(dt.default_float())
-    input, power = together(input, np.power(number(2, other.dtype), other))
+    input, power = to_common_dtype(input, np.power(number(2, other.dtype), other))
     return input * power
 
 

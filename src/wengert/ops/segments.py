@@ -51,17 +51,17 @@ def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices
     if reduce not in _START:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     given: Any = lengths if lengths is not None else offsets
-    called = "lengths" if lengths is not None else "offsets"
+    param = "lengths" if lengths is not None else "offsets"
     if data.dtype.kind != "f" and dt.scalar_name(data.dtype) != "BFloat16":
         raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{dt.scalar_name(data.dtype)}'")
     if given.dtype.kind not in "iu":
         raise NotImplementedError(
-            f"\"_segment_reduce_{called}_cpu_kernel1\" not implemented for '{dt.scalar_name(given.dtype)}'")
+            f"\"_segment_reduce_{param}_cpu_kernel1\" not implemented for '{dt.scalar_name(given.dtype)}'")
     axis = axis % max(data.ndim, 1)
     if axis != given.ndim - 1:
-        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {called} but got {axis}.")
+        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {param} but got {axis}.")
     runs: Any = given if lengths is not None else np.diff(given, axis=-1)
-    if not unsafe and called == "lengths":
+    if not unsafe and param == "lengths":
         if (runs < 0).any():
             raise RuntimeError("lengths contains negative value!")
         if (runs.sum(-1) != data.shape[axis]).any():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.places import look, memory_of, start_of
+from ..arrays.strides import look, memory_of, start_of
 from .operator import family
 from .views import axis
 

@@ -10,10 +10,10 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
 from ..arrays.dtypes import OF_TYPES, of, scalar_name
-from ..arrays.eight import converted, imag_of, real_of
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
+from ..arrays.float8 import converted, imag_of, real_of
 from ..arrays.layouts import blank, lay, layout_like
-from ..arrays.places import expanded, part, restepped, start_of, steps, taken, with_dimension
+from ..arrays.strides import expanded, part, start_of, steps, taken, with_dimension, with_reshape_strides
 from .operator import family
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def as_view(a: Any, shape: tuple[int, ...]) -> Any:
         found = a.reshape(shape, copy=False)
     except ValueError:
         return None
-    return restepped(found, a) if 1 in found.shape else found
+    return with_reshape_strides(found, a) if 1 in found.shape else found
 
 
 # The gradient of a reshape is a reshape: whatever the forward did, the incoming gradient has as many elements.
@@ -106,9 +106,9 @@ def as_type(a: Any, kind: np.dtype) -> Any:
     size, item = a.itemsize, kind.itemsize
     if size == item:
         return a.view(kind)
-    told = f"to view {scalar_name(a.dtype)} as {scalar_name(kind)} (different element sizes)"
+    text = f"to view {scalar_name(a.dtype)} as {scalar_name(kind)} (different element sizes)"
     if not a.ndim:
-        raise RuntimeError(f"self.dim() cannot be 0 {told}")
+        raise RuntimeError(f"self.dim() cannot be 0 {text}")
     row, ratio = steps(a), max(item // size, 1)
     start = start_of(a) // size if a.size else 0
     for what, number, wanted in (
@@ -116,7 +116,7 @@ def as_type(a: Any, kind: np.dtype) -> Any:
         *((f"stride({d})", s, ratio) for d, s in enumerate(row[:-1])),
     ):
         if number != 1 if wanted is None else number % wanted:
-            raise RuntimeError(f"self.{what} must be {f'divisible by {wanted}' if wanted else '1'} {told}, but got "
+            raise RuntimeError(f"self.{what} must be {f'divisible by {wanted}' if wanted else '1'} {text}, but got "
                 f"{number}")
     if not a.size:
         return np.empty((*a.shape[:-1], a.shape[-1] * size // item), kind)
@@ -132,7 +132,7 @@ def view(input: Array, shape=()):
     else:
         if found.shape != shape and (type(shape) is not tuple or min(shape) < -1):
             resolve_shape(shape, input.size)  # refuses what NumPy takes for -1: -2
-        return restepped(found, input) if 1 in found.shape else found
+        return with_reshape_strides(found, input) if 1 in found.shape else found
     kind = shape[0] if type(shape) is tuple and len(shape) == 1 else shape
     kind = getattr(OF_TYPES.get(kind, kind) if isinstance(kind, type) else kind, "np", kind)
     if isinstance(kind, np.dtype):
@@ -159,7 +159,7 @@ def reshape(input: Array, shape=()):
         found = None
     if found is None or (found.shape != shape and (type(shape) is not tuple or min(shape) < -1)):  # see view
         found = input.reshape(resolve_shape(shape, input.size))
-    return restepped(found, input) if 1 in found.shape else found
+    return with_reshape_strides(found, input) if 1 in found.shape else found
 
 
 @operator(grad=_back, places=())

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays.dtypes import is_half
 from ..arrays.errors import check_countable, warn
-from ..arrays.ghost import shown
+from ..arrays.storageless import zeros_if_storageless
 from .operator import family
 from .pooling import along
 from .refusals import unsupported
@@ -334,7 +334,7 @@ def _folded(F: Any, x: Any, low: float, high: float) -> Any:
         return x * 0
     span = (high - low) / 2
     offset = low / 2
-    raw = shown(x if F.raw else x._wg_data)
+    raw = zeros_if_storageless(x if F.raw else x._wg_data)
     moved = np.abs(raw - offset)
     flips = np.floor(moved / span)
     sign = np.where(raw - offset < 0, -1.0, 1.0) * np.where(flips % 2 == 0, 1.0, -1.0)
@@ -344,7 +344,7 @@ def _folded(F: Any, x: Any, low: float, high: float) -> Any:
 
 def _clipped(F: Any, x: Any, size: int) -> Any:
     """``x`` within [0, size - 1]; the gradient is 0 on the borders too."""
-    raw = shown(x if F.raw else x._wg_data)
+    raw = zeros_if_storageless(x if F.raw else x._wg_data)
     inside = (raw > 0) & (raw < size - 1)
     return F.where(F.constant(inside), x, F.constant(np.clip(raw, 0, size - 1)))
 
@@ -413,7 +413,7 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
     places = [_source(F, grid[..., n - 1 - a], space[a], align) for a in range(n)]
     if mode != "bicubic":  # which looks for places outside one by one
         places = [_bounded(F, p, s, padding_mode, align) for p, s in zip(places, space)]
-    raw = [shown(p if F.raw else p._wg_data) for p in places]
+    raw = [zeros_if_storageless(p if F.raw else p._wg_data) for p in places]
     if mode == "nearest":
         picked = _picked(F, input, [np.rint(p) for p in raw])
         # the grid's gradient is zero, not undefined

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert.arrays.array_likes import NESTED
 from wengert.arrays.dtypes import F32, F64, default_float, of
-from wengert.arrays.ghost import META_DEVICE
-from wengert.arrays.stand_ins import NESTED
+from wengert.arrays.storageless import META_DEVICE
 from wengert.functions.creation import tensor
 from wengert.graph import enable_grad, set_grad_enabled
 from wengert.graph.modes import modes

@@ -180,10 +180,10 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
         except Exception as error:
             from .errors import reported
 
-            told = reported(error, name if isinstance(name, str) else None, weights_only, raised)
-            if told is error:
+            better = reported(error, name if isinstance(name, str) else None, weights_only, raised)
+            if better is error:
                 raise
-            raise told from error
+            raise better from error
     finally:
         if path is not None:
             file.close()

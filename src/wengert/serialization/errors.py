@@ -37,23 +37,23 @@ def reported(error: Exception, name: str | None, weights_only: bool, passing: li
     if kind.__module__.partition(".")[0] not in _LIBRARIES and kind.__module__ != "builtins":
         return error
     # Other arguments than text are not printed: they can be objects of the file.
-    told = "; ".join(str(arg)[:_MOST] for arg in error.args if isinstance(arg, str))
+    text = "; ".join(str(arg)[:_MOST] for arg in error.args if isinstance(arg, str))
     file = f"\n\tFile: {name}" if name else ""
     if isinstance(error, LoadError):
-        return kind(told + file)
+        return kind(text + file)
     if isinstance(error, EOFError):
         return EndOfFileError(f"Ran out of input: the file ends too early{file}")
     if isinstance(error, pickle.UnpicklingError):
-        return LoadError(_explained(told, weights_only) + file)
+        return LoadError(_explained(text, weights_only) + file)
     if kind is RuntimeError:
-        return LoadError(told + file)
+        return LoadError(text + file)
     if kind.__module__ in ("zlib", "zipfile") or isinstance(error, NotImplementedError):
         return LoadError("PytorchStreamReader failed reading file: the file is damaged, or of a kind that is not "
-            f"supported ({told}){file}")
+            f"supported ({text}){file}")
     if isinstance(error, RecursionError):
-        told = "its objects are nested too deeply"
+        text = "its objects are nested too deeply"
     return LoadError(
-        _explained(f"the pickle is damaged ({kind.__name__}{': ' if told else ''}{told})", weights_only) + file)
+        _explained(f"the pickle is damaged ({kind.__name__}{': ' if text else ''}{text})", weights_only) + file)
 
 
 def _explained(message: str, weights_only: bool) -> str:

@@ -49,7 +49,7 @@ def known() -> dict[str, Any]:
 
     ours: dict[str, Any] = {f"torch.{d.name}": d for d in dt.ALL}
     for d in dt.ALL:
-        if d not in (dt.uint16, dt.uint32, dt.uint64, *dt.EIGHT, dt.complex32):
+        if d not in (dt.uint16, dt.uint32, dt.uint64, *dt.FLOAT8, dt.complex32):
             name = dt.SCALAR_NAMES[d.name] + "Storage"
             STORAGE_TYPES[d] = ours[f"torch.{name}"] = StorageType(name, d)
     for name in REBUILDERS:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import lazy
-from ..arrays.ghost import Ghost
+from ..arrays.storageless import StoragelessArray
 from ..functions.copying import own_slots
 from ..functions.parameter import Parameter
 from ..functions.storage import UntypedStorage, look_at, window
@@ -150,7 +150,7 @@ def attributed(tensor: Any, state: Any) -> Any:
 
 def is_wrapper(tensor: Any) -> bool:
     """Whether the tensor's class answers for it, and it has no memory of its own."""
-    return type(tensor) in DISPATCHING and type(tensor._wg_data) is Ghost
+    return type(tensor) in DISPATCHING and type(tensor._wg_data) is StoragelessArray
 
 
 def wrapper_parts(tensor: Any) -> tuple[Any, ...]:

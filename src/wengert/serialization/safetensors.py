@@ -59,7 +59,7 @@ def _header(file: Any) -> tuple[dict[str, tuple[Any, tuple[int, ...], tuple[int,
     if type(header) is not dict:
         raise RuntimeError("the header is not a table of tensors")
     header.pop("__metadata__", None)
-    entries = {name: _entry(name, told) for name, told in header.items()}
+    entries = {name: _entry(name, entry) for name, entry in header.items()}
     at = 0
     for name, (_, _, (begin, end)) in sorted(entries.items(), key=lambda item: item[1][2]):
         if begin != at:
@@ -70,9 +70,9 @@ def _header(file: Any) -> tuple[dict[str, tuple[Any, tuple[int, ...], tuple[int,
     return entries, 8 + length
 
 
-def _entry(name: str, told: Any) -> tuple[Any, tuple[int, ...], tuple[int, int]]:
+def _entry(name: str, entry: Any) -> tuple[Any, tuple[int, ...], tuple[int, int]]:
     try:
-        dtype, shape, (begin, end) = _DTYPES[told["dtype"]], tuple(told["shape"]), told["data_offsets"]
+        dtype, shape, (begin, end) = _DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["data_offsets"]
         if (all(type(n) is int and 0 <= n < 2**63 for n in (*shape, begin, end))
                 and prod(shape) * dtype.itemsize == end - begin):
             return dtype, shape, (begin, end)

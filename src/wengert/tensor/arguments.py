@@ -9,10 +9,10 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import flags
 from ..arrays import kernels as K
-from ..arrays.eight import converted
-from ..arrays.ghost import Ghost
+from ..arrays.float8 import converted
 from ..arrays.lazy import Lazy, plain, through
-from ..ops import eight
+from ..arrays.storageless import StoragelessArray
+from ..ops import float8
 from ..ops.errors import must_be as complaint
 from . import classes
 from .classes import UNSET
@@ -93,7 +93,7 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
         elif type(v) is np.ndarray:
             if v.dtype is not d:
                 raw[p] = converted(v, d if v.ndim else number)
-        elif type(v) is Ghost:
+        elif type(v) is StoragelessArray:
             raw[p] = v.astype(d)
         elif v is not None:
             raw[p] = scalar(v, number)
@@ -126,11 +126,11 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
 
 def _forward(op: Operator, raw: dict[str, Any]) -> Any:
     if dt.RARE_IN_USE:
-        d = eight.concerned(op, raw)
+        d = float8.float8_dtype(op, raw)
         if d is not None:
-            wide = eight.taken(op, raw, d)
+            wide = float8.taken(op, raw, d)
             if wide is not None:
-                return eight.given(op.forward(*positional(op, wide), **keywords(op, wide)), d)
+                return float8.given(op.forward(*positional(op, wide), **keywords(op, wide)), d)
     if (op.kernel is not None and op.promote) or op.opmath:
         d = next((a.dtype for a in map(raw.get, op.tensors) if type(a) is np.ndarray and dt.is_half(a.dtype)), None)
         if d is not None:

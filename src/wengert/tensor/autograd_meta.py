@@ -20,7 +20,13 @@ from ..graph.modes import modes
 from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, registering
 from ..ops.errors import broadcast_message
 from ..ops.outs import OVERLAP, overlapping
-from .namespaces import RAW, RECORDED, alone, sole, sole_sparse
+from .namespaces import (
+    ARRAY_OPS,
+    TRACED_OPS,
+    is_uniquely_referenced,
+    is_uniquely_referenced_sparse,
+    is_uniquely_referenced_tensor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,13 +74,13 @@ def new_version() -> list[Any]:
     m = modes()
     if m.inference:
         return INFERENCE_VERSION  # type: ignore[no-any-return]
-    return [0] if m.inside is None else [0, m.inside]
+    return [0] if m.grad_scope is None else [0, m.grad_scope]
 
 
 def normal_version() -> list[Any]:
     """The version counter of a new tensor that is no inference tensor, wherever it is made."""
-    inside = modes().inside
-    return [0] if inside is None else [0, inside]
+    scope = modes().grad_scope
+    return [0] if scope is None else [0, scope]
 
 
 _weak = weakref.ref
@@ -138,7 +144,7 @@ def edge_of(t: Tensor) -> Edge | None:
         if t._wg_edge is not None:
             return t._wg_edge
         if not meta.requires_grad:
-            return (_nowhere(t), 0) if requires_grad(meta.view.base) else None
+            return (_discard_gradient(t), 0) if requires_grad(meta.view.base) else None
     elif not meta.requires_grad:
         return t._wg_edge
     while True:
@@ -162,7 +168,7 @@ def edge_of(t: Tensor) -> Edge | None:
             return (node, 0)
 
 
-class Nowhere(Node):
+class DiscardGradient(Node):
     """Where the gradient of a view goes that requires one because its base does, but was not recorded: made under
     ``no_grad``, say.
     """
@@ -176,8 +182,8 @@ class Nowhere(Node):
         return ()
 
 
-def _nowhere(t: Tensor) -> Node:
-    node = Nowhere()
+def _discard_gradient(t: Tensor) -> Node:
+    node = DiscardGradient()
     node.edges, node.saved, node.hooks, node.seq = (), None, None, leaf_sequence()
     node.shape, node.dtype = t._wg_data.shape, t._wg_data.dtype
     return node
@@ -237,7 +243,7 @@ def move_retained(t: Tensor, old: Edge | None) -> None:
     retain(t)
 
 
-def tell(hooks: HookDict, leaf: Tensor) -> None:
+def run_post_accumulate_hooks(hooks: HookDict, leaf: Tensor) -> None:
     """Run a leaf's hooks of after the accumulation, which may change its ``.grad`` but have nothing to answer."""
     for hook in tuple(hooks.values()):
         answer = hook(leaf)
@@ -279,13 +285,13 @@ class AccumulateGrad(Node):
         variable = self.variable
         meta = variable._wg_meta or meta_of(variable)
         if g is None:
-            return self._told(meta)
+            return self._run_post_hooks(meta)
         if not meta.requires_grad and not requires_grad(variable):  # any more
-            return self._told(meta)
+            return self._run_post_hooks(meta)
         with _leaf_lock:
             old = meta.grad
             # kept as it is
-            if old is None and type(g) is np.ndarray and g.strides == variable._wg_data.strides and sole(g):
+            if old is None and type(g) is np.ndarray and g.strides == variable._wg_data.strides and is_uniquely_referenced(g):
                 new = object.__new__(variable._wg_plain_class)
                 new._wg_data, new._wg_edge, new._wg_meta, new._wg_vc = g, None, None, new_version()
                 meta.grad = new
@@ -303,33 +309,33 @@ class AccumulateGrad(Node):
                     old._wg_data[...] = old._wg_data + g
                     old._wg_vc[0] += 1
                 elif old._wg_dispatches:  # its class does it
-                    old.add_(RAW.wrap(g))
+                    old.add_(ARRAY_OPS.wrap(g))
                 elif old.is_sparse and type(g) is not np.ndarray:
                     old._wg_data = old._wg_data + g
                     old._wg_vc[0] += 1
                 else:
-                    meta.grad = RAW.wrap(old._wg_data + g)
+                    meta.grad = ARRAY_OPS.wrap(old._wg_data + g)
             elif type(g) is np.ndarray:
-                if not sole(g) or (g.strides != variable._wg_data.strides and not _laid_out_as(g, variable._wg_data)):
+                if not is_uniquely_referenced(g) or (g.strides != variable._wg_data.strides and not _laid_out_as(g, variable._wg_data)):
                     g = _copied(g, variable._wg_data)
                 meta.grad = type(variable)._wg_plain_class._wg_wrap(g)
             else:
-                meta.grad = RAW.wrap(g if sole_sparse(g) else g.copy())
+                meta.grad = ARRAY_OPS.wrap(g if is_uniquely_referenced_sparse(g) else g.copy())
         if meta.post_hooks is not None:
-            tell(meta.post_hooks, variable)
+            run_post_accumulate_hooks(meta.post_hooks, variable)
         return ()
 
-    def _told(self, meta: Meta) -> tuple[()]:
+    def _run_post_hooks(self, meta: Meta) -> tuple[()]:
         if meta.post_hooks is not None:
-            tell(meta.post_hooks, self.variable)
+            run_post_accumulate_hooks(meta.post_hooks, self.variable)
         return ()
 
     def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
         meta = meta_of(self.variable)
         if g is None:
-            return self._told(meta)
+            return self._run_post_hooks(meta)
         if not meta.requires_grad and not requires_grad(self.variable):
-            return self._told(meta)
+            return self._run_post_hooks(meta)
         while True:
             old = meta.grad
             m = modes()
@@ -350,14 +356,14 @@ class AccumulateGrad(Node):
                     meta.grad = new
                     break
         if meta.post_hooks is not None:
-            tell(meta.post_hooks, self.variable)
+            run_post_accumulate_hooks(meta.post_hooks, self.variable)
         return ()
 
     def _takes(self, g: Any) -> bool:
         """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is
         laid out as the leaf.
         """
-        return (not modes().grad and alone(g)
+        return (not modes().grad and is_uniquely_referenced_tensor(g)
             and (g._wg_data.strides == self.variable._wg_data.strides or not _dense(self.variable._wg_data)))
 
     def _first(self, g: Any) -> Any:
@@ -375,7 +381,7 @@ class AccumulateGrad(Node):
         m = modes()
         if m.dispatch and not m.grad:
             return self._laid(g)
-        new = RECORDED.copy(RAW.wrap(array), g) if m.grad else g.detach()  # either is still the memory of g
+        new = TRACED_OPS.copy(ARRAY_OPS.wrap(array), g) if m.grad else g.detach()  # either is still the memory of g
         new._wg_data = _copied(new._wg_data, array)
         new._wg_vc = new_version()
         if m.grad:
@@ -390,7 +396,7 @@ class AccumulateGrad(Node):
 def _into_inference(old: Tensor, g: Any) -> Any:
     """``old``, an inference tensor, with ``g`` added: in place, which only inference mode allows."""
     check_normal(old, modes())
-    return old.add_(RAW.wrap(g))
+    return old.add_(ARRAY_OPS.wrap(g))
 
 
 def _refuse_overlap(a: np.ndarray) -> None:

@@ -8,17 +8,17 @@ import numpy as np
 
 from ..arrays.dtypes import of
 from ..arrays.errors import warn_once
-from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import plain
+from ..arrays.storageless import META_DEVICE, StoragelessArray
 from ..graph import node as node_module
-from ..graph.engine import below, leads_to, reachable, run
+from ..graph.engine import leads_only_to, nodes_leading_to, reachable_nodes, run
 from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes, transforms
 from ..ops.errors import unfit_seed
 from . import classes
 from . import tensor as tensor_module
-from .autograd_meta import Nowhere, edge_of, requires_grad
-from .namespaces import RAW, RECORDED, without_numbers
-from .rewriting import CopySlices
+from .autograd_meta import DiscardGradient, edge_of, requires_grad
+from .copy_slices import CopySlices
+from .namespaces import ARRAY_OPS, TRACED_OPS, without_numbers
 from .tensor import Tensor as Tensor_
 from .types import preserve_format
 from .version_check import no_scalar, unrecorded
@@ -51,7 +51,7 @@ def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
     if not requires_grad(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, nr = edge_of(tensor)  # type: ignore[misc]
-    if type(node) is Nowhere:
+    if type(node) is DiscardGradient:
         raise AssertionError("Expected gradient function to be set: this view of a tensor that requires a gradient was "
             "made unrecorded")
     if node.written_by_user:
@@ -89,7 +89,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
                 t.retain_grad()  # or its complaint
             nodes.add(_input_edge(t)[0])
         roots = [e for e, _ in edges]
-        needed = reachable(roots, nodes) | (nodes & below(roots))
+        needed = nodes_leading_to(roots, nodes) | (nodes & reachable_nodes(roots))
         captures = {}
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
 
@@ -113,7 +113,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         place = _input_edge(t)
         places.append(place)
         captures.setdefault(place[0], {})[place[1]] = None
-    needed = reachable([e for e, _ in edges], set(captures))
+    needed = nodes_leading_to([e for e, _ in edges], set(captures))
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
     return _answer(wanted, places, captures, create_graph, allow_unused, materialize_grads, grad_outputs)
 
@@ -136,9 +136,9 @@ def _answer(wanted: Any, places: Any, captures: Any, create_graph: bool, allow_u
             if isinstance(g, Tensor_):
                 result.append(g)
             elif not several:
-                result.append(RAW.wrap(g))
+                result.append(ARRAY_OPS.wrap(g))
             else:
-                result.append(known[id(g)] if id(g) in known else known.setdefault(id(g), RAW.wrap(g)))
+                result.append(known[id(g)] if id(g) in known else known.setdefault(id(g), ARRAY_OPS.wrap(g)))
         elif not allow_unused:
             raise RuntimeError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
@@ -153,7 +153,7 @@ def no_gradient(t: Any, create_graph: bool) -> Tensor_:
     """The gradient of an input that nothing depends on."""
     if isinstance(t, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-    zeros = RECORDED.zeros_like(t.detach())
+    zeros = TRACED_OPS.zeros_like(t.detach())
     return zeros._wg_require() if create_graph else zeros
 
 
@@ -190,7 +190,7 @@ def _keeps_tensors(roots: Any) -> bool:
     """Whether some node below is of an operator on tensors that dispatch."""
     edges = [t[:2] if isinstance(t, GradientEdge) else edge_of(t) for t in roots
         if isinstance(t, (GradientEdge, Tensor_))]
-    nodes = below(e for e in edges if e is not None)
+    nodes = reachable_nodes(e for e in edges if e is not None)
     return any("keeps_tensors" in ((n.fn or n) if type(n) is CopySlices else n).__dict__ for n in nodes)
 
 
@@ -203,7 +203,7 @@ def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: A
             set_modes(SILENT)
         if META_DEVICE:
             without_numbers.set(in_tensors and any(g is not None and g.is_meta for _, g in edges))
-        run(edges, RECORDED if in_tensors else RAW, retain, needed, captures)
+        run(edges, TRACED_OPS if in_tensors else ARRAY_OPS, retain, needed, captures)
     finally:
         set_modes(before)
         if META_DEVICE:
@@ -220,7 +220,7 @@ def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
     try:  # before the switch: an interrupt may come right after it
         if m is RECORD:
             set_modes(SILENT)
-        run([(t._wg_edge, seed)], RAW, retain)
+        run([(t._wg_edge, seed)], ARRAY_OPS, retain)
     finally:
         if m is RECORD:
             set_modes(m)
@@ -238,7 +238,7 @@ def _plain_seed(t: Any, g: Any) -> Any:
         if g._wg_data.shape != data.shape or g._wg_data.dtype is not data.dtype or type(g._wg_data) is not np.ndarray:
             return None
         return g._wg_data
-    if data.size != 1 or data.dtype.kind != "f" or type(data) is Ghost:
+    if data.size != 1 or data.dtype.kind != "f" or type(data) is StoragelessArray:
         return None
     return np.ones(data.shape, data.dtype)
 
@@ -272,11 +272,11 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
     if not places:
         return None
     edge = t._wg_edge
-    needed = None if leads_to(edge[0], captures) else reachable((edge,), set(captures))
+    needed = None if leads_only_to(edge[0], captures) else nodes_leading_to((edge,), set(captures))
     try:  # before the switch: an interrupt may come right after it
         if m.grad:
             set_modes(SILENT if m is RECORD else m.with_(grad=False))
-        run([(edge, seed)], RAW, retain, needed, captures)
+        run([(edge, seed)], ARRAY_OPS, retain, needed, captures)
     finally:
         if m.grad:
             set_modes(m)
@@ -325,7 +325,7 @@ def _roots(tensors: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
             edges.append((t[:2], g))
             continue
         edge = edge_of(t) if isinstance(t, Tensor_) and requires_grad(t) else None
-        if edge is None or type(edge[0]) is Nowhere:
+        if edge is None or type(edge[0]) is DiscardGradient:
             raise unrecorded(i, t)
         edges.append((edge, g))
     return edges
@@ -362,7 +362,7 @@ def _one(t: Any, in_tensors: bool) -> Any:
         raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
             f"{_dtype_name(dtype)}")
     if not edge and (t.is_meta or (in_tensors and (type(t) in classes.DISPATCHING or modes().dispatch))):
-        return RECORDED.ones_like(t, memory_format=preserve_format)
+        return TRACED_OPS.ones_like(t, memory_format=preserve_format)
     one = np.ones(shape, _kept(t, dtype) or dtype)
     return Tensor_._wg_wrap(one) if in_tensors else one
 
@@ -382,7 +382,7 @@ def _seed(i: int, t: Any, g: Any, in_tensors: bool) -> Any:
         )
     dtype = _kept(t, dtype) or g._wg_data.dtype
     if in_tensors:
-        return g if g._wg_data.dtype == dtype else RECORDED.cast(g, dtype)
+        return g if g._wg_data.dtype == dtype else TRACED_OPS.cast(g, dtype)
     return plain(g._wg_data) if g._wg_data.dtype == dtype else g._wg_data.astype(dtype)
 
 
@@ -409,13 +409,13 @@ def _call_node(node: Node, grads: tuple[Any, ...]) -> Any:
     for i, g in enumerate(grads):
         if g is not None and not isinstance(g, Tensor_):
             raise TypeError(f"argument {i} is not a Variable")
-    space: Any = RECORDED if modes().grad else RAW
-    given = [None if g is None else space.unwrap(g) for g in grads]
+    namespace: Any = TRACED_OPS if modes().grad else ARRAY_OPS
+    given = [None if g is None else namespace.unwrap(g) for g in grads]
     answer: Any = (None,) * len(node.edges)
     if node.wants_undefined or any(g is not None for g in given):
         g = given[0] if node.outputs == 1 else given
-        answer = node.raw(g) if space.raw else node.recorded(g)
-    row = tuple(None if g is None else space.wrap(g) for g in answer)
+        answer = node.raw(g) if namespace.raw else node.recorded(g)
+    row = tuple(None if g is None else namespace.wrap(g) for g in answer)
     return row[0] if len(row) == 1 else row
 
 

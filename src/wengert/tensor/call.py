@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.kinds import ARRAYS
 from ..arrays.layouts import in_order_of
-from ..graph.interceptors import Call, answer
+from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes
 from ..ops.errors import explain
 from ..ops.outs import DECIDING
@@ -52,9 +52,9 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
         if args[at] is None:
             args = (*args[:at], out.dtype, *args[at + 1 :])
     try:
-        return answer(Call("operator", op, args, perform, out, public), modes().interceptors)
+        return run_interceptors(Call("operator", op, args, perform, out, public), modes().interceptors)
     except Exception as error:
-        better = classes.told(op.name, op.params, args, {} if out is None else {"out": out}, error)
+        better = classes.annotated(op.name, op.params, args, {} if out is None else {"out": out}, error)
         if better is None:
             raise
         raise better from error
@@ -62,7 +62,7 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
 
 def compute(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
     """The operator as forward differentiation sees it, and all further in: those further out have been asked."""
-    return answer(Call("operator", op, args, perform, out), modes().from_levels)
+    return run_interceptors(Call("operator", op, args, perform, out), modes().from_levels)
 
 
 def perform(call: Call) -> Any:
@@ -73,7 +73,7 @@ def perform(call: Call) -> Any:
         refuse_recorded(op, call.out, inputs, m)
     if op.name == "view" and is_type(call.args[1]):
         return seen_as(inputs["input"], values, op, m)
-    if m.packing is not None and m.grad and op.wrt:
+    if m.saved_tensor_hooks is not None and m.grad and op.wrt:
         pack_inputs(op, inputs, values, m)
     arrays = run_forward(op, inputs, values, m, call.forward or forward)
     if call.out is not None:

@@ -12,7 +12,7 @@ from ..arrays import dtypes as dt
 Tensor_: Any = None
 PLAIN: set[type] = set()
 RECORDING_TENSORS: list[bool] = []  # whether some node ever saved tensors that dispatch: a backward then looks for it
-SHORTCUTS: dict[str, Any] = {}  # the native short cuts of operators, as far as they were made
+NATIVE_CALLS: dict[str, Any] = {}  # the native short cuts of operators, as far as they were made
 # the classes of tensors with a ``__torch_dispatch__``: see ``dispatch.subclass_dispatch``
 DISPATCHING: set[type] = set()
 Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
@@ -21,7 +21,7 @@ mapping: Any = None  # and what is done with them: the package ``transforms.vmap
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}
 prepare: Any = None  # of the module ``dispatch.torch_function``: what is done to a new subclass of Tensor
 # of the module ``dispatch.argument_errors``: what to raise in place of the error that a call ended with, or None
-told: Any = None
+annotated: Any = None
 detached: Any = None  # of the module ``dispatch.torch_dispatch``: ``Tensor.detach`` as dispatch modes see it
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
 

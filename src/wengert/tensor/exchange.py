@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
-from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, plain
+from ..arrays.storageless import StoragelessArray
 from ..graph.modes import modes
 from . import classes
 from .autograd_meta import requires_grad
@@ -31,15 +31,15 @@ def sealed(t: Any) -> bool:
     """Whether the numbers of ``t`` are out of reach: a function that ``torch.func`` differentiates made it, or was
     given it.
     """
-    scope = modes().inside
-    return scope is not None and scope.seals(t)
+    scope = modes().grad_scope
+    return scope is not None and scope.hides_numbers(t)
 
 
 def refuse_pointer(t: Any, captured: bool = False) -> None:
     """Refuse to show the memory of a tensor of a function that is differentiated; ``captured``: of any tensor,
     meanwhile.
     """
-    if sealed(t) or (captured and modes().inside is not None):
+    if sealed(t) or (captured and modes().grad_scope is not None):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
@@ -139,7 +139,7 @@ class Exchange(Members):
 
     def __bool__(self) -> bool:
         if self._wg_data.size == 1:
-            return bool(self.item() if type(self._wg_data) is Ghost else self._wg_data)
+            return bool(self.item() if type(self._wg_data) is StoragelessArray else self._wg_data)
         if self._wg_data.size == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn
-from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, address, put, through
-from ..arrays.places import look, memory_of, refitted, start_of
-from ..graph.interceptors import Call, answer
+from ..arrays.storageless import StoragelessArray
+from ..arrays.strides import look, memory_of, resized_window, start_of
+from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes
 from ..ops.errors import explain, warn_resized
 from ..ops.operator import TABLE
@@ -19,9 +19,9 @@ from ..ops.outs import APART, OVERLAP, check_memory, check_type, overlapping
 from . import classes
 from .arguments import convert, forward
 from .autograd_meta import bump, check_normal, edge_of, requires_grad
+from .copy_slices import rebase
 from .record import pack_inputs, record
 from .results import look_up, out_row, version_results
-from .rewriting import rebase
 from .views import creation_error
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
     """The in-place form: compute, write into the first argument's memory, count the write, rewrite history."""
     try:
-        return answer(Call("inplace", op, args, write, public=public), modes().interceptors)
+        return run_interceptors(Call("inplace", op, args, write, public=public), modes().interceptors)
     except Exception as error:
-        better = classes.told(op.name + "_", op.params, args, {}, error)
+        better = classes.annotated(op.name + "_", op.params, args, {}, error)
         if better is None:
             raise
         raise better from error
@@ -43,7 +43,7 @@ def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
 
 def compute_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form as forward differentiation sees it, and all further in: those further out have been asked."""
-    return answer(Call("inplace", op, args, write), modes().from_levels)
+    return run_interceptors(Call("inplace", op, args, write), modes().from_levels)
 
 
 def write(call: Call) -> Tensor:
@@ -53,7 +53,7 @@ def write(call: Call) -> Tensor:
     recording, stale = history_of_write(op, inputs, target, m)
     shared = check_write(op, call.args, inputs, recording, stale, m)
     a = target._wg_data
-    if m.packing is not None and recording:
+    if m.saved_tensor_hooks is not None and recording:
         pack_inputs(op, inputs, values, m, op.params[0])
     y = run_forward(op, inputs, values, a, call.forward or forward)
     check_shape(y.shape, a.shape)
@@ -65,11 +65,11 @@ def write(call: Call) -> Tensor:
         node = record_write(op, inputs, values, target, y, m)
     elif stale:
         node = record(TABLE["zero"], {"input": target}, values, (target,), m)  # type: ignore[arg-type]
-    if type(a) is not Ghost:
-        if type(y) is Ghost:
+    if type(a) is not StoragelessArray:
+        if type(y) is StoragelessArray:
             y._refuse()
         put(a, y, y != a if overlapping(a) else True)
-    if not m.below:  # where it is the call above that counts
+    if not m.below_autograd:  # where it is the call above that counts
         bump(target)
     if node is not None:
         version_results(op, node, [target])
@@ -135,7 +135,7 @@ def run_forward(op: Operator, inputs: dict[str, Any], values: dict[str, Any], a:
     if op.aux:
         values.update(zip(op.aux, y[1:]))
         y = y[0]
-    return y if y is a or type(y) is Ghost else np.asarray(y)
+    return y if y is a or type(y) is StoragelessArray else np.asarray(y)
 
 
 def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], target: Tensor, y: Any, m: Modes) -> Any:
@@ -143,7 +143,7 @@ def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], t
     a, first = target._wg_data, op.params[0]
     values["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
     if first in op.saved:  # some rule needs the value that is about to be overwritten
-        values[first] = a if type(a) is Ghost else a.copy()
+        values[first] = a if type(a) is StoragelessArray else a.copy()
     return record(op, inputs, values, (target,), m, first)
 
 
@@ -240,26 +240,26 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
     targets = list(out) if isinstance(out, (tuple, list)) else [out]
     flat = refuse_recorded(op, targets, inputs, m)
     for a, t in zip(arrays, targets):
-        a = a if type(a) is Ghost else np.asarray(a)
+        a = a if type(a) is StoragelessArray else np.asarray(a)
         check_type(op.name, a.dtype, t._wg_data.dtype)
         if overlapping(t._wg_data):
             raise RuntimeError(OVERLAP)
         check_memory(op, t._wg_data, [x._wg_data for x in flat if x._wg_vc is t._wg_vc], a.nbytes)
         check_normal(t, m)
     for a, t in zip(arrays, targets):
-        a = a if type(a) is Ghost else np.asarray(a)
+        a = a if type(a) is StoragelessArray else np.asarray(a)
         if m.mutation is not None:
             m.mutation.before_write(t)
         if t._wg_data.shape != a.shape:
             if t._wg_data.size:
                 warn_resized(t._wg_data.shape, a.shape)
-            seen = refitted(t._wg_data, a.shape) if type(t._wg_data) is np.ndarray is type(a) else None
+            seen = resized_window(t._wg_data, a.shape) if type(t._wg_data) is np.ndarray is type(a) else None
             if seen is None:
-                seen = a.astype(t._wg_data.dtype) if type(a) is Ghost else np.empty(a.shape, t._wg_data.dtype)
+                seen = a.astype(t._wg_data.dtype) if type(a) is StoragelessArray else np.empty(a.shape, t._wg_data.dtype)
             t._wg_data = seen
-        if type(a) is Ghost is not type(t._wg_data):
+        if type(a) is StoragelessArray is not type(t._wg_data):
             a._refuse()
-        if type(t._wg_data) is not Ghost:
+        if type(t._wg_data) is not StoragelessArray:
             put(t._wg_data, a)
         bump(t)
     return out_row(op.name, out)

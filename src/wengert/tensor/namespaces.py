@@ -1,6 +1,6 @@
 """The two vocabularies that a gradient rule can speak: raw arrays, or recorded tensors.
 
-``RAW.name`` is the forward of operator ``name``; ``RECORDED.name`` is the recorded operator. Rules are written once
+``ARRAY_OPS.name`` is the forward of operator ``name``; ``TRACED_OPS.name`` is the recorded operator. Rules are written once
 against either. Beside the operators each has the handful of things that the engine needs.
 """
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.array_likes import Scattered
 from ..arrays.context import ContextVar
-from ..arrays.eight import real_of
-from ..arrays.ghost import META_DEVICE, Ghost
+from ..arrays.float8 import real_of
 from ..arrays.lazy import Lazy, plain
 from ..arrays.reduce import sum_to
-from ..arrays.stand_ins import Scattered
+from ..arrays.storageless import META_DEVICE, StoragelessArray
 from ..ops.operator import TABLE, Composite
 
 if TYPE_CHECKING:
@@ -58,17 +58,17 @@ _POPPED, _LOCAL = _baseline(), _baseline_local()
 HELD_ONCE = _held_once()
 
 
-def sole(g: np.ndarray) -> bool:
+def is_uniquely_referenced(g: np.ndarray) -> bool:
     """Whether the array's memory is seen only by the engine's step that is running (then it can be kept uncopied)."""
     return g.base is None and sys.getrefcount(g) <= _LOCAL and g.flags.writeable
 
 
-def alone(g: Any) -> bool:
+def is_uniquely_referenced_tensor(g: Any) -> bool:
     """Whether a gradient that is a tensor is held only by the engine's step, a method of it deep."""
     return sys.getrefcount(g) <= _LOCAL + 1
 
 
-def sole_sparse(g: Any) -> bool:
+def is_uniquely_referenced_sparse(g: Any) -> bool:
     """The same question about a sparse array: it is seen only by the engine's step, and so are its values."""
     values = getattr(g, "values", None)
     if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL or sys.getrefcount(values) > HELD_ONCE:
@@ -80,7 +80,7 @@ def sole_sparse(g: Any) -> bool:
     return values.flags.c_contiguous and values.flags.writeable and g.indices.flags.c_contiguous
 
 
-class RawSpace:
+class ArrayNamespace:
     """Arrays in, arrays out; nothing is recorded."""
 
     raw, watches = True, False
@@ -113,7 +113,7 @@ class RawSpace:
         if g.shape != shape:
             g = sum_to(g, shape)
         if type(g) is not np.ndarray and isinstance(g, Scattered):
-            return g if g.dtype == dtype else g.with_values(RawSpace.conform(g.values, g.values.shape, dtype))
+            return g if g.dtype == dtype else g.with_values(ArrayNamespace.conform(g.values, g.values.shape, dtype))
         if g.dtype != dtype:
             if g.dtype.kind in "cW" and dtype.kind not in "cW":
                 g = real_of(g)
@@ -150,7 +150,7 @@ class RawSpace:
                 return SparseTensor._wg_wrap(g)
             if hasattr(g, "plan"):  # a nested array
                 return g.wrap()
-            g = g if type(g) is Lazy or type(g) is Ghost else np.asarray(g)
+            g = g if type(g) is Lazy or type(g) is StoragelessArray else np.asarray(g)
         return Tensor._wg_wrap(g)
 
     @staticmethod
@@ -187,31 +187,31 @@ class RawSpace:
 # whether a walk is one of shapes
 without_numbers: ContextVar[bool] = ContextVar("wengert_without_numbers", default=False)
 # whether operators are called by a composite, which has constants
-within: ContextVar[bool] = ContextVar("wengert_within", default=False)
+in_composite: ContextVar[bool] = ContextVar("wengert_within", default=False)
 
 
 class _Calling(threading.local):
     # whether a gradient rule or a composite calls operators: in PyTorch, code in C++, which tells numbers from tensors
-    within = False
-    inner = False  # whether one has called the operator that was asked for last
+    internal = False
+    was_internal = False  # whether one has called the operator that was asked for last
 
 
 calling = _Calling()
 
 
-class within_operators:
+class internal_calls:
     """Inside, operators are called as PyTorch's own code calls them."""
 
     __slots__ = ("before",)
 
     def __enter__(self) -> None:
-        self.before, calling.within = calling.within, True
+        self.before, calling.internal = calling.internal, True
 
     def __exit__(self, *exc: object) -> None:
-        calling.within = self.before
+        calling.internal = self.before
 
 
-class RecordedSpace:
+class TracedNamespace:
     """Tensors in, tensors out; every step is an operation that can be differentiated again."""
 
     raw, watches = False, False
@@ -269,8 +269,8 @@ class RecordedSpace:
     @staticmethod
     def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
         if META_DEVICE and without_numbers.get():
-            return RAW.wrap(Ghost.of(shape, None, 0, dtype, "meta"))
-        return RAW.wrap(np.zeros(shape, dtype))
+            return ARRAY_OPS.wrap(StoragelessArray.of(shape, None, 0, dtype, "meta"))
+        return ARRAY_OPS.wrap(np.zeros(shape, dtype))
 
     @staticmethod
     def wrap(g: Any) -> Any:
@@ -286,7 +286,7 @@ class RecordedSpace:
 
     @staticmethod
     def constant(array: Any) -> Any:
-        return RAW.wrap(np.asarray(array))
+        return ARRAY_OPS.wrap(np.asarray(array))
 
     @staticmethod
     def real(x: Any) -> Any:
@@ -321,9 +321,9 @@ class RecordedSpace:
     def every(x: Any) -> bool:
         while hasattr(x, "level"):  # in a mapped function: of all examples
             x = x.value
-        if type(x._wg_data) is Ghost and x._wg_data.device == "meta":  # there is nothing to check
+        if type(x._wg_data) is StoragelessArray and x._wg_data.device == "meta":  # there is nothing to check
             return True
         return bool(x.all() if x._wg_opaque else x._wg_data.all())
 
 
-RAW, RECORDED = RawSpace(), RecordedSpace()
+ARRAY_OPS, TRACED_OPS = ArrayNamespace(), TracedNamespace()

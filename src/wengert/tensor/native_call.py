@@ -35,19 +35,19 @@ _NUMBERS_FIRST = frozenset(("add", "div", "mul", "rsub", "sub"))
 
 _MOST = 16  # parameters that a short cut can have
 
-_told = False
+_registered = False
 
 
-def _tell() -> None:
+def _register_classes() -> None:
     """Give the extension our classes, once."""
-    global _told
-    if _told:
+    global _registered
+    if _registered:
         return
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD,
         SILENT, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE,
         flags.IGNORED)
-    _told = True
+    _registered = True
 
 
 def watch(current: Any) -> None:
@@ -60,7 +60,7 @@ def rebuilder() -> Any:
     """``record.rebuilt`` in the extension; None without."""
     if not available:
         return None
-    _tell()
+    _register_classes()
     return _native.rebuilt
 
 
@@ -70,7 +70,7 @@ def native(op: Operator) -> bool:
         and len(op.saved) + len(op.consts) <= _MOST)
 
 
-def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | None = None) -> Any:
+def native_call(op: Operator, node_class: type | None, without: dict[str, type] | None = None) -> Any:
     """A function of all the arguments of ``op``, in order; None where there is no native way.
 
     ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class
@@ -78,7 +78,7 @@ def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | N
     """
     if not native(op):
         return None
-    _tell()
+    _register_classes()
     at = {p: i for i, p in enumerate(op.params)}
     outputs: tuple[str, ...] = () if op.outputs is ... else op.outputs
     floats = [p for p in op.tensors if p in op.wrt or (op.promote and p in op.promoted)] or op.tensors[:1]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.dtypes import F32, F64
-from ..arrays.ghost import Ghost
 from ..arrays.lazy import plain
+from ..arrays.storageless import StoragelessArray
 from ..graph import anomaly
 from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
 from ..ops.errors import explain_rule
 from .autograd_meta import INFERENCE_VERSION, all_inference, edge_of, meta_of
-from .namespaces import RAW, RECORDED
+from .namespaces import ARRAY_OPS, TRACED_OPS
 from .saved_tensor_hooks import UNVERSIONED, is_array, pack, stand_in, unpacked
 from .version_check import Packed, check_versions, freed, is_result, modified
 
@@ -42,9 +42,9 @@ class OpNode(Node):
     __slots__ = ()
     op: Operator
 
-    def in_words(self, error: Exception, g: Any) -> Exception | None:
+    def explain_error(self, error: Exception, g: Any) -> Exception | None:
         if type(error) is not ValueError:
-            return super().in_words(error, g)
+            return super().explain_error(error, g)
         return explain_rule(self.name(), error)
 
     def without_gradient(self) -> Any:
@@ -59,7 +59,7 @@ class OpNode(Node):
         if op.saved and (op.covered or not saved or saved[0] is not None or _holds(saved, op)):
             self.saved = None
 
-    def _values(self, space: Any, conjugate: bool = True) -> dict[str, Any]:
+    def _values(self, namespace: Any, conjugate: bool = True) -> dict[str, Any]:
         saved, op = self.saved, self.op
         if saved is None:
             freed(self)
@@ -71,26 +71,26 @@ class OpNode(Node):
                 continue
             if type(array) is list:
                 check_versions(self, name, array, counter, version)
-                row = [self._value(space, name, a, c, j) for j, (a, c) in enumerate(zip(array, counter))]
-                values[name] = [_conjugated(space, a, op) for a in row] if conjugate else row
+                row = [self._value(namespace, name, a, c, j) for j, (a, c) in enumerate(zip(array, counter))]
+                values[name] = [_conjugated(namespace, a, op) for a in row] if conjugate else row
                 continue
             if counter[0] != version:
                 array = modified(self, name, array, version, counter[0])
-            value = self._value(space, name, array, counter)
-            values[name] = _conjugated(space, value, op) if conjugate else value
+            value = self._value(namespace, name, array, counter)
+            values[name] = _conjugated(namespace, value, op) if conjugate else value
         for name, value in zip(op.consts, saved[3 * len(op.saved) :]):
             values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
         return values
 
-    def _value(self, space: Any, name: str, array: Any, counter: Any, index: int = 0) -> Any:
+    def _value(self, namespace: Any, name: str, array: Any, counter: Any, index: int = 0) -> Any:
         """One saved array as the vocabulary wants it."""
         if type(array) is Packed:
             tensor = self._unpacked(array, name, index)
-            if space.raw:
+            if namespace.raw:
                 return plain(tensor._wg_data)
             return (None if name in self.op.aux and tensor._wg_data.dtype.kind in "fcVW" and _rather_computed()
                 else tensor)
-        return array if space.raw else self._rebuild(name, array, counter, index)
+        return array if namespace.raw else self._rebuild(name, array, counter, index)
 
     def _edge_to(self, name: str, index: int = 0) -> Any:
         op = self.op
@@ -108,18 +108,18 @@ class OpNode(Node):
     def _rebuild(self, name: str, array: Any, counter: Any, index: int = 0) -> Any:
         """The saved value as a tensor with the edge that it had."""
         # a sparse array is rebuilt too
-        if type(array) is not np.ndarray and type(array) is not Ghost and not hasattr(array, "coalesce"):
+        if type(array) is not np.ndarray and type(array) is not StoragelessArray and not hasattr(array, "coalesce"):
             if name in self.op.aux or not isinstance(array, (np.generic, np.ndarray)):
                 return array
             array = np.asarray(array)
         if name in self.op.aux:
             return (None if array.dtype.kind in "fcVW" and (not modes().dispatch or _rather_computed())
-                else RAW.wrap(array))
+                else ARRAY_OPS.wrap(array))
         edge = self._edge_to(name, index)
         variable = getattr(edge[0], "variable", None) if edge is not None else None
         if variable is not None and variable._wg_data is array:
             return variable
-        tensor = RAW.wrap(array)
+        tensor = ARRAY_OPS.wrap(array)
         tensor._wg_vc, tensor._wg_edge = counter if counter is not UNVERSIONED else [0], edge
         self._carry(tensor, name, index)
         return tensor
@@ -148,10 +148,10 @@ class OpNode(Node):
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """As of every node; where PyTorch has an operator for a number, without an edge for it."""
         found = super().next_functions
-        places = self.places_shown()
+        places = self.visible_edges()
         return found if places is None else tuple(found[i] for i in places)
 
-    def places_shown(self) -> tuple[int, ...] | None:
+    def visible_edges(self) -> tuple[int, ...] | None:
         without = self.op.without
         if not without:
             return None
@@ -161,7 +161,7 @@ class OpNode(Node):
 
     # -- gradients ------------------------------------------------------------------------------------------------
 
-    def _gradients(self, space: Any, g: Any, needs: Any, values: Any = None) -> Any:
+    def _gradients(self, namespace: Any, g: Any, needs: Any, values: Any = None) -> Any:
         op = self.op
         if type(g) is list:
             if len(g) == 1:
@@ -169,17 +169,17 @@ class OpNode(Node):
             elif all(x is None for x in g):
                 return self.without_gradient()
             elif not op.undefined:
-                g = [space.zeros(s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
+                g = [namespace.zeros(s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
         if values is None:
-            values = self._values(space)
-        if space.watches:  # a profiler sees what the rule does
-            g, values = space.watch(g), {name: space.watch(value) for name, value in values.items()}
+            values = self._values(namespace)
+        if namespace.watches:  # a profiler sees what the rule does
+            g, values = namespace.watch(g), {name: namespace.watch(value) for name, value in values.items()}
         if op.joint is not None:
             rule, names = op.joint
             wanted = needs
             if op.tensor_lists:
                 wanted = list(needs)
-            grads = rule(space, g, *[wanted if n == "needs" else values[n] for n in names])
+            grads = rule(namespace, g, *[wanted if n == "needs" else values[n] for n in names])
             return _flat(grads) if op.tensor_lists else grads
         if not op.tensor_lists:
             found: list[Any] = [None] * len(op.wrt)
@@ -187,30 +187,30 @@ class OpNode(Node):
             for i in range(len(found) - 1, -1, -1):
                 if needs[i]:
                     rule, names = op.rules[i]
-                    found[i] = rule(space, g, *[values[n] for n in names])
+                    found[i] = rule(namespace, g, *[values[n] for n in names])
             return found
         out: list[Any] = []
         extra = len(self.edges) - len(op.wrt) + 1
         for name, (rule, names) in zip(op.wrt, op.rules):
             if name in op.tensor_lists:
                 if any(needs[len(out) : len(out) + extra]):
-                    out.extend(rule(space, g, *[values[n] for n in names]))
+                    out.extend(rule(namespace, g, *[values[n] for n in names]))
                 else:
                     out.extend([None] * extra)
             else:
-                out.append(rule(space, g, *[values[n] for n in names]) if needs[len(out)] else None)
+                out.append(rule(namespace, g, *[values[n] for n in names]) if needs[len(out)] else None)
         return out
 
     def raw(self, g: Any) -> Any:
-        return self._gradients(RAW, g, self.wanted)
+        return self._gradients(ARRAY_OPS, g, self.wanted)
 
     def partial(self, g: Any, needs: Any) -> Any:
-        return self._gradients(RAW, g, needs)
+        return self._gradients(ARRAY_OPS, g, needs)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
         if gradients_seen is not None:
             return gradients_seen(self, g, self.wanted if needs is None else needs)
-        return self._gradients(RECORDED, g, self.wanted if needs is None else needs)
+        return self._gradients(TRACED_OPS, g, self.wanted if needs is None else needs)
 
 
 def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
@@ -222,7 +222,7 @@ def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
     variable = None if edge is None else getattr(edge[0], "variable", None)
     if variable is not None and variable._wg_data is array:
         return variable
-    tensor = RAW.wrap(array)
+    tensor = ARRAY_OPS.wrap(array)
     tensor._wg_edge = edge
     if counter is not UNVERSIONED:
         tensor._wg_vc = counter
@@ -238,7 +238,7 @@ def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
     """The same for whatever else a node may have saved, conjugated as rules expect it."""
     if array is None:
         return None
-    return _conjugated(RECORDED, node._value(RECORDED, name, array, counter), node.op)
+    return _conjugated(TRACED_OPS, node._value(TRACED_OPS, name, array, counter), node.op)
 
 
 def _rather_computed() -> bool:
@@ -256,12 +256,12 @@ def _flat(grads: Any) -> list[Any]:
     return out
 
 
-def _conjugated(space: Any, value: Any, op: Operator) -> Any:
+def _conjugated(namespace: Any, value: Any, op: Operator) -> Any:
     if type(value) is complex and not op.wirtinger:
         return value.conjugate()
-    if op.wirtinger or value is None or not hasattr(value, "dtype") or not space.is_complex(value):
+    if op.wirtinger or value is None or not hasattr(value, "dtype") or not namespace.is_complex(value):
         return value
-    return space.conj(value)
+    return namespace.conj(value)
 
 
 _classes: dict[str, type[OpNode]] = {}
@@ -337,7 +337,7 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
         return None
     node = Node.__new__(node_class(op))
     node.edges, node.seq, node.hooks = tuple(edges), next_sequence(), None
-    if m.packing is not None:
+    if m.saved_tensor_hooks is not None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running
     if len(outputs) == 1 and op.outputs is not ...:
         node.shape, node.dtype = outputs[0]._wg_data.shape, outputs[0]._wg_data.dtype
@@ -394,8 +394,8 @@ PACKED = "packed before"  # no operator has a parameter of that name
 def packed(value: Any, tensor: Any, m: Modes) -> Any:
     """``value``, the array of ``tensor`` or a list of such, as saved-tensor hooks want it kept."""
     if type(value) is not list:
-        return pack(value, m.packing, tensor)
-    return [None if a is None else pack(a, m.packing, t) for a, t in zip(value, tensor or [None] * len(value))]
+        return pack(value, m.saved_tensor_hooks, tensor)
+    return [None if a is None else pack(a, m.saved_tensor_hooks, t) for a, t in zip(value, tensor or [None] * len(value))]
 
 
 def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes,
@@ -417,11 +417,11 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
                 else (entry, [UNVERSIONED] * len(entry), [0] * len(entry)))
         elif type(value) is list:
             counters = [UNVERSIONED if t is None else _counter(t, m) for t in tensor or [None] * len(value)]
-            if m.packing is not None:
+            if m.saved_tensor_hooks is not None:
                 value, counters = packed(value, tensor, m), [UNVERSIONED] * len(value)
             memory += (value, counters, [c[0] for c in counters])
-        elif m.packing is not None and is_array(value) and not number and not is_result(op, name):
-            memory += (pack(value, m.packing, tensor if name != private else None), UNVERSIONED, 0)
+        elif m.saved_tensor_hooks is not None and is_array(value) and not number and not is_result(op, name):
+            memory += (pack(value, m.saved_tensor_hooks, tensor if name != private else None), UNVERSIONED, 0)
         else:
             counter = UNVERSIONED if tensor is None or name == private else _counter(tensor, m)
             memory += (value, counter, counter[0])
@@ -438,4 +438,4 @@ def _counter(t: Any, m: Modes) -> Any:
     """The version counter by which a saved tensor is checked; functions of ``torch.func`` may save inference tensors,
     which have none.
     """
-    return UNVERSIONED if m.inside is not None and t._wg_vc is INFERENCE_VERSION else t._wg_vc
+    return UNVERSIONED if m.grad_scope is not None and t._wg_vc is INFERENCE_VERSION else t._wg_vc

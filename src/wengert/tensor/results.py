@@ -54,9 +54,9 @@ def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
     """Saved outputs are checked against the version counter of the tensor that the user got; hooks get them now that
     they are written.
     """
-    packing = modes().packing
-    if packing is not None:
-        pack_results(op, node, packing)
+    saved_tensor_hooks = modes().saved_tensor_hooks
+    if saved_tensor_hooks is not None:
+        pack_results(op, node, saved_tensor_hooks)
         return
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved:
@@ -69,7 +69,7 @@ def fresh(a: np.ndarray, m: Modes) -> Tensor:
     """A tensor around a result."""
     t: Tensor = object.__new__(classes.Tensor_)
     t._wg_data, t._wg_edge, t._wg_meta = a, None, None
-    t._wg_vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
+    t._wg_vc = INFERENCE_VERSION if m.inference else [0] if m.grad_scope is None else [0, m.grad_scope]
     return t
 
 

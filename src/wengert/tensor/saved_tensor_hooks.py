@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from ..arrays.ghost import Ghost
+from ..arrays.storageless import StoragelessArray
 from ..graph.modes import modes, set_modes
 from .autograd_meta import INFERENCE_VERSION, meta_of, normal_version
-from .namespaces import RAW
+from .namespaces import ARRAY_OPS
 from .version_check import Packed
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def changed(saved: tuple[Any, ...], at: int, entry: tuple[Any, Any, Any]) -> tup
 
 def is_array(value: Any) -> TypeGuard[np.ndarray]:
     """Whether a saved value is a tensor's array, which hooks are given, and no number or record of the rule's own."""
-    return type(value) is np.ndarray or type(value) is Ghost or hasattr(value, "coalesce")
+    return type(value) is np.ndarray or type(value) is StoragelessArray or hasattr(value, "coalesce")
 
 
 def pack_results(op: Operator, node: Any, hooks: Any) -> None:
@@ -53,7 +53,7 @@ def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
     pack_hook, unpack_hook = hooks
     if tensor is not None:
         tensor._wg_vc[0]  # inference tensors say that they cannot be saved
-    given = RAW.wrap(array) if tensor is None or tensor._wg_data.dtype != array.dtype else tensor
+    given = ARRAY_OPS.wrap(array) if tensor is None or tensor._wg_data.dtype != array.dtype else tensor
     return Packed(call_pack_hook(pack_hook, given), unpack_hook)
 
 

@@ -25,9 +25,9 @@ from .autograd_meta import INFERENCE_VERSION, edge_among, edge_of
 from .call import general
 from .classes import PLAIN, UNSET
 from .inplace import inplace
-from .namespaces import RAW, RECORDED
-from .native_call import native, rebuilder, shortcut
-from .native_call import watch as watch_shortcuts
+from .namespaces import ARRAY_OPS, TRACED_OPS
+from .native_call import native, native_call, rebuilder
+from .native_call import watch as watch_native_calls
 from .record import OpNode, make_class, node_class, rarely_rebuilt, rebuilt, renamed
 from .results import attach_view, looks_at
 from .saved_tensor_hooks import UNVERSIONED
@@ -43,17 +43,17 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         ndarray=np.ndarray, asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of,
         edge_among=edge_among, INFERENCE=INFERENCE_VERSION, next_seq=next_sequence, general=_reported(general, scope),
         inplace=_reported(inplace, scope), op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained,
-        forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, respelled=_respelled, former=former, foreign=_foreign,
-        equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
+        forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, renamed_keywords=_renamed_keywords, deprecated_signature=deprecated_signature, foreign=_foreign,
+        equal=_equal, not_a_tensor=_not_a_tensor, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
         reset_flags=flags.restore, IGNORED=flags.IGNORED)
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
         others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
-        scope["NodeClass"], scope["quick"] = nodes, shortcut(op, nodes or object, others)
+        scope["NodeClass"], scope["quick"] = nodes, native_call(op, nodes or object, others)
         if nodes is not None:
             makers = {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}
             if scope["quick"] is not None:
-                classes.SHORTCUTS[op.name] = scope["quick"]
+                classes.NATIVE_CALLS[op.name] = scope["quick"]
             scope.update(makers)
             _node_makers.append((scope, makers))
             if anomaly.current is not None:
@@ -88,15 +88,15 @@ def put_around(name: str, wrap: Any) -> None:
 def _put_around(scope: dict[str, Any], wrap: Any) -> None:
     names = ("quick", "general", "inplace", "RECORD", "SILENT")
     scope["_before"] = {name: scope[name] for name in names if name in scope}
-    scope.update(quick=_declines, general=wrap(scope["general"]), inplace=wrap(scope["inplace"]), RECORD=_NOBODY,
-        SILENT=_NOBODY)
+    scope.update(quick=_declines, general=wrap(scope["general"]), inplace=wrap(scope["inplace"]), RECORD=_NO_MODE,
+        SILENT=_NO_MODE)
 
 
 def _declines(*args: Any) -> Any:
     return NotImplemented
 
 
-_NOBODY = object()  # in the place of a mode that short cuts are for
+_NO_MODE = object()  # in the place of a mode that short cuts are for
 
 
 def _reported(path: Any, scope: dict[str, Any]) -> Any:
@@ -114,7 +114,7 @@ _node_makers: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
 def _watch(current: Any) -> None:
     """Have nodes made with or without telling anomaly mode: what is written out here does not ask whether it is on."""
-    watch_shortcuts(current)
+    watch_native_calls(current)
     for scope, makers in _node_makers:
         for key, made in makers.items():
             scope[key] = made if current is None else current.maker(made)
@@ -139,7 +139,7 @@ def _equal(tensor: Any, other: Any) -> Any:
     return tensor == from_numpy(other)
 
 
-def _stranger(op: Operator, v: Any) -> Exception:
+def _not_a_tensor(op: Operator, v: Any) -> Exception:
     return TypeError(f"descriptor '__{op.name}__' for 'torch._C.TensorBase' objects doesn't apply to a "
         f"'{type(v).__name__}' object")
 
@@ -149,10 +149,10 @@ def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Excepti
         found: Exception = error
     else:
         found = explain(op, {p: getattr(v, "_wg_data", v) for p, v in zip(op.params, args)}, error)
-    return (classes.told(op.name, op.params, args, {}, error) if found is error else None) or found
+    return (classes.annotated(op.name, op.params, args, {}, error) if found is error else None) or found
 
 
-def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+def _renamed_keywords(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
     """Take NumPy's keyword names (``axis`` for ``dim``) and ``out`` out of ``more``."""
     out = more.pop("out", None)
     row = list(args)
@@ -171,11 +171,11 @@ def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tup
 
 
 # have a deprecated order of arguments, too
-FORMER = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "addmv", "addr")
+DEPRECATED_SIGNATURES = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "addmv", "addr")
 
 
 # a call in that order: of the module ``functions.overloads_deprecated``
-former: Any = None
+deprecated_signature: Any = None
 
 
 def fast(op: Operator) -> bool:
@@ -219,7 +219,7 @@ def _signature(op: Operator, kind: str) -> str:
     if op.variadic:  # permute(*dims): what follows the variadic parameter is keyword-only
         at = plain.index(op.variadic)
         return ", ".join([*plain[:at], f"*{op.variadic}", *plain[at + 1 :], *keyword, "**more"])
-    star = "*old" if op.name in FORMER else "*"
+    star = "*old" if op.name in DEPRECATED_SIGNATURES else "*"
     return ", ".join([*plain, *([star, *keyword] if keyword else []), "**more"])
 
 
@@ -229,9 +229,9 @@ def source(op: Operator, kind: str = "call") -> str:
     add = lines.append
     args = "(" + ", ".join(op.params) + ",)"
     special = kind in ("dunder", "reflected", "augmented")
-    if op.name in FORMER and not special:
+    if op.name in DEPRECATED_SIGNATURES and not special:
         names = ", ".join(f"{p}={p}" for p in op.params[-op.kwonly :])
-        add(f"    if old: return former(op, {kind == 'inplace'}, ({', '.join(op.params[: -op.kwonly])}, *old), "
+        add(f"    if old: return deprecated_signature(op, {kind == 'inplace'}, ({', '.join(op.params[: -op.kwonly])}, *old), "
             f"dict({names}, **more))")
     if special:  # the further parameters have their defaults: plain names, so that the rest reads the same
         for p in op.params[2:]:
@@ -250,13 +250,13 @@ def source(op: Operator, kind: str = "call") -> str:
         if special:
             add(f"    if not isinstance({op.params[1]}, Tensor) and foreign({op.params[1]}): return NotImplemented")
         else:
-            add(f"    if more: {args}, _ = respelled(op, {args}, more)")
+            add(f"    if more: {args}, _ = renamed_keywords(op, {args}, more)")
         lines += _writing(op, special)
         add(f"    return inplace(op, {args})")
         return "\n".join(lines)
     if not special:
         add("    if more:")
-        add(f"        {args}, out = respelled(op, {args}, more)")
+        add(f"        {args}, out = renamed_keywords(op, {args}, more)")
         add(f"        return general(op, {args}, out)")
     if native(op):
         add(f"    y = quick({', '.join(op.params)})")
@@ -267,7 +267,7 @@ def source(op: Operator, kind: str = "call") -> str:
         lines += _shortcut(op, kind, args)
     if special:
         me, other = op.params[:2] if kind == "dunder" else op.params[1::-1]
-        add(f"    if not isinstance({me}, Tensor): raise stranger(op, {me})")
+        add(f"    if not isinstance({me}, Tensor): raise not_a_tensor(op, {me})")
         answer = f"equal({me}, {other})" if op.name == "eq" else "NotImplemented"
         add(f"    if not isinstance({other}, Tensor) and foreign({other}): return {answer}")
     add(f"    return general(op, {args})")
@@ -461,7 +461,7 @@ def fast_node(op: Operator) -> type[OpNode]:
     wanted.
     """
     scope: dict[str, Any] = {
-        "F": RAW, "T": RECORDED, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
+        "F": ARRAY_OPS, "T": TRACED_OPS, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
         "RECORD": RECORD, "F32": dt.F32, "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt,
         "rarely": rarely_rebuilt,
     }

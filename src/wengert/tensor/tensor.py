@@ -15,7 +15,7 @@ from ..graph.node import HookDict, InputMetadata, _register, registering
 from . import classes
 from .autograd_meta import (
     INFERENCE_VERSION,
-    Nowhere,
+    DiscardGradient,
     Released,
     edge_of,
     meta_of,
@@ -65,7 +65,7 @@ class Tensor(Exchange):
         t = object.__new__(cls)
         t._wg_data, t._wg_edge, t._wg_meta = array, None, None
         m = modes()
-        t._wg_vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
+        t._wg_vc = INFERENCE_VERSION if m.inference else [0] if m.grad_scope is None else [0, m.grad_scope]
         return t
 
     @staticmethod
@@ -79,7 +79,7 @@ class Tensor(Exchange):
 
     @property
     def requires_grad(self) -> bool:
-        scope = modes().inside
+        scope = modes().grad_scope
         return requires_grad(self) if scope is None else scope.requires_grad_of(self)
 
     @requires_grad.setter
@@ -90,7 +90,7 @@ class Tensor(Exchange):
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and self._wg_data.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        scope = modes().inside
+        scope = modes().grad_scope
         if scope is None:
             self._wg_require(value)
         else:
@@ -134,7 +134,7 @@ class Tensor(Exchange):
         meta = self._wg_meta
         if meta is not None and meta.view is not None:
             refresh(self, meta.view)
-        scope = modes().inside
+        scope = modes().grad_scope
         return self._wg_edge is None if scope is None else scope.is_leaf(self)
 
     @property
@@ -142,11 +142,11 @@ class Tensor(Exchange):
         meta = self._wg_meta
         if meta is not None and meta.view is not None:
             refresh(self, meta.view)
-        scope = modes().inside
+        scope = modes().grad_scope
         if self._wg_edge is None or (scope is not None and scope.is_leaf(self)):
             return None
         node = self._wg_edge[0]
-        return node if type(node) is not Nowhere else None
+        return node if type(node) is not DiscardGradient else None
 
     @property
     def _grad_fn(self) -> Node | None:
@@ -236,13 +236,13 @@ class Tensor(Exchange):
         t = object.__new__(Tensor)
         t._wg_data, t._wg_edge, t._wg_meta = self._wg_data, None, None
         m = modes()
-        home = None if m.inside is None else m.inside.home(self)
+        home = None if m.grad_scope is None else m.grad_scope.owner(self)
         if self.is_inference():
             t._wg_vc = INFERENCE_VERSION if m.inference else Released([0])
         else:
             t._wg_vc = [0] if home is None else [0, home]
         if home is not None:
-            t._wg_edge = home.cut(self)
+            t._wg_edge = home.outer_edge(self)
             home.keep_outer_tangents(t, self)
         return t
 
@@ -298,12 +298,12 @@ class Tensor(Exchange):
         """Call ``hook(grad)`` whenever a gradient of this tensor is computed; what it returns replaces the gradient."""
         if not requires_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        inside = modes().inside
-        home = None if inside is None else inside.home(self)
+        scope = modes().grad_scope
+        home = None if scope is None else scope.owner(self)
         if home is not None:
             if not self.requires_grad:  # for the innermost transform that it belongs to
                 raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-            hook = home.own_hook(hook)
+            hook = home.scoped_hook(hook)
         edge = edge_of(self)
         assert edge is not None
         node, nr = edge
@@ -394,8 +394,8 @@ class Tensor(Exchange):
         t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = self._wg_data, None, None, self._wg_vc
         if type(t._wg_vc) is not list:
             t._wg_vc = INFERENCE_VERSION if m.inference else Released([0])
-        if m is not RECORD and m.inside is not None:
-            m.inside.follow(t, self)
+        if m is not RECORD and m.grad_scope is not None:
+            m.grad_scope.add_alias(t, self)
         return t
 
     def detach_(self) -> Any:
@@ -403,13 +403,13 @@ class Tensor(Exchange):
 
         Where ``torch.func`` differentiates a function, out of that of the innermost derivative alone.
         """
-        inside = modes().inside
-        if inside is not None:
-            inside.check(self, "detach_")
+        scope = modes().grad_scope
+        if scope is not None:
+            scope.check(self, "detach_")
         if modes().inference:
             return self
-        if inside is not None and id(self) in inside.starts:
-            inside.mute(self)
+        if scope is not None and id(self) in scope.starts:
+            scope.make_constant(self)
             if self._wg_edge is not None:  # for others
                 return self
         if self._is_view():
@@ -419,11 +419,11 @@ class Tensor(Exchange):
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the "
                 "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
-        if inside is not None and inside.level is not None:
-            inside.level.forget(self)
+        if scope is not None and scope.level is not None:
+            scope.level.forget(self)
             return self
         hooks = self._backward_hooks
-        outside = None if inside is None else inside.cut(self)
+        outside = None if scope is None else scope.outer_edge(self)
         if self._wg_edge is not None:
             detached(self)
         self._wg_edge = outside
@@ -432,7 +432,7 @@ class Tensor(Exchange):
         if self._wg_meta is not None:
             self._wg_meta.requires_grad = self._wg_meta.retained = False
             self._wg_meta.accumulator = None
-            if inside is None:  # all that there are belong to derivatives further out
+            if scope is None:  # all that there are belong to derivatives further out
                 self._wg_meta.tangents = None
         return self
 
@@ -446,9 +446,9 @@ def parametric(t: Any, data: Tensor) -> Any:
     if t._wg_data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     t._wg_require(True)
-    scope = modes().inside
+    scope = modes().grad_scope
     if scope is not None:
-        scope.adopt(t, data)
+        scope.add_leaf(t, data)
     return t
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from ..arrays.errors import warn
 from ..arrays.lazy import address, marks, through
-from ..arrays.places import geometry
+from ..arrays.strides import geometry
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
 from ..ops.operator import TABLE
 from . import autograd_meta
 from .autograd_meta import edge_of, meta_of, move_retained, requires_grad
-from .namespaces import RECORDED
+from .namespaces import TRACED_OPS
 from .record import record
 
 if TYPE_CHECKING:
@@ -78,16 +78,16 @@ def replay(view: View, tensor: Tensor) -> Tensor:
     """The same view of another tensor, recorded. Steps between such as change how elements are read are one
     ``as_strided`` (so in PyTorch).
     """
-    if modes().original_views or type(tensor) is not type(tensor)._wg_plain_class:
+    if modes().view_replay or type(tensor) is not type(tensor)._wg_plain_class:
         for op, args in view.steps:
-            tensor = _again(getattr(RECORDED, op.name), op, tensor, args)
+            tensor = _again(getattr(TRACED_OPS, op.name), op, tensor, args)
         return tensor
     seen = tensor._wg_data
     for op, args in view.steps:
         after = View.step_raw(op, args, seen)
         if (hasattr(after, "plan") or hasattr(seen, "plan") or after.dtype != seen.dtype
                 or marks(after) != marks(seen)):
-            tensor = _again(getattr(RECORDED, op.name), op, _as_seen(tensor, seen), args)
+            tensor = _again(getattr(TRACED_OPS, op.name), op, _as_seen(tensor, seen), args)
         seen = after
     return _as_seen(tensor, seen)
 
@@ -102,7 +102,7 @@ def _as_seen(tensor: Tensor, seen: np.ndarray) -> Tensor:
         return tensor
     offset = tensor.storage_offset() + shift // item
     steps = tuple(s // item for s in seen.strides)
-    return RECORDED.as_strided(tensor, tuple(seen.shape), steps, offset, geometry(data))
+    return TRACED_OPS.as_strided(tensor, tuple(seen.shape), steps, offset, geometry(data))
 
 
 def _again(call: Any, op: Any, source: Any, args: tuple[Any, ...]) -> Any:
@@ -204,7 +204,7 @@ def record_anew(t: Tensor, view: View) -> None:
         raise RuntimeError(creation_error(view.creation, t, indirect=True))
     old = t._wg_edge
     try:
-        place = None if modes().original_views else view.place(t._wg_data)
+        place = None if modes().view_replay else view.place(t._wg_data)
     except RuntimeError as error:  # only a gradient would have to know
         t._wg_edge = (_lost(t, view.base, str(error)), 0)
         view.version = now

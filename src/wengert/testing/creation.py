@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.dtypes import EIGHT, float32
+from ..arrays.dtypes import FLOAT8, float32
 from ..arrays.dtypes import dtype as dtype_class
 from ..functions.creation import empty
 from ..functions.limits import finfo, iinfo
@@ -40,7 +40,7 @@ def make_tensor(*shape: Any, dtype: Any, device: Any, low: float | None = None, 
             f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and "
             f"{memory_format=}"
         )
-    if not isinstance(dtype, dtype_class) or dtype in EIGHT[4:]:
+    if not isinstance(dtype, dtype_class) or dtype in FLOAT8[4:]:
         raise TypeError(
             f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor(). To request support, file "
             "an issue at: https://github.com/pytorch/pytorch/issues"
@@ -69,7 +69,7 @@ def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, dev
         start, stop = (math.floor(first) if low is None or first == math.floor(first) else math.ceil(first),
             math.ceil(last))
         return _randint(start, min(stop, 2**63 - 1), size, device=device, dtype=dtype)
-    if dtype in EIGHT[:4]:  # of which there are no random numbers
+    if dtype in FLOAT8[:4]:  # of which there are no random numbers
         limits = finfo(dtype)
         first, last = _interval(low, high, limits.min, limits.max, -9, 9, dtype)
         return empty(size, dtype=float32, device=device).uniform_(first, last).to(dtype)

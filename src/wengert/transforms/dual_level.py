@@ -18,7 +18,7 @@ from ..graph.modes import Scope, modes, set_modes
 from ..ops.outs import overlapping
 from ..tensor import classes
 from ..tensor.autograd_meta import Meta, edge_of, meta_of
-from ..tensor.namespaces import RAW, RECORDED
+from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ..tensor.results import fresh
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Tangents(Scope):
         """The tangent that ``t`` carries at this level, or None."""
         if type(t) is classes.Batched_:  # the value carries it
             found = self.tangent(t.value)
-            return None if found is None else batching().raised(found, [t.level])
+            return None if found is None else batching().wrap_levels(found, [t.level])
         meta = getattr(t, "_wg_meta", None)
         if meta is None:
             return None
@@ -81,12 +81,12 @@ class Tangents(Scope):
         """
         if type(t) is classes.Batched_:
             b = batching()
-            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._wg_data)),
+            return b.wrapped(self.dual(t.value, b.unwrap_levels(tangent, [t.level]), repeated=overlapping(t.value._wg_data)),
                 t.level)
         if t.is_nested:
             raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
         # what the class is asked for
-        result = RECORDED.alias(t) if type(t) in classes.DISPATCHING else RECORDED.view(t, t.shape)
+        result = TRACED_OPS.alias(t) if type(t) in classes.DISPATCHING else TRACED_OPS.view(t, t.shape)
         if not modes().inference:
             if repeated:
                 alike = True
@@ -116,7 +116,7 @@ class Tangents(Scope):
         """
         if type(t) is classes.Batched_ or type(t) in classes.DISPATCHING:
             return self.primal(t)
-        found = _outside(self, RECORDED.view, t, t.shape)
+        found = _outside(self, TRACED_OPS.view, t, t.shape)
         if self.tangent(found) is not None:
             self.attach(found, None)
         return found
@@ -146,17 +146,17 @@ class Tangents(Scope):
         be written there.
         """
         b = batching()
-        levels = b.decomposed(new)[1]
+        levels = b.unwrap_all(new)[1]
         view = t._wg_meta.view if t._wg_meta is not None else None
         root = t if view is None else view.base
         own = self.tangent(t)
-        if own is not None and all(x in b.decomposed(own)[1] for x in levels):
+        if own is not None and all(x in b.unwrap_all(own)[1] for x in levels):
             return own
         whole = self.tangent(root)
         if whole is None:
             whole = zeros(root)
-        if any(x not in b.decomposed(whole)[1] for x in levels):
-            self.attach(root, b.raised(b.lowered(whole, levels).clone(), levels))
+        if any(x not in b.unwrap_all(whole)[1] for x in levels):
+            self.attach(root, b.wrap_levels(b.unwrap_levels(whole, levels).clone(), levels))
             if view is not None and t._wg_meta is not None and t._wg_meta.tangents is not None:
                 t._wg_meta.tangents.pop(self, None)
         return self.tangent(t)
@@ -165,9 +165,9 @@ class Tangents(Scope):
 def outside(m: Modes, level: Any) -> Modes:
     """The state in which only the levels outside of ``level`` are in force."""
     count = m.levels.index(level)
-    found = m.beside.get(count)
+    found = m.derived.get(count)
     if found is None:
-        found = m.beside.setdefault(count, m.with_(levels=m.levels[:count]))
+        found = m.derived.setdefault(count, m.with_(levels=m.levels[:count]))
     return found
 
 
@@ -195,7 +195,7 @@ def zeros(t: Any) -> Any:
         from ..functions.creation import zeros_like
 
         return zeros_like(t)
-    return RAW.wrap(np.zeros_like(t._wg_data))
+    return ARRAY_OPS.wrap(np.zeros_like(t._wg_data))
 
 
 def _outside(level: Tangents, f: Any, *args: Any) -> Any:
@@ -211,7 +211,7 @@ def _outside(level: Tangents, f: Any, *args: Any) -> Any:
 def _unchecked(write: Any, *args: Any) -> None:
     """A write to a tangent, which is allowed wherever that to its tensor is."""
     m = modes()
-    set_modes(m.with_(inside=None))
+    set_modes(m.with_(grad_scope=None))
     try:
         write(*args)
     finally:
@@ -242,14 +242,14 @@ def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
     """The tangent in memory of its own that is laid out as that of ``t``."""
     if type(tangent) is classes.Batched_ or type(tangent) in classes.DISPATCHING or type(t) in classes.DISPATCHING:
         order = sorted(range(t.dim()), key=t.stride, reverse=True)
-        return RECORDED.permute(RECORDED.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
+        return TRACED_OPS.permute(TRACED_OPS.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
     storage, offset, strides = look(t._wg_data)
-    whole = RAW.wrap(np.zeros(storage.nbytes() // t._wg_data.itemsize, tangent._wg_data.dtype))
+    whole = ARRAY_OPS.wrap(np.zeros(storage.nbytes() // t._wg_data.itemsize, tangent._wg_data.dtype))
     part = whole.as_strided(t._wg_data.shape, strides, offset)
     if any(marks(t._wg_data)):
-        seen_so = RAW.wrap(seen(part._wg_data, *marks(t._wg_data)))
+        seen_so = ARRAY_OPS.wrap(seen(part._wg_data, *marks(t._wg_data)))
         seen_so._wg_vc = part._wg_vc
         part = seen_so
-    found = RAW.wrap(part._wg_data)  # no view
+    found = ARRAY_OPS.wrap(part._wg_data)  # no view
     found.copy_(tangent)
     return found

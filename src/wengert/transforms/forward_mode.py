@@ -21,14 +21,14 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..graph.interceptors import Interceptor
-from ..graph.modes import LEVELS, STACKS, Modes, modes, set_modes
+from ..graph.modes import FIELD_INTERCEPTORS, LEVELS, Modes, modes, set_modes
 from ..ops.structseq import rebuilt
 from ..tensor import arguments, classes, results
 from ..tensor.autograd_meta import meta_of, normal_version, requires_grad
 from ..tensor.call import compute, general
+from ..tensor.copy_slices import CopySlices
 from ..tensor.inplace import compute_inplace
-from ..tensor.namespaces import RAW, RECORDED
-from ..tensor.rewriting import CopySlices
+from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from .dual_level import Tangents, again, batching, outside, zeros
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ class Levels(Interceptor):
 
     order = LEVELS
 
-    def concerns(self, call: Call) -> bool:
+    def applies_to(self, call: Call) -> bool:
         return call.kind in ("operator", "inplace", "apply")
 
-    def intercept(self, call: Call, below: Any) -> Any:
+    def intercept(self, call: Call, call_next: Any) -> Any:
         m = modes()
         level = innermost(m, call.args if call.out is None else (*call.args, call.out))
         if level is None:
-            return below(call)
+            return call_next(call)
         set_modes(outside(m, level))
         try:
             if call.kind == "apply":
@@ -65,7 +65,7 @@ class Levels(Interceptor):
             set_modes(m)
 
 
-STACKS["levels"] = Levels()
+FIELD_INTERCEPTORS["levels"] = Levels()
 
 
 def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
@@ -73,12 +73,12 @@ def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
     if m.inference:
         return None
     for level in reversed(m.levels):
-        if level.concerns(args):
+        if level.applies_to(args):
             return level
     return None
 
 
-class Level(Tangents):
+class DualLevel(Tangents):
     """One forward differentiation in progress; ``transform``: one of ``func``, whose results are tensors of their own,
     no views.
     """
@@ -97,7 +97,7 @@ class Level(Tangents):
         if not begins:
             self.close()
 
-    def concerns(self, args: Iterable[Any]) -> bool:
+    def applies_to(self, args: Iterable[Any]) -> bool:
         """Whether some argument carries a tangent of this level."""
         return any(any(self.tangent(x) is not None for x in v) if type(v) is list or type(v) is tuple
             else self.tangent(v) is not None for v in args)
@@ -161,16 +161,16 @@ class Level(Tangents):
         values = dict(zip(op.params, args)) | dict(zip(op.outputs, answer if isinstance(answer, tuple) else (answer,)))
         if op.pointwise:
             shape = answer._wg_data.shape
-            tangents = [t if t is None or t._wg_data.shape == shape else RECORDED.expand(t, shape) for t in tangents]
+            tangents = [t if t is None or t._wg_data.shape == shape else TRACED_OPS.expand(t, shape) for t in tangents]
         set_modes(m.with_(grad=m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))))
         try:
-            found = rule(RECORDED, tangents[0] if len(tangents) == 1 else tangents, *[values[n] for n in names])
+            found = rule(TRACED_OPS, tangents[0] if len(tangents) == 1 else tangents, *[values[n] for n in names])
         finally:
             set_modes(m)
         row = found if isinstance(found, tuple) else (found,)
         outputs = _differentiable(op, answer)
         self._hand_on(op, answer,
-            [_apart(RECORDED.conform(t, o._wg_data.shape, o._wg_data.dtype), tangents) for o, t in zip(outputs, row)])
+            [_apart(TRACED_OPS.conform(t, o._wg_data.shape, o._wg_data.dtype), tangents) for o, t in zip(outputs, row)])
         if node is not None:
             self._remember(node, op, (), answer)
         return answer
@@ -178,10 +178,10 @@ class Level(Tangents):
     def write(self, op: Operator, args: tuple[Any, ...]) -> Any:
         """The in-place form: the tangent is computed from the value as it was, then follows the write."""
         target = args[0]
-        before = RECORDED.clone(target)
+        before = TRACED_OPS.clone(target)
         tangent = self.tangent(target)
         if tangent is not None:  # which is about to be overwritten
-            self.attach(before, RECORDED.clone(tangent) if modes().grad else tangent)
+            self.attach(before, TRACED_OPS.clone(tangent) if modes().grad else tangent)
         new = self.tangent(self.run(op, (before, *args[1:]), None))
         former = _history(target)
         done = compute_inplace(op, args)
@@ -192,7 +192,7 @@ class Level(Tangents):
             if new is not None and op.outputs[0] in op.saved:
                 self._remember(node, op, (), self._carrying(target, new))
         if new is not None and new._wg_data.shape != target._wg_data.shape:
-            new = RECORDED.conform(new, target._wg_data.shape, new._wg_data.dtype)
+            new = TRACED_OPS.conform(new, target._wg_data.shape, new._wg_data.dtype)
         self.overwrite(target, new)
         return done
 
@@ -289,7 +289,7 @@ class Level(Tangents):
         }
         shadows = tuple([stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v) for p,
             v in zip(op.params, args))
-        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
+        set_modes(m.with_(grad=True, inference=False, saved_tensor_hooks=None, saved_tensor_hooks_disabled=None))
         try:
             second = _computed(op, shadows, modes())
         finally:
@@ -306,7 +306,7 @@ class Level(Tangents):
     def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
             answer: Tensor) -> list[Any]:
         """A diagonal Jacobian is its own transpose: the gradient rule, told about no conjugates."""
-        values = node._values(RECORDED, conjugate=False)
+        values = node._values(TRACED_OPS, conjugate=False)
         shape, dtype = answer._wg_data.shape, answer._wg_data.dtype
         total = None
         own = op.name == "copy" or _of_own_types(tensors, tangents)
@@ -316,22 +316,22 @@ class Level(Tangents):
             if t is None:
                 continue
             if not own and t._wg_data.dtype != dtype and not (dtype.kind != "c" and t._wg_data.dtype.kind == "c"):
-                t = RECORDED.cast(t, dtype)
+                t = TRACED_OPS.cast(t, dtype)
             if t._wg_data.shape != shape:
-                t = RECORDED.expand(t, shape)
+                t = TRACED_OPS.expand(t, shape)
             if op.joint is not None:
                 rule, names = op.joint
                 needs = [j == i for j in range(len(tensors))]
-                part = rule(RECORDED, t, *[needs if n == "needs" else values[n] for n in names])[i]
+                part = rule(TRACED_OPS, t, *[needs if n == "needs" else values[n] for n in names])[i]
             else:
                 rule, names = op.rules[i]
-                part = rule(RECORDED, t, *[values[n] for n in names])
+                part = rule(TRACED_OPS, t, *[values[n] for n in names])
             if part is not None:
                 total = part if total is None else total + part
         if total is None:
             return [None]
         if total._wg_data.shape != shape:
-            total = RECORDED.expand(total, shape)
+            total = TRACED_OPS.expand(total, shape)
         if op.name == "copy":
             return [total]
         if own:
@@ -340,8 +340,8 @@ class Level(Tangents):
                 # PyTorch's formula adds the product with a tangent of zeros, also that of a number
                 others = [answer._wg_data]
             wide = dt.result([total._wg_data, *others])
-            return [total if wide is None or total._wg_data.dtype == wide else RECORDED.cast(total, wide)]
-        return [RECORDED.conform(total, shape, dtype)]
+            return [total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)]
+        return [TRACED_OPS.conform(total, shape, dtype)]
 
     def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
             answer: Any) -> list[Any]:
@@ -350,21 +350,21 @@ class Level(Tangents):
 
         m = modes()
         outputs = _differentiable(op, answer)
-        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
+        set_modes(m.with_(grad=True, inference=False, saved_tensor_hooks=None, saved_tensor_hooks_disabled=None))
         try:
             own = _of_own_types(tensors, tangents)
             if own:
                 tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
             types = [t._wg_data.dtype for t in tangents if t is not None] if own else []
-            seeds = [RAW.wrap(np.ones(o._wg_data.shape, np.result_type(o._wg_data.dtype, *types)))._wg_require()
+            seeds = [ARRAY_OPS.wrap(np.ones(o._wg_data.shape, np.result_type(o._wg_data.dtype, *types)))._wg_require()
                 for o in outputs]
             found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
             pairs = []
             for x, t, g in zip(tensors, tangents, found):
                 if t is not None and g is not None and requires_grad(g):
                     d = g._wg_data.dtype if own else x._wg_data.dtype
-                    fitted = RECORDED.conform(g, x._wg_data.shape, d)
-                    pairs.append((fitted, t if t._wg_data.dtype == d else RECORDED.cast(t, d)))
+                    fitted = TRACED_OPS.conform(g, x._wg_data.shape, d)
+                    pairs.append((fitted, t if t._wg_data.dtype == d else TRACED_OPS.cast(t, d)))
         finally:
             set_modes(m)
         if not pairs:
@@ -418,7 +418,7 @@ def _apart(t: Any, tangents: list[Any]) -> Any:
     """The tangent of a result that is no view: in memory of its own, where a rule hands on what it got (that of
     ``x + 1``).
     """
-    return t if t is None or all(x is None or x._wg_vc is not t._wg_vc for x in tangents) else RECORDED.clone(t)
+    return t if t is None or all(x is None or x._wg_vc is not t._wg_vc for x in tangents) else TRACED_OPS.clone(t)
 
 
 def _differentiable(op: Operator, answer: Any) -> list[Any]:
@@ -487,7 +487,7 @@ def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
 
 def _real(t: Any, x: Any) -> Any:
     """The part of a tangent that moves ``x``: the real one of what is real."""
-    return RECORDED.real(t) if t is not None and t._wg_data.dtype.kind == "c" and x._wg_data.dtype.kind != "c" else t
+    return TRACED_OPS.real(t) if t is not None and t._wg_data.dtype.kind == "c" and x._wg_data.dtype.kind != "c" else t
 
 
 def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
@@ -495,7 +495,7 @@ def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     that.
     """
     if not m.levels:
-        quick = classes.SHORTCUTS.get(op.name)
+        quick = classes.NATIVE_CALLS.get(op.name)
         answer = NotImplemented if quick is None else quick(*args)
         if answer is not NotImplemented:
             return answer

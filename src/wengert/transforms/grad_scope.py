@@ -1,7 +1,7 @@
 """What a function that ``torch.func`` differentiates may write to: its own tensors, and those that it was given.
 
 A write to any other tensor, one that the function has captured, would be lost on the derivative, so it is refused.
-Tensors made while the function runs carry its ``Inside`` beside their version, in the list that their views share with
+Tensors made while the function runs carry its ``GradScope`` beside their version, in the list that their views share with
 them.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.context import ContextVar
-from ..graph.engine import below
+from ..graph.engine import reachable_nodes
 from ..graph.interceptors import Interceptor
 from ..graph.modes import SCOPES, Scope, install, map_levels, modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
 
 
-class Inside(Scope):
+class GradScope(Scope):
     """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of
     the maps around it, ``number`` that of all transforms, itself included. ``level``: that of forward mode which it is
     for, if it is. ``own``: the leaves (by id) that the derivative is with respect to, and those of derivatives further
-    in. ``starts``: where the history begins that the function sees; ``muted`` (by id): those of which it has made
+    in. ``starts``: where the history begins that the function sees; ``constants`` (by id): those of which it has made
     constants.
     """
 
     def __init__(self, level: Any = None) -> None:
-        self.parent: Inside | None = None
+        self.parent: GradScope | None = None
         self.level = level
         self.depth = self.number = 0
         self.inference = False
         self.own: set[int] = set()
         self.starts: dict[int, Tensor] = {}
-        self.muted: set[int] = set()
+        self.constants: set[int] = set()
         # by their ids: what the user has called differentiable where nothing follows from it
-        self.asked: dict[int, Any] = {}
+        self.user_requires_grad: dict[int, Any] = {}
         self.inputs: dict[int, Tensor] = {}  # by their ids: what the function was given, with other names for the same
 
     def _states(self, now: Any) -> Any:
         install(WRITES)
         levels = map_levels.get()
-        self.parent, self.depth = now.inside, levels[-1].number if levels else 0
+        self.parent, self.depth = now.grad_scope, levels[-1].number if levels else 0
         self.number = transforms.get()[0]
         self.inference = now.inference  # which nobody outside can see the lack of
         return True, False, self
@@ -57,27 +57,27 @@ class Inside(Scope):
     def _put(self, begins: bool) -> None:
         m = modes()
         if begins:
-            set_modes(m.with_(inside=self, inference=False, grad=m.asked))
+            set_modes(m.with_(grad_scope=self, inference=False, grad=m.grad_mode))
             return
-        set_modes(m.with_(inside=self.parent, inference=self.inference, grad=m.asked))
+        set_modes(m.with_(grad_scope=self.parent, inference=self.inference, grad=m.grad_mode))
         self.inputs.clear()
         self.starts.clear()
-        self.asked.clear()
+        self.user_requires_grad.clear()
 
     def give(self, made: Any, given: Any) -> None:
         """The function is handed ``made``, which stands for the caller's tensor ``given``: it may write to it if the
         caller may.
         """
-        if self.parent is None or self.parent.permits(given):
+        if self.parent is None or self.parent.may_write(given):
             made = _plain(made)
             self.inputs[id(made)] = made
 
-    def follow(self, made: Tensor, source: Tensor) -> None:
+    def add_alias(self, made: Tensor, source: Tensor) -> None:
         """``made`` is ``source`` by another name."""
         if self._given(source):
             self.inputs[id(made)] = made
 
-    def permits(self, t: Any) -> bool:
+    def may_write(self, t: Any) -> bool:
         """Whether ``t`` may be written to."""
         t = _plain(t)
         if type(t._wg_vc) is not list:  # an inference tensor tells nothing
@@ -94,33 +94,33 @@ class Inside(Scope):
             maker = maker.parent
         return False
 
-    def home(self, t: Any) -> Inside | None:
+    def owner(self, t: Any) -> GradScope | None:
         """The innermost run, of this one and those around it, that ``t`` belongs to: made there, or
         an argument of it.
         """
-        inside: Inside | None = self
-        while inside is not None and not inside.permits(t):
-            inside = inside.parent
-        return inside
+        scope: GradScope | None = self
+        while scope is not None and not scope.may_write(t):
+            scope = scope.parent
+        return scope
 
     def begins(self, t: Tensor) -> None:
         """The derivative is with respect to ``t``, a leaf or a new name for a tensor with a history."""
         self.starts[id(t)] = t
-        around: Inside | None = self if t._wg_edge is None else None
+        around: GradScope | None = self if t._wg_edge is None else None
         while around is not None:  # for all of which this leaf is not somebody else's
             around.own.add(id(t))
             around = around.parent
 
-    def mute(self, t: Tensor) -> None:
+    def make_constant(self, t: Tensor) -> None:
         """The derivative by ``t`` is zero from here on."""
         del self.starts[id(t)]
-        self.muted.add(id(t))
+        self.constants.add(id(t))
 
     def roots(self) -> set[Any]:
         """The nodes at which the history begins that the function sees."""
         return {edge[0] for edge in map(edge_of, self.starts.values()) if edge is not None}
 
-    def leads(self, t: Tensor) -> bool:
+    def depends_on_inputs(self, t: Tensor) -> bool:
         """Whether the history of ``t`` goes back to what this derivative is with respect to."""
         edge, roots = edge_of(t), self.roots()
         stack: list[Any] = [] if edge is None else [edge[0]]
@@ -129,22 +129,22 @@ class Inside(Scope):
             node = stack.pop()
             if node in roots:
                 return True
-            if node not in known and not (type(node) is Cut and node.__dict__["inside"] is self):
+            if node not in known and not (type(node) is ScopedDetach and node.__dict__["grad_scope"] is self):
                 known.add(node)
                 stack += [e[0] for e in node.edges if e is not None]
         return False
 
-    def foreign(self, nodes: Iterable[Any]) -> bool:
+    def has_outer_leaves(self, nodes: Iterable[Any]) -> bool:
         """Whether some of the nodes belongs to a leaf that neither this derivative nor the function has made."""
         return any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own and not self.made(n.variable)
             for n in nodes)
 
-    def cut(self, t: Tensor) -> Edge | None:
+    def outer_edge(self, t: Tensor) -> Edge | None:
         """The history of ``t`` for those outside alone: what this run's own derivative does not go through."""
         edge = edge_of(t)
         if self.level is not None or edge is None:
             return edge
-        return (Cut(self, t, edge), 0) if self.foreign(below([edge])) else None
+        return (ScopedDetach(self, t, edge), 0) if self.has_outer_leaves(reachable_nodes([edge])) else None
 
     def keep_outer_tangents(self, t: Tensor, source: Tensor) -> None:
         """``t`` carries what ``source`` does in forward derivatives around this run."""
@@ -155,11 +155,11 @@ class Inside(Scope):
                 around.level.attach(t, tangent)
             around = around.parent
 
-    def own_hook(self, hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def scoped_hook(self, hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """``hook`` for the gradients of this derivative alone, not for those of derivatives around it."""
 
         def only(g: Any) -> Any:
-            return hook(g) if (_pulling.get() or modes().inside) is self else None
+            return hook(g) if (_computing_gradients.get() or modes().grad_scope) is self else None
 
         return only
 
@@ -186,52 +186,52 @@ class Inside(Scope):
 
     def requires_grad_of(self, t: Any) -> bool:
         """``t.requires_grad`` as the function sees it: in the innermost transform that ``t`` belongs to."""
-        home = self.home(t)
-        if home is None:
+        owner = self.owner(t)
+        if owner is None:
             return requires_grad(t)
-        return id(t) in home.asked or (home.level is None and requires_grad(t) and home.leads(t))
+        return id(t) in owner.user_requires_grad or (owner.level is None and requires_grad(t) and owner.depends_on_inputs(t))
 
     def is_leaf(self, t: Any) -> bool:
         """``t.is_leaf`` in the same sense."""
-        home = self.home(t)
-        if home is None:
+        owner = self.owner(t)
+        if owner is None:
             return t._wg_edge is None
-        return home.level is not None or t._wg_edge is None or t._wg_edge[0] in home.roots() or not home.leads(t)
+        return owner.level is not None or t._wg_edge is None or t._wg_edge[0] in owner.roots() or not owner.depends_on_inputs(t)
 
     def require(self, t: Any, value: bool) -> None:
         """``t.requires_grad = value``: for the innermost transform that ``t`` belongs to."""
-        home = self.home(t)
-        if home is None:
+        owner = self.owner(t)
+        if owner is None:
             t._wg_require(value)
-        elif home.level is not None or (value and t._wg_edge is not None and not home.leads(t)):
+        elif owner.level is not None or (value and t._wg_edge is not None and not owner.depends_on_inputs(t)):
             if value:
-                home.asked[id(t)] = t
+                owner.user_requires_grad[id(t)] = t
             else:
-                home.asked.pop(id(t), None)
+                owner.user_requires_grad.pop(id(t), None)
         elif value:
             if t._wg_edge is None:
-                home.begins(t._wg_require())
-        elif id(t) in home.starts:
-            home.mute(t)
+                owner.begins(t._wg_require())
+        elif id(t) in owner.starts:
+            owner.make_constant(t)
             if t._wg_edge is None:
                 t._wg_require(False)
-        elif t._wg_edge is None or home.leads(t):
+        elif t._wg_edge is None or owner.depends_on_inputs(t):
             t._wg_require(False)
 
-    def adopt(self, t: Tensor, data: Tensor) -> None:
+    def add_leaf(self, t: Tensor, data: Tensor) -> None:
         """``t``, a leaf around the memory of ``data``: where a transformed function has that, it is
         nobody's outside.
         """
-        home = self.home(data)
-        if home is not None:
-            home.inputs[id(t)] = t
-            home.begins(t)
-            if home.level is not None:
-                home.asked[id(t)] = t
+        owner = self.owner(data)
+        if owner is not None:
+            owner.inputs[id(t)] = t
+            owner.begins(t)
+            if owner.level is not None:
+                owner.user_requires_grad[id(t)] = t
 
-    def seals(self, t: Any) -> bool:
+    def hides_numbers(self, t: Any) -> bool:
         """Whether the numbers of ``t`` are out of reach: a function that is differentiated made it, or was given it."""
-        return self.home(t) is not None
+        return self.owner(t) is not None
 
     # -- writes --------------------------------------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class Inside(Scope):
         """
         if not isinstance(t, classes.Tensor_) or self._mapped(args or (t,)):
             return
-        if self.permits(t):
+        if self.may_write(t):
             if op not in ("detach_", "resize_"):
                 self._check_start(_plain(t))
             return
@@ -263,10 +263,10 @@ class Inside(Scope):
 
     def _check_start(self, t: Tensor) -> None:
         """Refuse to record a write to what the derivative is with respect to, which may have a history further out."""
-        home = self.home(t)
-        if home is None or t._wg_edge is None or not modes().grad or not home._given(t) or not home.leads(t):
+        owner = self.owner(t)
+        if owner is None or t._wg_edge is None or not modes().grad or not owner._given(t) or not owner.depends_on_inputs(t):
             return
-        view = "" if id(t) in home.starts else "a view of "
+        view = "" if id(t) in owner.starts else "a view of "
         raise RuntimeError(f"{view}a leaf Variable that requires grad is being used in an in-place operation.")
 
     def _mapped(self, args: Any) -> bool:
@@ -279,49 +279,49 @@ class Writes(Interceptor):
 
     order = SCOPES
 
-    def concerns(self, call: Call) -> bool:
-        return call.kind == "inplace" and modes().inside is not None
+    def applies_to(self, call: Call) -> bool:
+        return call.kind == "inplace" and modes().grad_scope is not None
 
-    def intercept(self, call: Call, below: Any) -> Any:
-        modes().inside.check(call.args[0], call.op, call.args)  # type: ignore[union-attr]
-        return below(call)
+    def intercept(self, call: Call, call_next: Any) -> Any:
+        modes().grad_scope.check(call.args[0], call.op, call.args)  # type: ignore[union-attr]
+        return call_next(call)
 
 
 WRITES = Writes()
 
 
-class Cut(Node):
+class ScopedDetach(Node):
     """A tensor that was detached where a function was differentiated: its history goes on for all derivatives but that
     one.
     """
 
     __slots__ = ()
 
-    def __init__(self, inside: Inside, t: Tensor, edge: Edge) -> None:
+    def __init__(self, scope: GradScope, t: Tensor, edge: Edge) -> None:
         self.hooks, self.saved, self.edges = None, (), (edge,)
         self.shape, self.dtype, self.seq = t._wg_data.shape, t._wg_data.dtype, next_sequence()
-        self.__dict__["inside"] = inside
+        self.__dict__["grad_scope"] = scope
 
     def raw(self, g: Any) -> Any:
-        return (None,) if _pulling.get() is self.__dict__["inside"] else (g,)
+        return (None,) if _computing_gradients.get() is self.__dict__["grad_scope"] else (g,)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
         return self.raw(g)
 
 
-_pulling: ContextVar[Inside | None] = ContextVar("wengert_pulling", default=None)
+_computing_gradients: ContextVar[GradScope | None] = ContextVar("wengert_pulling", default=None)
 
 
-class pulling(Scope):
-    """Inside, gradients are computed for the derivative whose run ``inside`` was."""
+class computing_gradients(Scope):
+    """Inside, gradients are computed for the derivative whose run ``scope`` was."""
 
-    def __init__(self, inside: Inside) -> None:
-        self.inside = inside
+    def __init__(self, scope: GradScope) -> None:
+        self.grad_scope = scope
 
-    _put = staticmethod(_pulling.set)
+    _put = staticmethod(_computing_gradients.set)
 
     def _states(self, now: Any) -> Any:
-        return self.inside, _pulling.get(), None
+        return self.grad_scope, _computing_gradients.get(), None
 
 
 def shown(t: Any, text: Callable[[Any], str]) -> str:
@@ -332,19 +332,19 @@ def shown(t: Any, text: Callable[[Any], str]) -> str:
     while type(t) is classes.Batched_:
         t, (dim, level) = t.given[0] if t.given else t.value, (t.given[1] if t.given else 0, t.level)
         layers.append((level.depth, f"BatchedTensor(lvl={level.depth}, bdim={dim}, value="))
-    inside, made, ours = modes().inside, bool(layers), False
+    scope, made, ours = modes().grad_scope, bool(layers), False
     own: set[int] = set()
-    while inside is not None:
-        own.update(inside.inputs)
-        ours = ours or inside.permits(t)  # what an inner run may write to, the outer ones may
+    while scope is not None:
+        own.update(scope.inputs)
+        ours = ours or scope.may_write(t)  # what an inner run may write to, the outer ones may
         if ours:
             made = True
-            layers.append((inside.number, f"GradTrackingTensor(lvl={inside.number}, value="))
-        inside = inside.parent
+            layers.append((scope.number, f"GradTrackingTensor(lvl={scope.number}, value="))
+        scope = scope.parent
     m = modes()
     if made:  # tangents are of the levels, not of what is below
         t = _below(t, own)
-        set_modes(m.with_(levels=(), inside=None))
+        set_modes(m.with_(levels=(), grad_scope=None))
     try:
         answer = text(t)
     finally:
@@ -365,7 +365,7 @@ def _below(t: Any, own: set[int]) -> Any:
     if id(t) in own and view is not None and view.base._wg_data.shape == t._wg_data.shape:
         return _below(view.base, own) if id(view.base) in own else view.base
     edge = edge_of(t)
-    nodes = below([edge]) if edge is not None else ()
+    nodes = reachable_nodes([edge]) if edge is not None else ()
     return t if any(isinstance(n, AccumulateGrad) and id(n.variable) not in own for n in nodes) else t.detach()
 
 

@@ -26,7 +26,7 @@ def gradients(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph:
 def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bool, allow_unused: bool,
         materialize: bool) -> Any:
     """One walk for several vectors: they go through as a map's batch, and every gradient comes out with theirs."""
-    from .vmap import Level, expanded, wrapped
+    from .vmap import VmapLevel, expanded, wrapped
 
     vectors = as_row(vectors) if vectors is not None else [None] * len(rows)
     if len(vectors) != len(rows):
@@ -52,7 +52,7 @@ def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: 
                 raise RuntimeError("Batched grads are not supported with GradientEdge: the sizes differ, and cannot be "
                     "told apart")
             raise unfit(i, v._wg_data.shape[1:], place_of(t)[0])
-    with Level(count, "different") as level:
+    with VmapLevel(count, "different") as level:
         given = [wrapped(v, level) for v in vectors]
         found = gradients(rows, wanted, given, retain, create_graph, allow_unused)
         found = tuple(None if g is None else expanded(g, level) for g in found)
@@ -76,17 +76,17 @@ def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_
 
     for i, t in enumerate(rows):
         # as it shows itself in the map
-        if type(t) is classes.Batched_ and t._innermost() and not t.level.directions and not t.asked:
+        if type(t) is classes.Batched_ and t._innermost() and not t.level.directions and not t.user_requires_grad:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     levels: list[Any] = []
     for t in (*rows, *wanted):
-        levels += [x for x in batching.decomposed(t)[1] if x not in levels]
-    below = [[batching.lowered(t, levels) for t in row] for row in (rows, wanted)]
+        levels += [x for x in batching.unwrap_all(t)[1] if x not in levels]
+    below = [[batching.unwrap_levels(t, levels) for t in row] for row in (rows, wanted)]
     given = [None] * len(rows) if vectors is None else as_row(vectors)
-    seeds = [_ones_like(r) if v is None and not o._wg_data.ndim else v if v is None else batching.lowered(v, levels)
+    seeds = [_ones_like(r) if v is None and not o._wg_data.ndim else v if v is None else batching.unwrap_levels(v, levels)
              for r, o, v in zip(below[0], rows, given)]
     found = gradients(below[0], below[1], seeds, retain_graph, create_graph, allow_unused, materialize_grads)
-    return tuple(None if g is None else batching.raised(g, levels) for g in found)
+    return tuple(None if g is None else batching.wrap_levels(g, levels) for g in found)
 
 
 def _ones_like(t: Any) -> Any:

@@ -54,7 +54,7 @@ class transforming(Scope):
         self.reverse = reverse
 
     def _states(self, now: Modes) -> Any:
-        if self.reverse and now.packing is not None:
+        if self.reverse and now.saved_tensor_hooks is not None:
             raise RuntimeError(NO_HOOKS)
         before = transforms.get()
         return Running(before[0] + 1, before[1] + self.reverse), before, None

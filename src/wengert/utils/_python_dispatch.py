@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from ..dispatch.watched import watch_forever
+from ..dispatch.watch_functions import watch_forever
 from ..graph.modes import Scope, modes
 from ..tensor import Tensor
 

@@ -14,17 +14,17 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from ..arrays import fresh
+from ..arrays import uninitialized
 
 
 class _Module(ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
-        return fresh.told["fill_uninitialized_memory"]
+        return uninitialized.settings["fill_uninitialized_memory"]
 
     @fill_uninitialized_memory.setter
     def fill_uninitialized_memory(self, mode: bool) -> None:
-        fresh.settle(fill_uninitialized_memory=bool(mode))
+        uninitialized.configure(fill_uninitialized_memory=bool(mode))
 
 
 sys.modules[__name__].__class__ = _Module

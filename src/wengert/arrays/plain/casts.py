@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wengert.arrays.eight import converted
+from wengert.arrays.float8 import converted
 
 if TYPE_CHECKING:
     from typing import Any

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import EIGHT
+from ..dtypes import FLOAT8
 
 
 class Kind:
@@ -58,7 +58,7 @@ _TITLES = {
     "float16": ("Half", "c10::Half", 11),
     "bfloat16": ("BFloat16", "c10::BFloat16", 8),
     # of which there are no random numbers
-    **{d.name: (d.name.capitalize(), f"c10::{d.name.capitalize()}", 0) for d in EIGHT},
+    **{d.name: (d.name.capitalize(), f"c10::{d.name.capitalize()}", 0) for d in FLOAT8},
     "float32": ("Float", "float", 24),
     "float64": ("Double", "double", 53),
     "complex32": ("ComplexHalf", "c10::complex<c10::Half>", 0),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays.ghost import Ghost
 from ...arrays.layouts import lay
-from ...graph.interceptors import Call, answer
+from ...arrays.storageless import StoragelessArray
+from ...graph.interceptors import Call, run_interceptors
 from ...graph.modes import modes
 from ...graph.node import next_sequence
 from ...ops.spellings import OTHER_NAMES, renamed
@@ -18,10 +18,10 @@ from ...tensor.autograd_meta import requires_grad
 from ...tensor.classes import DISPATCHING, KNOWN, PLAIN, is_known
 from ...tensor.functions import function
 from ...tensor.inplace import into
-from ...tensor.namespaces import RECORDED
+from ...tensor.namespaces import TRACED_OPS
 from ...tensor.results import out_row
 from .fused_gradient import one_step
-from .subgraph_node import enclose
+from .subgraph_node import wrap_in_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,9 +46,9 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
                 return run(args, kwargs, out)
             asked = Call("composite", op, args, lambda call: run(call.args, call.kwargs, call.out), out,
                 public if op.places else None, kwargs)
-            return answer(asked, interceptors)
+            return run_interceptors(asked, interceptors)
         except Exception as error:
-            better = classes.told(op.name, params, args, kwargs, error)
+            better = classes.annotated(op.name, params, args, kwargs, error)
             if better is None:
                 raise
             raise better from error
@@ -75,7 +75,7 @@ def _runner(op: Composite) -> Callable[[tuple[Any, ...], dict[str, Any], Any], A
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         since = next_sequence() if op.whole else 0
-        found = define(RECORDED, *args, **kwargs)
+        found = define(TRACED_OPS, *args, **kwargs)
         if op.layout is not None:
             found = laid(found, op.layout, args[0] if args else next(iter(kwargs.values())))
         if op.whole:
@@ -90,7 +90,7 @@ def laid(answer: Any, layout: str, source: Any) -> Any:
     if type(answer) not in PLAIN or type(source) not in PLAIN:
         return answer
     y = answer._wg_data
-    if type(y) is Ghost and y.meta:
+    if type(y) is StoragelessArray and y.meta:
         answer._wg_data = y.laid(lay(y.window, layout, (getattr(source._wg_data, "window", source._wg_data),)))
     if type(y) is not np.ndarray:
         return answer
@@ -108,7 +108,7 @@ def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> N
     given = op.defaults | dict(zip(op.params, args), **kwargs)
     if op.fixed:
         refuse_gradient(op.name, **{p: given.get(p) for p in op.fixed})
-    enclose(answer, op.node, [given.get(p) for p in op.whole], since, given)
+    wrap_in_node(answer, op.node, [given.get(p) for p in op.whole], since, given)
 
 
 def by_example(define: Callable[..., Any]) -> Callable[..., Any]:

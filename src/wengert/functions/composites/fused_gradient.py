@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ...graph.engine import walk_inside
+from ...graph.engine import run_subgraph
 from ...graph.modes import RECORD, SILENT, modes, set_modes
 from ...graph.node import Node, next_sequence
 from ...ops.operator import Operator
@@ -18,8 +18,8 @@ from ...tensor import classes
 from ...tensor.autograd_meta import edge_of, requires_grad
 from ...tensor.call import general
 from ...tensor.classes import PLAIN
-from ...tensor.namespaces import RAW, RECORDED
-from ...tensor.native_call import shortcut
+from ...tensor.namespaces import ARRAY_OPS, TRACED_OPS
+from ...tensor.native_call import native_call
 from ...tensor.record import node_class
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _missing(F: Any, g: Any, incoming: Any, shape: Any) -> Any:
     return F.zeros(shape, F.dtype_of(one))
 
 
-class _Door(Node):
+class _GradientEnd(Node):
     """Where a gradient leaves what was recorded anew."""
 
     __slots__ = ()
@@ -94,20 +94,20 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
         value, edge = row[place], None  # type: Any, Any
         if value is not None and F.raw:
             array = np.asarray(value)
-            row[place] = value = RAW.wrap(array)
+            row[place] = value = ARRAY_OPS.wrap(array)
             if wanted:
-                edge = value._wg_edge = (_Door(array), 0)
+                edge = value._wg_edge = (_GradientEnd(array), 0)
         # those that are not wanted too: what is wanted depends on them
         elif value is not None and requires_grad(value):
             edge = edge_of(value)
         elif value is not None and wanted:  # a missing one
-            edge = value._wg_edge = (_Door(value._wg_data), 0)
+            edge = value._wg_edge = (_GradientEnd(value._wg_data), 0)
         edges.append(edge)
     before = modes()
     if before is not RECORD:
         set_modes(RECORD if before is SILENT else before.with_(grad=True, inference=False))
     try:
-        results = define(RECORDED, *row)
+        results = define(TRACED_OPS, *row)
     finally:
         if before is not RECORD:
             set_modes(before)
@@ -119,7 +119,7 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
     for t, x in zip(results, g) if type(results) is tuple else ((results, g),):
         if t is not None and x is not None and requires_grad(t):  # it may be an argument itself
             roots.append((cast("Edge", edge_of(t)), np.asarray(x) if F.raw else x))
-    walk_inside(roots, RAW if F.raw else RECORDED, None, found)
+    run_subgraph(roots, ARRAY_OPS if F.raw else TRACED_OPS, None, found)
     return [None if edge is None else found[edge[0]].pop(edge[1], None) for edge in edges]
 
 
@@ -140,7 +140,7 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
         nonlocal one, quick
         if one is None:
             one = operator_of(op)
-            quick = shortcut(one, _fast_class(one), {})
+            quick = native_call(one, _fast_class(one), {})
         answer = NotImplemented
         if quick is not None and len(args) == count:
             answer = quick(*args)

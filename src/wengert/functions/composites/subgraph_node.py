@@ -10,10 +10,10 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ...graph import anomaly
-from ...graph.engine import walk_inside
+from ...graph.engine import run_subgraph
 from ...graph.node import Node, next_sequence
 from ...tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
-from ...tensor.namespaces import RAW, RECORDED
+from ...tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ...tensor.record import rename
 from ...tensor.version_check import freed
 
@@ -35,7 +35,7 @@ class SubgraphNode(Node):
     given: dict[str, Any]
     shared: bool  # whether a recorded gradient may lead into the parts: then they forget for themselves
 
-    def _walk(self, space: Any, g: Any, needs: Any) -> Any:
+    def _walk(self, namespace: Any, g: Any, needs: Any) -> Any:
         if self.gone():
             freed(self)
         found: dict[Node, dict[int, Any]] = {}
@@ -43,20 +43,20 @@ class SubgraphNode(Node):
             if wanted and edge is not None:
                 found.setdefault(edge[0], {})[edge[1]] = None
         given = [g] if self.outputs == 1 else g
-        walk_inside([(edge, x) for edge, x in zip(self.roots, given) if x is not None], space, self.parts, found)
+        run_subgraph([(edge, x) for edge, x in zip(self.roots, given) if x is not None], namespace, self.parts, found)
         # where an edge is there twice, the first has all
         return [found[e[0]].pop(e[1], None) if wanted and e is not None else None
             for e, wanted in zip(self.edges, needs)]
 
     def raw(self, g: Any) -> Any:
-        return self._walk(RAW, g, [True] * len(self.edges))
+        return self._walk(ARRAY_OPS, g, [True] * len(self.edges))
 
     def partial(self, g: Any, needs: Any) -> Any:
-        return self._walk(RAW, g, needs)
+        return self._walk(ARRAY_OPS, g, needs)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
         self.shared = True
-        return self._walk(RECORDED, g, [True] * len(self.edges) if needs is None else needs)
+        return self._walk(TRACED_OPS, g, [True] * len(self.edges) if needs is None else needs)
 
     def gone(self) -> bool:
         """Whether the parts, which nothing but a recorded gradient holds any more, were let go of."""
@@ -84,7 +84,7 @@ class SubgraphNode(Node):
         return [*super().__dir__(), *(name for name in names if hasattr(self, name))]
 
 
-def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given: dict[str, Any] | None = None) -> None:
+def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int, given: dict[str, Any] | None = None) -> None:
     """Give ``results`` one node called ``name`` for what was recorded after the number ``since`` was taken.
 
     ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by

@@ -143,7 +143,7 @@ class NestedTensor(Nest):
                 raise RuntimeError(f"{name}(): nested tensors of the layouts torch.jagged and torch.strided cannot be "
                     "combined")
             else:
-                found.append(beside(first, x) if isinstance(x, Tensor) and x.dim() else x)
+                found.append(jagged_like(first, x) if isinstance(x, Tensor) and x.dim() else x)
         return found
 
 
@@ -173,7 +173,7 @@ def same_rows(a: Any, b: Any) -> bool:
     return bool(p.ragged == q.ragged and p.rows.symbol == q.rows.symbol)
 
 
-def beside(t: Any, dense: Tensor) -> Tensor:
+def jagged_like(t: Any, dense: Tensor) -> Tensor:
     """A dense tensor, broadcast to the jagged ``t``, as an operand to its numbers."""
     plan, n = t._wg_data.plan, t.dim()
     r, rows = plan.ragged, plan.rows

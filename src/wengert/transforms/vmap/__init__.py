@@ -11,16 +11,16 @@ from ...graph.modes import install
 from ...tensor import classes
 from .batched import (
     Batched,
-    Level,
+    VmapLevel,
     batched_as,
-    decomposed,
     expanded,
-    lowered,
     mapped_over,
     plain,
-    raised,
     repeated,
+    unwrap_all,
+    unwrap_levels,
     without,
+    wrap_levels,
     wrapped,
 )
 from .call import each_example, holds_batched, innermost, refuse_write
@@ -28,8 +28,8 @@ from .custom_functions import apply_function, check_rule
 from .dispatch import Maps
 from .random import made, randomly, randomly_inplace, refuse_out
 
-__all__ = ["Batched", "Level", "apply_function", "batched_as", "check_rule", "decomposed", "each_example", "expanded",
-    "holds_batched", "innermost", "lowered", "made", "mapped_over", "plain", "raised", "randomly", "randomly_inplace",
+__all__ = ["Batched", "VmapLevel", "apply_function", "batched_as", "check_rule", "unwrap_all", "each_example", "expanded",
+    "holds_batched", "innermost", "unwrap_levels", "made", "mapped_over", "plain", "wrap_levels", "randomly", "randomly_inplace",
     "refuse_out", "refuse_write", "repeated", "without", "wrapped"]
 
 classes.Batched_, classes.mapping = Batched, sys.modules[__name__]

@@ -44,7 +44,7 @@ NO_GRAD_MODE = (
 )
 
 
-class Level(Scope):
+class VmapLevel(Scope):
     """One map that is running: how many examples it has, what it does about random numbers.
 
     ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run.
@@ -81,7 +81,7 @@ class without(Scope):
 _NAN: dict[Any, bytes] = {}
 
 
-def ghost(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+def placeholder(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     """A read-only array of this shape and type over one element: NaN where the type has it, else 0."""
     memory = _NAN.get(dtype)
     if memory is None:
@@ -89,47 +89,47 @@ def ghost(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     return np.ndarray(shape, dtype, memory, 0, (0,) * len(shape))
 
 
-def wrapped(value: Any, level: Level) -> Batched:
+def wrapped(value: Any, level: VmapLevel) -> Batched:
     """``value`` with its first dimension hidden."""
     a = value._wg_data
     t: Batched = object.__new__(Batched)
-    t._wg_data, t._wg_edge, t._wg_meta = ghost(a.shape[1:], a.dtype), None, None
+    t._wg_data, t._wg_edge, t._wg_meta = placeholder(a.shape[1:], a.dtype), None, None
     t._wg_vc = value._wg_vc
-    t.value, t.level, t.given, t.asked, t.alike = value, level, None, False, None
+    t.value, t.level, t.given, t.user_requires_grad, t.alike = value, level, None, False, None
     return t
 
 
-def expanded(x: Any, level: Level) -> Any:
+def expanded(x: Any, level: VmapLevel) -> Any:
     """The value of ``x`` at ``level``: an ``x`` that does not vary there is repeated, without a copy."""
     if type(x) is Batched and x.level is level:
         return x.value
     return _repeated(x, level)
 
 
-def _repeated(x: Any, level: Level) -> Any:
+def _repeated(x: Any, level: VmapLevel) -> Any:
     """``x`` once for each example, in a new first dimension; tangents that vary from example to example go along."""
-    own = {f: t for f, t in ((f, f.tangent(x)) for f in modes().levels) if t is not None and level in decomposed(t)[1]}
+    own = {f: t for f, t in ((f, f.tangent(x)) for f in modes().levels) if t is not None and level in unwrap_all(t)[1]}
     for f in own:
         x = f.primal(x)
     found = function("expand")(function("unsqueeze")(x, 0), (level.size, *x._wg_data.shape))
     for f, t in own.items():
-        f.attach(found, lowered(t, [level]))
+        f.attach(found, unwrap_levels(t, [level]))
     return found
 
 
-def settled(x: Any, level: Level) -> Any:
+def with_batched_primal(x: Any, level: VmapLevel) -> Any:
     """``x``; but if only its forward-mode tangent varies from example to example, ``x`` as a batched tensor."""
     if type(x) is list or type(x) is tuple:
-        return type(x)(settled(v, level) for v in x)
-    if isinstance(x, Tensor) and level not in decomposed(x)[1]:
+        return type(x)(with_batched_primal(v, level) for v in x)
+    if isinstance(x, Tensor) and level not in unwrap_all(x)[1]:
         for f in modes().levels:
             t = f.tangent(x)
-            if t is not None and level in decomposed(t)[1]:
+            if t is not None and level in unwrap_all(t)[1]:
                 return repeated(wrapped(_repeated(x, level), level), (level,))
     return x
 
 
-def repeated(t: Any, levels: Iterable[Level]) -> Any:
+def repeated(t: Any, levels: Iterable[VmapLevel]) -> Any:
     """``t``, in which every example of ``levels`` is the same."""
     found = t
     while type(t) is Batched:
@@ -139,7 +139,7 @@ def repeated(t: Any, levels: Iterable[Level]) -> Any:
     return found
 
 
-def all_alike(args: Any, level: Level) -> bool:
+def all_alike(args: Any, level: VmapLevel) -> bool:
     """Whether what varies along ``level`` among ``args`` is known to be the same in every example, tangents apart."""
     rows = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
     return all(x.alike == x._version for x in rows if type(x) is Batched and x.level is level)
@@ -153,9 +153,9 @@ def mapped_over(*values: Any) -> bool:
 # -- several levels at once -------------------------------------------------------------------------------------------
 
 
-def decomposed(t: Any) -> tuple[Any, list[Level]]:
+def unwrap_all(t: Any) -> tuple[Any, list[VmapLevel]]:
     """The ordinary tensor below all maps, and the levels that its first dimensions belong to."""
-    levels: list[Level] = []
+    levels: list[VmapLevel] = []
     while type(t) is Batched:
         levels.insert(0, t.level)
         t = t.value
@@ -164,10 +164,10 @@ def decomposed(t: Any) -> tuple[Any, list[Level]]:
 
 def plain(t: Any) -> Any:
     """The ordinary tensor below all maps."""
-    return decomposed(t)[0]
+    return unwrap_all(t)[0]
 
 
-def _arranged(t: Any, have: list[Level], want: list[Level]) -> Any:
+def _arranged(t: Any, have: list[VmapLevel], want: list[VmapLevel]) -> Any:
     """The first dimensions of ``t``, which belong to ``have``, in the order of ``want``."""
     if have == want:
         return t
@@ -175,19 +175,19 @@ def _arranged(t: Any, have: list[Level], want: list[Level]) -> Any:
     return function("permute")(t, (*(have.index(x) for x in want), *rest))
 
 
-def _composed(t: Any, levels: Iterable[Level]) -> Any:
+def _composed(t: Any, levels: Iterable[VmapLevel]) -> Any:
     for level in levels:
         t = wrapped(t, level)
     return t
 
 
-def lowered(t: Any, levels: Sequence[Level]) -> Any:
+def unwrap_levels(t: Any, levels: Sequence[VmapLevel]) -> Any:
     """``t`` with the dimensions of ``levels`` shown in front, repeated where it does not vary;
     other maps stay hidden.
     """
     if not levels:
         return t
-    inner, have = decomposed(t)
+    inner, have = unwrap_all(t)
     missing = [x for x in levels if x not in have]
     for level in missing:
         inner = _repeated(inner, level)
@@ -196,11 +196,11 @@ def lowered(t: Any, levels: Sequence[Level]) -> Any:
     return _composed(_arranged(inner, have, [*others, *levels]), others)
 
 
-def raised(t: Any, levels: Sequence[Level]) -> Any:
+def wrap_levels(t: Any, levels: Sequence[VmapLevel]) -> Any:
     """The opposite of ``lowered``: the first dimensions are those of ``levels``, and are hidden."""
     if not levels:
         return t
-    inner, others = decomposed(t)
+    inner, others = unwrap_all(t)
     have = [*others, *levels]
     want = sorted(have, key=lambda x: x.number)
     return _composed(_arranged(inner, have, want), want)
@@ -208,9 +208,9 @@ def raised(t: Any, levels: Sequence[Level]) -> Any:
 
 def batched_as(t: Any, new: Any) -> Any:
     """The tensor ``new``, once for each example of the batched ``t``."""
-    levels = decomposed(t)[1]
+    levels = unwrap_all(t)[1]
     with no_grad():
-        return raised(lowered(new, levels).clone(), levels)
+        return wrap_levels(unwrap_levels(new, levels).clone(), levels)
 
 
 # -- the class --------------------------------------------------------------------------------------------------------
@@ -232,8 +232,8 @@ def _no_item(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 
 def _data_of(self: Any) -> Any:
-    inside = modes().inside
-    if inside is None or inside.depth < self.level.number:
+    scope = modes().grad_scope
+    if scope is None or scope.depth < self.level.number:
         raise RuntimeError("accessing `data` under vmap transform is not allowed")
     return wrapped(self.value.data, self.level)
 
@@ -244,9 +244,9 @@ class Batched(Tensor):
     __slots__ = ("alike", "asked", "given", "level", "value")
 
     value: Any
-    level: Level
+    level: VmapLevel
     alike: int | None  # the version in which all examples are known to be one, as far as "same" random numbers ask
-    asked: bool  # what the user calls it, inside of the map, without any effect
+    user_requires_grad: bool  # what the user calls it, inside of the map, without any effect
     given: Any  # None, or the argument of the map and the dimension of its batch, of which this one has it in front
 
     __torch_function__ = disabled  # type: ignore[assignment]
@@ -275,18 +275,18 @@ class Batched(Tensor):
 
     def _innermost(self) -> bool:
         """Whether the map is further in than any derivative that the tensor belongs to."""
-        inside = modes().inside
-        home = None if inside is None else inside.home(self)
+        scope = modes().grad_scope
+        home = None if scope is None else scope.owner(self)
         return home is None or home.number < self.level.depth
 
     @property
     def requires_grad(self) -> bool:
-        return self.asked if self._innermost() else self.value.requires_grad
+        return self.user_requires_grad if self._innermost() else self.value.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if type(value) is bool and self._innermost() and self._wg_data.dtype.kind in "fcVW":
-            self.asked = value
+            self.user_requires_grad = value
         else:
             self.value.requires_grad = value
 
@@ -310,8 +310,8 @@ class Batched(Tensor):
 
     def detach_(self) -> Any:
         """Take the value out of the graph of the innermost derivative; refused where a map is further in."""
-        inside = modes().inside
-        if inside is None or inside.depth < self.level.number:
+        scope = modes().grad_scope
+        if scope is None or scope.depth < self.level.number:
             raise RuntimeError("Can't detach views in-place. Use detach() instead. Inside of a mapped function a "
                 "tensor is part of its batch.")
         self.value.detach_()
@@ -320,18 +320,18 @@ class Batched(Tensor):
     def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
         """Other sizes, for the memory of the whole batch."""
         self.value.resize_((self.level.size, *sizes_given("resize_", sizes, size)), memory_format=memory_format)
-        self._wg_data = ghost(self.value._wg_data.shape[1:], self._wg_data.dtype)
+        self._wg_data = placeholder(self.value._wg_data.shape[1:], self._wg_data.dtype)
         return self
 
     def register_hook(self, hook: Any) -> Any:
         """Call ``hook`` with the gradient of this tensor, batched as it is."""
-        if self._innermost() and not self.asked:
+        if self._innermost() and not self.user_requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         level = self.level
 
         def inside(g: Any) -> Any:
-            answer = hook(raised(g, [level]))
-            return None if answer is None else lowered(answer, [level])
+            answer = hook(wrap_levels(g, [level]))
+            return None if answer is None else unwrap_levels(answer, [level])
 
         return self.value.register_hook(inside)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...ops.operator import Operator
-    from .batched import Level
+    from .batched import VmapLevel
 
     Rule = Callable[["Call"], Any]
 
@@ -28,7 +28,7 @@ class Call:
 
     __slots__ = ("batched", "given", "level", "op", "size", "values")
 
-    def __init__(self, op: Operator, args: tuple[Any, ...], level: Level) -> None:
+    def __init__(self, op: Operator, args: tuple[Any, ...], level: VmapLevel) -> None:
         self.op, self.level, self.size = op, level, level.size
         self.given = dict(zip(op.params, args))
         self.values: dict[str, Any] = {}
@@ -101,13 +101,13 @@ def holds_batched(args: Any) -> bool:
     return any(type(v) is Batched or (type(v) in (list, tuple) and any(type(x) is Batched for x in v)) for v in args)
 
 
-def innermost(args: Any) -> Level:
+def innermost(args: Any) -> VmapLevel:
     """The map furthest in that some argument varies along."""
     levels = [x.level for v in args for x in (v if type(v) in (list, tuple) else (v,)) if type(x) is Batched]
     return max(levels, key=lambda level: level.number)
 
 
-def refuse_write(target: Any, level: Level, name: str) -> None:
+def refuse_write(target: Any, level: VmapLevel, name: str) -> None:
     """Refuse to write the batch of ``level`` to a tensor without one; ``name``: what PyTorch calls that."""
     if type(target) is Batched and target.level is level:
         return
@@ -154,7 +154,7 @@ def each_example(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return tuple(wrapped(_stacked(list(c), level.size), level) for c in zip(*answers))
 
 
-def _example(x: Any, level: Level, i: int) -> Any:
+def _example(x: Any, level: VmapLevel, i: int) -> Any:
     if type(x) is Batched and x.level is level:
         return function("select")(x.value, 0, i) if level.size else x.value.new_zeros(x.value.shape[1:])
     return x

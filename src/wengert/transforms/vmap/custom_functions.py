@@ -12,7 +12,7 @@ from ...func.trees import mapped as each
 from ...graph.modes import Scope, map_levels
 from ...tensor.functions import function
 from ...tensor.tensor import Tensor
-from .batched import Batched, Level, decomposed, lowered, raised, settled, wrapped
+from .batched import Batched, VmapLevel, unwrap_all, unwrap_levels, with_batched_primal, wrap_levels, wrapped
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -27,7 +27,7 @@ class VmapInfo(NamedTuple):
 class _Below(Scope):
     """Inside, only the maps outside of ``level`` run."""
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: VmapLevel) -> None:
         self.level = level
 
     _put = staticmethod(map_levels.set)
@@ -70,7 +70,7 @@ def apply_function(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     if names and not own:
         raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(names))}'")
     level = max((x.level for x in leaves(args) if type(x) is Batched), key=lambda x: x.number)
-    args = tuple(settled(x, level) for x in args)
+    args = tuple(with_batched_primal(x, level) for x in args)
     if own:  # which is shown the arguments of the map as they were given, with the batch where it was
         operands = each(lambda x: (x.given or (x.value,))[0] if _at(x, level) else x, args)
         in_dims = each(lambda x: (x.given or (x, 0))[1] if _at(x, level) else None, args)
@@ -110,7 +110,7 @@ def refuse_out_dims(dims: Any, output: Any) -> NoReturn:
     )
 
 
-def _at(x: Any, level: Level) -> bool:
+def _at(x: Any, level: VmapLevel) -> bool:
     return type(x) is Batched and x.level is level
 
 
@@ -118,7 +118,7 @@ def _each(x: Any, f: Any) -> Any:
     return type(x)(_each(v, f) for v in x) if type(x) in (tuple, list) else f(x)
 
 
-def _out(x: Any, dim: int | None, level: Level) -> Any:
+def _out(x: Any, dim: int | None, level: VmapLevel) -> Any:
     if dim is None or not isinstance(x, Tensor):
         return x
     return wrapped(function("movedim")(x, dim, 0) if dim else x, level)
@@ -130,7 +130,7 @@ def _out(x: Any, dim: int | None, level: Level) -> Any:
 class _Context:
     """What the user's methods take for their context: the tensors that go through it are batched where they were."""
 
-    _level: Level
+    _level: VmapLevel
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
@@ -166,7 +166,7 @@ class _Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors kept."""
-        return tuple(raised(t, [self._level]) if b else t for t, b in zip(self._ctx.saved_tensors, self._kept))
+        return tuple(wrap_levels(t, [self._level]) if b else t for t, b in zip(self._ctx.saved_tensors, self._kept))
 
 
 class _Plan:
@@ -178,26 +178,26 @@ class _Plan:
     shapes: list[Any]  # of the arguments that are batched, for one example
     several: bool
 
-    def __init__(self, cls: Any, in_dims: Any, level: Level) -> None:
+    def __init__(self, cls: Any, in_dims: Any, level: VmapLevel) -> None:
         self.cls, self.in_dims, self.level = cls, in_dims, level
 
-    def inner(self) -> Level:
+    def inner(self) -> VmapLevel:
         """A map like the one outside, to run a method in."""
-        return Level(self.level.size, self.level.randomness)
+        return VmapLevel(self.level.size, self.level.randomness)
 
 
 def _row(output: Any) -> tuple[Any, ...]:
     return tuple(output) if isinstance(output, (tuple, list)) else (output,)
 
 
-def _given(values: Any, batched: Any, inner: Level) -> list[Any]:
-    return [raised(v, [inner]) if b and isinstance(v, Tensor) else v for v, b in zip(values, batched)]
+def _given(values: Any, batched: Any, inner: VmapLevel) -> list[Any]:
+    return [wrap_levels(v, [inner]) if b and isinstance(v, Tensor) else v for v, b in zip(values, batched)]
 
 
-def _args(values: Any, dims: Any, inner: Level) -> Any:
+def _args(values: Any, dims: Any, inner: VmapLevel) -> Any:
     if type(dims) in (tuple, list):
         return type(dims)(_args(v, d, inner) for v, d in zip(values, dims))
-    return values if dims is None else raised(values, [inner])
+    return values if dims is None else wrap_levels(values, [inner])
 
 
 class Vmapped(Function):
@@ -245,11 +245,11 @@ class Vmapped(Function):
                 if g is not None and not isinstance(g, Tensor):
                     raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
                 if g is not None and d is None:  # an argument that is the same for all examples collects from each
-                    g = function("sum")(lowered(g, [inner]), 0) if inner in decomposed(g)[1] else g
+                    g = function("sum")(unwrap_levels(g, [inner]), 0) if inner in unwrap_all(g)[1] else g
                 # each example's collects what was broadcast
                 elif g is not None and shape is not None and tuple(g.shape) != shape:
                     g = g.sum_to_size(shape)
-                found.append(g if g is None or d is None else lowered(g, [inner]))
+                found.append(g if g is None or d is None else unwrap_levels(g, [inner]))
         return tuple(found)
 
     @staticmethod
@@ -266,10 +266,10 @@ class Vmapped(Function):
             for i, t in enumerate(row):
                 if t is not None and not isinstance(t, Tensor):
                     raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
-            return tuple(lowered(t, [inner]) if b and t is not None else t for t, b in zip(row, plan.outputs))
+            return tuple(unwrap_levels(t, [inner]) if b and t is not None else t for t, b in zip(row, plan.outputs))
 
 
-def _generated(cls: Any, in_dims: Any, level: Level, operands: Any) -> Any:
+def _generated(cls: Any, in_dims: Any, level: VmapLevel, operands: Any) -> Any:
     """The operation on the values."""
     plan = _Plan(cls, in_dims, level)
     row = _row(_class_of(cls).apply(plan, *operands))

@@ -20,7 +20,7 @@ from ...tensor.classes import UNSET
 from ...tensor.functions import function, inplace_function
 from ...tensor.inplace import refuse_recorded
 from . import indexing, products, rules, windows
-from .batched import Batched, all_alike, plain, repeated, settled, wrapped
+from .batched import Batched, all_alike, plain, repeated, with_batched_primal, wrapped
 from .call import Call, holds_batched, innermost, invoke, one_by_one, refuse_write
 from .rules import pointwise
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ...graph.modes import Modes
     from ...ops.operator import Operator
-    from .batched import Level
+    from .batched import VmapLevel
     from .call import Rule
 
 
@@ -37,19 +37,19 @@ class Maps(Interceptor):
 
     order = MAPS
 
-    def concerns(self, call: InterceptedCall) -> bool:
+    def applies_to(self, call: InterceptedCall) -> bool:
         return (call.kind in ("operator", "inplace")
             and (holds_batched(call.args) or (call.out is not None and holds_batched((call.out,)))))
 
-    def intercept(self, call: InterceptedCall, below: Any) -> Any:
+    def intercept(self, call: InterceptedCall, call_next: Any) -> Any:
         if call.kind == "inplace":
             return mapped_inplace(call.op, call.args)
         if any(a is UNSET for a in call.args):
-            return below(call)  # which says what is missing
+            return call_next(call)  # which says what is missing
         return mapped(call.op, call.args, call.out, modes())
 
 
-def _check_running(level: Level, where: str) -> None:
+def _check_running(level: VmapLevel, where: str) -> None:
     """Refuse the tensor of a map that is over."""
     if level.over:
         raise RuntimeError(
@@ -71,7 +71,7 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     level = innermost(args)
     _check_running(level, "gen_vmap_plumbing")
     if m.levels:
-        args = tuple(settled(v, level) for v in args)
+        args = tuple(with_batched_primal(v, level) for v in args)
     answer = _mapped(op, args, level)
     if level.randomness == "same" and all_alike(args, level):
         for t in answer if isinstance(answer, tuple) else (answer,):
@@ -79,7 +79,7 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     return answer
 
 
-def _mapped(op: Operator, args: tuple[Any, ...], level: Level) -> Any:
+def _mapped(op: Operator, args: tuple[Any, ...], level: VmapLevel) -> Any:
     rule = rule_of(op)
     if rule is pointwise and not (op.kwonly or op.variadic):
         values = _aligned(args, level, op.promote)
@@ -88,7 +88,7 @@ def _mapped(op: Operator, args: tuple[Any, ...], level: Level) -> Any:
     return _hidden(rule(Call(op, args, level)), level)
 
 
-def _aligned(args: tuple[Any, ...], level: Level, promote: Any) -> list[Any] | None:
+def _aligned(args: tuple[Any, ...], level: VmapLevel, promote: Any) -> list[Any] | None:
     """The values of elementwise operands that need no aligning, which is most of them; None for others."""
     ranks: set[int] = set()
     others, row = [], []
@@ -108,7 +108,7 @@ def _aligned(args: tuple[Any, ...], level: Level, promote: Any) -> list[Any] | N
     return row
 
 
-def _hidden(answer: Any, level: Level) -> Any:
+def _hidden(answer: Any, level: VmapLevel) -> Any:
     """An answer with its batch dimension hidden; named tuples stay what they are."""
     if isinstance(answer, tuple):
         row = [wrapped(x, level) for x in answer]
@@ -167,10 +167,10 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
             shape = (level.size, *np.broadcast_shapes(target._wg_data.shape, args[1]._wg_data.shape))
             raise RuntimeError(f"output with shape {list(target._wg_data.shape)} doesn't match the broadcast shape "
                 f"{list(shape)}")
-        called = named(op, args, inplace=True)._opname
+        op_name = named(op, args, inplace=True)._opname
         refuse_write(target, level,
-            "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}")
-    call = Call(op, tuple(settled(v, level) for v in args) if modes().levels else args, level)
+            "inplace arithmetic" if op.name in _ARITHMETIC else op_name if op_name in _BATCHED else f"aten::{op_name}")
+    call = Call(op, tuple(with_batched_primal(v, level) for v in args) if modes().levels else args, level)
     value = target.value
     if op.name == "copy" or (op.name == "fill" and "value" in call.batched):
         inplace_function("copy")(value, call.aligned(op.params[1], target._wg_data.ndim))

@@ -18,11 +18,11 @@ from .call import each_example, refuse_write
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .batched import Level
+    from .batched import VmapLevel
 
 
-def _innermost() -> Level:
-    level: Level = map_levels.get()[-1]
+def _innermost() -> VmapLevel:
+    level: VmapLevel = map_levels.get()[-1]
     if level.randomness == "error":
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
@@ -55,7 +55,7 @@ _NOT_ALIKE = ("Vmap does not currently support same randomness with a batched te
     "functorch")
 
 
-def _holds(level: Level, args: Any) -> bool:
+def _holds(level: VmapLevel, args: Any) -> bool:
     return any(type(x) is Batched and x.level is level for x in args)
 
 

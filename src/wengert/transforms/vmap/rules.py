@@ -224,7 +224,7 @@ def parts(call: Call) -> Any:
 
 def as_strided(call: Call) -> Any:
     """Steps through the memory of one example; those from example to example stay."""
-    from ...arrays.places import geometry
+    from ...arrays.strides import geometry
 
     x, size, stride, start = call["input"], call["size"], call["stride"], call["storage_offset"]
     if len(size) != len(stride):
@@ -306,8 +306,8 @@ def clone(call: Call) -> Any:
     named = format_name(call["memory_format"])
     if named not in ("channels_last", "channels_last_3d"):
         return call.run()
-    inside = modes().inside
-    if inside is None or inside.depth < call.level.number:
+    scope = modes().grad_scope
+    if scope is None or scope.depth < call.level.number:
         raise RuntimeError(
             "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format "
             f"or torch.contiguous_format (got {'ChannelsLast3d' if named.endswith('3d') else 'ChannelsLast'})"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...arrays.context import ContextVar
 from ...autograd._function_node import SavedTensor
 from ...autograd.graph import saved_tensors_hooks
-from ...graph.engine import current_walk
+from ...graph.engine import current_graph_task
 from ...graph.modes import enable_grad, modes, set_modes
 from ...tensor.autograd_meta import INFERENCE_VERSION, requires_grad
 from ...tensor.tensor import Tensor
@@ -122,11 +122,11 @@ class Frame:
             early_stop: bool, complain: Any) -> None:
         self.function, self.kwargs, self.context, self.check, self.complain = function, kwargs, context, check, complain
         self.early_stop = early_stop if _early_stop is None else _early_stop
-        packing = modes().packing
+        saved_tensor_hooks = modes().saved_tensor_hooks
         if not modes().inference and any(isinstance(a, Tensor) and a.is_inference() for a in args):
             _ = INFERENCE_VERSION[0]  # they cannot be saved, and it says so
         # Inputs are saved like any other tensor: inside an outer checkpoint they too are forgotten and recomputed.
-        self.inputs = [(True, SavedTensor(a, None, packing)) if isinstance(a, Tensor) else (False, a) for a in args]
+        self.inputs = [(True, SavedTensor(a, None, saved_tensor_hooks)) if isinstance(a, Tensor) else (False, a) for a in args]
         self.surroundings = Surroundings(preserve)
         self.holders: list[weakref.ref[_Holder]] = []
         self.facts: list[Any] = []
@@ -153,7 +153,7 @@ class Frame:
 
     def unpack(self, holder: _Holder) -> Any:
         """The tensor that ``holder`` stands for."""
-        key: Any = group.get() or current_walk()
+        key: Any = group.get() or current_graph_task()
         run = None if key is None else self.runs.get(key)
         if run is None:
             run = _Run()

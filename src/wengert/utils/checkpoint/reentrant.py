@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.function import Function
-from ...graph.engine import current_walk
+from ...graph.engine import current_graph_task
 from ...graph.modes import enable_grad, modes, no_grad, set_modes
 from ...tensor.backward import backward as run_backward
 from ...tensor.tensor import Tensor
@@ -49,7 +49,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        walk = current_walk()
+        walk = current_graph_task()
         if walk is not None and walk.captures is not None:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "

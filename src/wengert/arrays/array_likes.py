@@ -1,7 +1,7 @@
 """What a tensor may hold in the place of an array: bases for those that know their geometry and have no plain numbers
 to show.
 
-``Window``: an array lies behind, whose geometry is theirs (``lazy.Lazy``, ``ghost.Ghost``). ``Scattered``: there are
+``Window``: an array lies behind, whose geometry is theirs (``lazy.Lazy``, ``storageless.StoragelessArray``). ``Scattered``: there are
 values for some of the places only (``sparse.Coo``, ``compressed.Compressed``). None is an ``ndarray``, so short cuts,
 which ask for one, do not see them.
 """

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import C64, EIGHT_IN_USE, RARE_IN_USE
+from .dtypes import C64, FLOAT8_IN_USE, RARE_IN_USE
 
 
 def narrowed(a: Any, dtype: np.dtype) -> np.ndarray:
@@ -58,9 +58,9 @@ def converted(a: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if a.dtype.kind == "W" and a.dtype != dtype:
         wide = a.astype(C64)
         return converted(wide if dtype.kind in "cb" else wide.real, dtype)
-    if dtype in EIGHT_IN_USE and a.dtype != dtype:
+    if dtype in FLOAT8_IN_USE and a.dtype != dtype:
         return narrowed(a, dtype)
-    if a.dtype in EIGHT_IN_USE and a.dtype != dtype:
+    if a.dtype in FLOAT8_IN_USE and a.dtype != dtype:
         if a.dtype.type is np.void:
             raise NotImplementedError("\"copy_kernel\" not implemented for 'Float4_e2m1fn_x2'")
         return a.astype(np.float32).astype(dtype)

@@ -12,7 +12,7 @@ from ..graph import anomaly
 from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
 from .autograd_meta import edge_of, move_retained, refresh
-from .namespaces import RAW, RECORDED
+from .namespaces import ARRAY_OPS, TRACED_OPS
 from .views import View, replay
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class CopySlices(Node):
             whole, part = self._laid_out(g)
         grads = fn.raw(part.copy())
         mine = grads[self.at]
-        part[...] = 0 if mine is None else RAW.conform(mine, part.shape, part.dtype)
+        part[...] = 0 if mine is None else ARRAY_OPS.conform(mine, part.shape, part.dtype)
         return (None if self.edges[0] is None else whole, *grads[: self.at], *grads[self.at + 1 :])
 
     def _laid_out(self, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -89,13 +89,13 @@ class CopySlices(Node):
         plain = type(g) is type(g)._wg_plain_class and not (m.levels or (g._wg_meta and g._wg_meta.tangents))
         if plain and self.place[2] >= 0 and _end(self.place) <= _end(self.layout):
             return self._written(g, fn)
-        move, base, seen = (RECORDED.through_memory,
+        move, base, seen = (TRACED_OPS.through_memory,
             *(_in_elements(x, g._wg_data.itemsize, self.place[2]) for x in (self.layout, self.place)))
         grads = fn.recorded(move(g, base, seen, base))
         mine = grads[self.at]
-        back = None if mine is None else move(RECORDED.conform(mine, seen[0], self.dtype), seen, base, base)
-        written = RAW.through_memory(np.ones(seen[0], np.float32), seen, base, base) != 0
-        whole = RECORDED.where(RECORDED.constant(written), g.new_zeros(()) if back is None else back, g)
+        back = None if mine is None else move(TRACED_OPS.conform(mine, seen[0], self.dtype), seen, base, base)
+        written = ARRAY_OPS.through_memory(np.ones(seen[0], np.float32), seen, base, base) != 0
+        whole = TRACED_OPS.where(TRACED_OPS.constant(written), g.new_zeros(()) if back is None else back, g)
         return (whole, *grads[: self.at], *grads[self.at + 1 :])
 
     def _written(self, g: Any, fn: Node) -> Any:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.ghost import Ghost
 from ..arrays.kinds import ARRAYS
+from ..arrays.storageless import StoragelessArray
 from ..graph.interceptors import Interceptor
 from ..graph.modes import DISPATCH, add_field, modes
 from ..ops.operator import TABLE
@@ -17,11 +17,11 @@ from ..tensor import classes
 from ..tensor.arguments import convert
 from ..tensor.autograd_meta import bump
 from ..tensor.call import PARTS, recorded_results, returned, see_as_view, split
+from ..tensor.copy_slices import rebase
 from ..tensor.inplace import check_write, history_of_write, record_write, refuse_recorded
-from ..tensor.namespaces import within_operators
+from ..tensor.namespaces import internal_calls
 from ..tensor.record import pack_inputs, record
 from ..tensor.results import attach_part, fresh, is_type, looks_at, version_results
-from ..tensor.rewriting import rebase
 from . import subclass_dispatch
 from .decompositions import BACKWARD, COMPOSED, backward
 from .running import dispatched, dispatched_inplace, dispatched_into
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 
-def run_operator(call: Call, below: Any) -> Any:
+def run_operator(call: Call, call_next: Any) -> Any:
     """An operator: ``call.perform`` with the forward of the modes or classes, whose tensors are the results."""
     op, args, m = call.op, call.args, modes()
     own = bool(dispatching(args))
     if op.name == "view" and is_type(args[1]) and not m.dispatch:
-        return below(call)
+        return call_next(call)
     inputs, values = convert(op, args)
     if call.out is not None:
         refuse_recorded(op, call.out, inputs, m)
         return dispatched_into(op, args, call.out, m)
-    parts = COMPOSED.get(op.name) if own or m.packing is None else None
+    parts = COMPOSED.get(op.name) if own or m.saved_tensor_hooks is None else None
     if parts is not None:  # what PyTorch makes of others is made of them here, above the tape
-        with within_operators():
+        with internal_calls():
             answer = parts(
                 *(v if p in op.tensors or not isinstance(v, classes.Tensor_) else values[p]
                     for p, v in zip(op.params, args)))
         if answer is not NotImplemented:
             return answer
-    if m.packing is not None and m.grad and op.wrt:
+    if m.saved_tensor_hooks is not None and m.grad and op.wrt:
         pack_inputs(op, inputs, values, m)
     answer, given = dispatched(op, args, m)
     arrays = split(op, answer, values)
@@ -72,7 +72,7 @@ def run_operator(call: Call, below: Any) -> Any:
         _remember_arguments(op, args, node)
         if not own:
             version_results(op, node, results)
-            if m.packing is None:
+            if m.saved_tensor_hooks is None:
                 saved_results(op, node, results, m)
     return returned(op, results)
 
@@ -87,7 +87,7 @@ def _results(op: Operator, args: tuple[Any, ...], arrays: list[Any], given: list
             a = np.asarray(a)
         seen = source is not None and (op.view is True or looks_at(a, source._wg_data))
         if isinstance(given[i], classes.Tensor_) and not (m.inference and type(given[i]) is classes.Tensor_):
-            seen = seen or (source is not None and type(a) is Ghost and given[i]._is_view())
+            seen = seen or (source is not None and type(a) is StoragelessArray and given[i]._is_view())
             t = subclass_dispatch.result(given[i], args)
         else:
             t = fresh(a, m)
@@ -99,7 +99,7 @@ def _results(op: Operator, args: tuple[Any, ...], arrays: list[Any], given: list
     return results
 
 
-def run_inplace(call: Call, below: Any) -> Any:
+def run_inplace(call: Call, call_next: Any) -> Any:
     """The in-place form: the modes or classes do the writing, and the counting."""
     op, args, m = call.op, call.args, modes()
     target, own = args[0], bool(dispatching(args))
@@ -118,7 +118,7 @@ def run_inplace(call: Call, below: Any) -> Any:
     elif stale:
         node = record(TABLE["zero"], {"input": target}, values, (target,), m)  # type: ignore[arg-type]
     dispatched_inplace(op, args, m)
-    if not m.below:  # where it is the call above that counts
+    if not m.below_autograd:  # where it is the call above that counts
         bump(target)
     if node is not None:
         if own:
@@ -131,14 +131,14 @@ def run_inplace(call: Call, below: Any) -> Any:
     return target
 
 
-def run_composite(call: Call, below: Any) -> Any:
+def run_composite(call: Call, call_next: Any) -> Any:
     """An operator that is made of others: a gradient that is one operator of PyTorch has its name."""
     m, op, args = modes(), call.op, call.args
     one = op.raw is not None and not m.grad and not call.kwargs and op.name in BACKWARD
     if one and (m.dispatch or dispatching(args)) and not any(type(v) is classes.Batched_ for v in args):
         return backward(op, args)
-    with within_operators():
-        return below(call)
+    with internal_calls():
+        return call_next(call)
 
 
 RUN: dict[str, Callable[[Call, Any], Any]] = {"operator": run_operator, "inplace": run_inplace,
@@ -152,14 +152,14 @@ class Dispatcher(Interceptor):
 
     order = DISPATCH
 
-    def concerns(self, call: Call) -> bool:
+    def applies_to(self, call: Call) -> bool:
         if call.kind not in ("operator", "inplace", "composite"):
             return False
         given = call.args if call.out is None else (*call.args, call.out)
         return bool(modes().dispatch or dispatching(given) or (call.kind == "composite" and classes.DISPATCHING))
 
-    def intercept(self, call: Call, below: Any) -> Any:
-        return RUN[call.kind](call, below)
+    def intercept(self, call: Call, call_next: Any) -> Any:
+        return RUN[call.kind](call, call_next)
 
 
 DISPATCHER = Dispatcher()

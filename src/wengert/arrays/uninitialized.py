@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-told = {"deterministic": False, "fill_uninitialized_memory": True}
+settings = {"deterministic": False, "fill_uninitialized_memory": True}
 fills = False  # both
 
 
-def settle(**news: bool) -> None:
+def configure(**news: bool) -> None:
     """Take note of ``use_deterministic_algorithms`` or of ``utils.deterministic.fill_uninitialized_memory``."""
     global fills
-    told.update(news)
-    fills = all(told.values())
+    settings.update(news)
+    fills = all(settings.values())
 
 
 def empty(shape: Any, dtype: Any = float) -> np.ndarray:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.dtypes import C64, EIGHT_IN_USE, F16, F32, RARE_IN_USE
-from ..arrays.eight import converted, narrowed
+from ..arrays.dtypes import C64, F16, F32, FLOAT8_IN_USE, RARE_IN_USE
+from ..arrays.float8 import converted, narrowed
 from .refusals import unsupported
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ _ONE_NUMBER = {  # by a number, or a tensor of one
 _QUOTIENTS = {"div": "div_cpu", "floor_divide": "div_floor_cpu"}
 
 
-def concerned(op: Operator, raw: dict[str, Any]) -> np.dtype | None:
+def float8_dtype(op: Operator, raw: dict[str, Any]) -> np.dtype | None:
     """The type of eight bits among the tensors of a call."""
     for p in op.tensors:
         v = raw[p]
@@ -104,9 +104,9 @@ def taken(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | No
         if name in ("softmax", "log_softmax") and raw["dtype"] is not None:  # computed in another type
             return raw | {"input": converted(raw["input"], raw["dtype"])}
         if name in ("std", "var"):
-            raise RuntimeError(f"std_var_all: Unsupported dtype {EIGHT_IN_USE[d].name.capitalize()}")
+            raise RuntimeError(f"std_var_all: Unsupported dtype {FLOAT8_IN_USE[d].name.capitalize()}")
         if name in ("complex", "polar"):
-            title = EIGHT_IN_USE[d].name.capitalize()
+            title = FLOAT8_IN_USE[d].name.capitalize()
             raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {title} and {title}")
         raise unsupported(kernel, d)
     return raw | {p: converted(raw[p], F32) for p in op.tensors if raw[p] is not None}

@@ -1,7 +1,7 @@
 """What stands in the place of an array whose numbers only the class of its tensor knows, or nobody.
 
 A tensor made by ``Tensor._make_wrapper_subclass`` has a shape, strides and a type, and no memory. In the place of its
-array it holds a ``Ghost``: the geometry is there, and whoever asks for a number is told, by a ``RuntimeError``, that it
+array it holds a ``StoragelessArray``: the geometry is there, and whoever asks for a number is told, by a ``RuntimeError``, that it
 is not. So code that reads past ``__torch_dispatch__`` shows itself at once, instead of computing with numbers that mean
 nothing. The same is in the place of the array of a tensor on the device ``meta``, where there are shapes and no
 numbers.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .stand_ins import Window
+from .array_likes import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,11 +29,11 @@ META_DEVICE: list[bool] = []  # whether some tensor was ever made on the device 
 when_first_meta: list[Callable[[], None]] = []  # called before the first is made
 
 
-class Ghost(Window):
+class StoragelessArray(Window):
     """An array without numbers. ``window``: an array with its geometry, of zeros that take no memory; ``device``: where
     it says it is.
 
-    >>> a = Ghost.of((2, 3), None, 0, np.dtype(np.float32))
+    >>> a = StoragelessArray.of((2, 3), None, 0, np.dtype(np.float32))
     >>> a.shape, a.strides, a.dtype
     ((2, 3), (12, 4), dtype('float32'))
     >>> a + 1
@@ -41,12 +41,12 @@ class Ghost(Window):
     RuntimeError: Cannot access data pointer of Tensor that doesn't have storage: ...
     """
 
-    __slots__ = ("__weakref__", "asks", "device", "fake")
+    __slots__ = ("__weakref__", "overridden", "device", "fake")
 
     def __init__(self, window: np.ndarray, device: str = "cpu") -> None:
         self.window, self.device = window, device
         self.fake = False  # whether its class has no numbers either
-        self.asks: frozenset[str] = frozenset()  # which questions about the geometry are its class's to answer
+        self.overridden: frozenset[str] = frozenset()  # which questions about the geometry are its class's to answer
         if device == "meta" and not META_DEVICE:
             META_DEVICE.append(True)
             for prepare in when_first_meta:
@@ -56,7 +56,7 @@ class Ghost(Window):
 
     @classmethod
     def of(cls, shape: tuple[int, ...], strides: tuple[int, ...] | None, offset: int, dtype: np.dtype,
-            device: str = "cpu") -> Ghost:
+            device: str = "cpu") -> StoragelessArray:
         """A ghost of this geometry, strides and offset counted in elements (row by row, without strides)."""
         if 0 in shape:
             return cls(np.zeros(shape, dtype)[...], device)
@@ -74,25 +74,25 @@ class Ghost(Window):
         """Whether operators give ghosts for this one: it belongs to a tensor of the device ``meta``."""
         return self.device == "meta"
 
-    def like(self, window: np.ndarray) -> Ghost:
+    def like(self, window: np.ndarray) -> StoragelessArray:
         """Another geometry on the same device."""
-        return Ghost(window, self.device)
+        return StoragelessArray(window, self.device)
 
-    def copy(self, order: str = "K") -> Ghost:
+    def copy(self, order: str = "K") -> StoragelessArray:
         """Another ghost of the same geometry, on the device ``meta``."""
-        return Ghost(self.window[...], self.device) if self.device == "meta" else self._refuse()
+        return StoragelessArray(self.window[...], self.device) if self.device == "meta" else self._refuse()
 
-    def laid(self, example: np.ndarray) -> Ghost:
+    def laid(self, example: np.ndarray) -> StoragelessArray:
         """The ghost with the strides of ``example``."""
-        return Ghost.of(self.shape, tuple(s // example.itemsize for s in example.strides), 0, self.dtype, self.device)
+        return StoragelessArray.of(self.shape, tuple(s // example.itemsize for s in example.strides), 0, self.dtype, self.device)
 
-    def astype(self, dtype: np.dtype) -> Ghost:
+    def astype(self, dtype: np.dtype) -> StoragelessArray:
         """The ghost in another type; what stands for a wrapped tensor's array stays as it is: converting is its class's
         affair.
         """
         if self.device != "meta" or dtype == self.dtype:
             return self
-        return Ghost.of(self.shape, tuple(s // self.itemsize for s in self.strides), 0, dtype, self.device)
+        return StoragelessArray.of(self.shape, tuple(s // self.itemsize for s in self.strides), 0, dtype, self.device)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         if self.device == "meta":
@@ -115,15 +115,15 @@ class Ghost(Window):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(np.ndarray, name):
-            raise AttributeError(f"'Ghost' object has no attribute {name!r}")
+            raise AttributeError(f"'StoragelessArray' object has no attribute {name!r}")
         return self._refuse()
 
 
-def shown(a: Any) -> Any:
+def zeros_if_storageless(a: Any) -> Any:
     """``a``; of a ghost without numbers anywhere zeros, for checks of numbers that have to pass
     where there are none.
     """
-    return a.window if type(a) is Ghost and (a.device == "meta" or a.fake) else a
+    return a.window if type(a) is StoragelessArray and (a.device == "meta" or a.fake) else a
 
 
 _GEOMETRY = (np.shape, np.ndim, np.size)

@@ -15,7 +15,7 @@ from typing import Any
 from ..arrays.random import generator
 from ..functions import conversion, creation, random, ranges
 from ..functions.overloads import METHODS
-from ..graph.interceptors import Call, answer
+from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes
 from ..tensor import classes
 from ..tensor.tensor import Tensor
@@ -77,7 +77,7 @@ def _asking(event: str, original: Any, public: Any) -> Any:
         m = modes()
         if m.functions and shown:
             return ask_mode(public, args, kwargs, m)
-        if shown and not by_itself and not m.bare and args and isinstance(args[0], Tensor):
+        if shown and not by_itself and not m.no_subclass_overrides and args and isinstance(args[0], Tensor):
             found = by_class(public, args, kwargs)
             if found is not NotImplemented:
                 return found
@@ -89,7 +89,7 @@ def _asking(event: str, original: Any, public: Any) -> Any:
         if not m.watchers:
             return original(*args, **kwargs)
         done = Call("function", original, args, lambda call: original(*call.args, **call.kwargs), kwargs=kwargs)
-        return answer(done, tuple(i for i in m.interceptors if i in m.watchers))
+        return run_interceptors(done, tuple(i for i in m.interceptors if i in m.watchers))
 
     return call
 

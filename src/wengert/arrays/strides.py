@@ -36,7 +36,7 @@ def look(a: Any, shape: Any, strides: Any, start: int) -> Any:
     return np.ndarray(shape, a.dtype, memory_of(a), start, strides)
 
 
-def refitted(a: Any, shape: tuple[int, ...]) -> Any:
+def resized_window(a: Any, shape: tuple[int, ...]) -> Any:
     """The memory of ``a`` from its beginning in another shape, row by row; None where there is too little of it."""
     memory, start = memory_of(a), start_of(a)
     if start + prod(shape) * a.itemsize > memory.size:
@@ -66,19 +66,19 @@ def _plain(a: Any) -> bool:
     return type(a) is not np.ndarray or (a.flags.c_contiguous and (a.base is None or 1 not in a.shape)) or not a.size
 
 
-def stepping(a: Any, strides: Any) -> Any:
+def with_strides(a: Any, strides: Any) -> Any:
     """``a``, a view, with these strides in elements."""
     return (a if not a.size or tuple([s * a.itemsize for s in strides]) == a.strides
         else K.restrided(a, a.shape, strides))
 
 
-def restepped(found: Any, a: Any) -> Any:
+def with_reshape_strides(found: Any, a: Any) -> Any:
     """``found``, which NumPy's reshape has made of ``a`` and in which some dimension has size one, with PyTorch's
     strides if it is a view.
     """
     if _plain(a) or not (found.base is a or (a.base is not None and found.base is a.base)):
         return found
-    return stepping(found, _merged(a.shape, steps(a), found.shape))
+    return with_strides(found, _merged(a.shape, steps(a), found.shape))
 
 
 def _merged(old: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> list[int]:
@@ -140,7 +140,7 @@ def part(a: Any, key: tuple[Any, ...]) -> Any:
             if type(k) is slice:
                 new.append(row[at] * (k.step or 1))
             at += 1
-    return stepping(a[key], (*new, *row[at:]))
+    return with_strides(a[key], (*new, *row[at:]))
 
 
 def taken(found: Any, a: Any, indices: Any) -> Any:
@@ -148,7 +148,7 @@ def taken(found: Any, a: Any, indices: Any) -> Any:
     ``a`` first, then as they.
     """
     if a.flags.c_contiguous and all(i is None or i.flags.c_contiguous for i in indices):
-        return (stepping(found, strides_for(found.shape, range(found.ndim))) if found.flags.c_contiguous
+        return (with_strides(found, strides_for(found.shape, range(found.ndim))) if found.flags.c_contiguous
             else found.copy())
     row = steps(a)
     at = [d for d, i in enumerate(indices) if i is not None]
