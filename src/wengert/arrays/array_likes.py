@@ -1,9 +1,8 @@
-"""What a tensor may hold in the place of an array: bases for those that know their geometry and have no plain numbers
-to show.
+""""Base classes of objects that a tensor may hold instead of a NumPy array.
 
-``Window``: an array lies behind, whose geometry is theirs (``lazy.Lazy``, ``storageless.StoragelessArray``). ``Scattered``: there are
-values for some of the places only (``sparse.Coo``, ``compressed.Compressed``). None is an ``ndarray``, so short cuts,
-which ask for one, do not see them.
+``Window``: has the geometry of an array (``lazy.Lazy``, ``storageless.StoragelessArray``). ``Scattered``: has values at
+some positions only (``sparse.Coo``, ``compressed.Compressed``). None is an ``ndarray``, so fast paths, which test for
+one, skip them.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""What stands in the place of an array whose numbers only the class of its tensor knows, or nobody.
+"""An array without data: shape, strides and dtype, but no elements.
 
-A tensor made by ``Tensor._make_wrapper_subclass`` has a shape, strides and a type, and no memory. In the place of its
-array it holds a ``StoragelessArray``: the geometry is there, and whoever asks for a number is told, by a ``RuntimeError``, that it
-is not. So code that reads past ``__torch_dispatch__`` shows itself at once, instead of computing with numbers that mean
-nothing. The same is in the place of the array of a tensor on the device ``meta``, where there are shapes and no
-numbers.
+A tensor made by ``Tensor._make_wrapper_subclass``, or on the device ``meta``, has no memory. Instead of an array it
+holds a ``StoragelessArray``; reading an element raises ``RuntimeError``. Code that reads data without going through
+``__torch_dispatch__`` therefore fails at once instead of computing with meaningless numbers.
 
-It is no ``ndarray``: short cuts and kernels, which ask for one, do not see it; ufuncs, functions of NumPy, conversions,
-subscripts and methods are refused one by one.
+It is no ``ndarray``: fast paths and kernels, which test for one, skip it; ufuncs, NumPy functions, conversions,
+subscripts and methods raise.
 """
 
 from __future__ import annotations
@@ -25,13 +23,13 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-META_DEVICE: list[bool] = []  # whether some tensor was ever made on the device "meta": only then anybody asks
+META_DEVICE: list[bool] = []  # not empty once a tensor was made on the device "meta"
 when_first_meta: list[Callable[[], None]] = []  # called before the first is made
 
 
 class StoragelessArray(Window):
-    """An array without numbers. ``window``: an array with its geometry, of zeros that take no memory; ``device``: where
-    it says it is.
+    """An array without elements. ``window``: an array of the same geometry, of zeros that take no memory; ``device``:
+    the device that it reports.
 
     >>> a = StoragelessArray.of((2, 3), None, 0, np.dtype(np.float32))
     >>> a.shape, a.strides, a.dtype
@@ -41,12 +39,12 @@ class StoragelessArray(Window):
     RuntimeError: Cannot access data pointer of Tensor that doesn't have storage: ...
     """
 
-    __slots__ = ("__weakref__", "overridden", "device", "fake")
+    __slots__ = ("__weakref__", "device", "fake", "overridden")
 
     def __init__(self, window: np.ndarray, device: str = "cpu") -> None:
         self.window, self.device = window, device
-        self.fake = False  # whether its class has no numbers either
-        self.overridden: frozenset[str] = frozenset()  # which questions about the geometry are its class's to answer
+        self.fake = False  # whether the tensor of its class has no data either
+        self.overridden: frozenset[str] = frozenset()  # geometry methods that the class overrides
         if device == "meta" and not META_DEVICE:
             META_DEVICE.append(True)
             for prepare in when_first_meta:
@@ -57,7 +55,7 @@ class StoragelessArray(Window):
     @classmethod
     def of(cls, shape: tuple[int, ...], strides: tuple[int, ...] | None, offset: int, dtype: np.dtype,
             device: str = "cpu") -> StoragelessArray:
-        """A ghost of this geometry, strides and offset counted in elements (row by row, without strides)."""
+        """A storageless array of this geometry; strides and offset in elements (without strides: contiguous)."""
         if 0 in shape:
             return cls(np.zeros(shape, dtype)[...], device)
         if strides is None:
@@ -71,7 +69,7 @@ class StoragelessArray(Window):
 
     @property
     def meta(self) -> bool:
-        """Whether operators give ghosts for this one: it belongs to a tensor of the device ``meta``."""
+        """Whether it belongs to a tensor on the device ``meta``."""
         return self.device == "meta"
 
     def like(self, window: np.ndarray) -> StoragelessArray:
@@ -79,17 +77,16 @@ class StoragelessArray(Window):
         return StoragelessArray(window, self.device)
 
     def copy(self, order: str = "K") -> StoragelessArray:
-        """Another ghost of the same geometry, on the device ``meta``."""
+        """A copy, on the device ``meta``."""
         return StoragelessArray(self.window[...], self.device) if self.device == "meta" else self._refuse()
 
     def laid(self, example: np.ndarray) -> StoragelessArray:
-        """The ghost with the strides of ``example``."""
-        return StoragelessArray.of(self.shape, tuple(s // example.itemsize for s in example.strides), 0, self.dtype, self.device)
+        """The array with the strides of ``example``."""
+        strides = tuple(s // example.itemsize for s in example.strides)
+        return StoragelessArray.of(self.shape, strides, 0, self.dtype, self.device)
 
     def astype(self, dtype: np.dtype) -> StoragelessArray:
-        """The ghost in another type; what stands for a wrapped tensor's array stays as it is: converting is its class's
-        affair.
-        """
+        """The array with another dtype; unchanged off the device ``meta``, where the tensor's class converts."""
         if self.device != "meta" or dtype == self.dtype:
             return self
         return StoragelessArray.of(self.shape, tuple(s // self.itemsize for s in self.strides), 0, dtype, self.device)
@@ -120,9 +117,7 @@ class StoragelessArray(Window):
 
 
 def zeros_if_storageless(a: Any) -> Any:
-    """``a``; of a ghost without numbers anywhere zeros, for checks of numbers that have to pass
-    where there are none.
-    """
+    """``a``, or zeros of its shape if it has no data anywhere, so that checks of values pass."""
     return a.window if type(a) is StoragelessArray and (a.device == "meta" or a.fake) else a
 
 
@@ -130,7 +125,7 @@ _GEOMETRY = (np.shape, np.ndim, np.size)
 
 
 def _zeros(count: int, dtype: np.dtype) -> np.ndarray:
-    """So many zeros, without memory: the system gives a page when it is written to, which it never is."""
+    """``count`` zeros that take no memory: the system allocates a page on the first write, and nothing writes."""
     size = count * dtype.itemsize
     if size < 1 << 16:
         return np.zeros(count, dtype)

@@ -103,7 +103,8 @@ def _current_graph_task_execution_order() -> list[Node]:
             "disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled(False):\n    "
             "torch.autograd.grad(...)\n"
         )
-    return sorted(filter(walk.reaches, engine.reachable_nodes(edge for edge, _ in walk.roots)), key=lambda node: node.seq)
+    nodes = engine.reachable_nodes(edge for edge, _ in walk.roots)
+    return sorted(filter(walk.reaches, nodes), key=lambda node: node.seq)
 
 
 def _will_engine_execute_node(node: Any) -> bool:

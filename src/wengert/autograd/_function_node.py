@@ -134,7 +134,8 @@ class SavedTensor(SavedBase):
     def _register(self, pack_hook: Any, unpack_hook: Any) -> None:
         if self.unpack_hook is not None:
             refuse_hooks("hooked")
-        self._pack(ARRAY_OPS.wrap(self.array) if self.tensor is None else self.tensor.detach(), (pack_hook, unpack_hook))
+        value = ARRAY_OPS.wrap(self.array) if self.tensor is None else self.tensor.detach()
+        self._pack(value, (pack_hook, unpack_hook))
 
     def unpack(self) -> Any:
         if self.output is not None:  # it holds no node that the history could begin at
@@ -326,7 +327,8 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
             if x is None and i in self._undifferentiated:
                 given.append(None)
             elif x is None:
-                given.append(ARRAY_OPS.wrap(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None)
+                zeros = self.materialize_grads and dtype is not None
+                given.append(ARRAY_OPS.wrap(np.zeros(shape, dtype)) if zeros else None)
             else:
                 given.append(namespace.wrap(x))
         x = grads = None

@@ -51,12 +51,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     ...     e.verdict, e.index
     ('kink', (0, (0,), 0, (0,)))
     """
-    if not (check_forward_ad or check_backward_ad):
-        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    if check_batched_grad and not check_backward_ad:
-        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
-    if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    _check_options(check_forward_ad, check_backward_ad, check_batched_grad, check_batched_forward_grad)
     from ._gradcheck import backward, forward, tensor_likes
     from ._gradcheck.problem import Problem, row
 
@@ -69,26 +64,34 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
             return False
         return True
     problem = Problem(func, row(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes, bool(masked))
+    checks: list[tuple[bool, Callable[[], None]]] = [
+        (check_backward_ad, lambda: backward.check(problem, fast_mode)),
+        (check_forward_ad, lambda: forward.check(problem, fast_mode)),
+        (check_forward_ad and check_undefined_grad, lambda: forward.undefined(problem)),
+        (check_batched_forward_grad, lambda: forward.batched(problem)),
+        (check_batched_grad, lambda: backward.batched(problem)),
+        (check_backward_ad, lambda: backward.proportional(problem)),
+        (check_backward_ad and check_undefined_grad, lambda: backward.undefined(problem)),
+    ]
     try:
-        if check_backward_ad:
-            backward.check(problem, fast_mode)
-        if check_forward_ad:
-            forward.check(problem, fast_mode)
-            if check_undefined_grad:
-                forward.undefined(problem)
-        if check_batched_forward_grad:
-            forward.batched(problem)
-        if check_backward_ad:
-            if check_batched_grad:
-                backward.batched(problem)
-            backward.proportional(problem)
-            if check_undefined_grad:
-                backward.undefined(problem)
+        for wanted, check in checks:
+            if wanted:
+                check()
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
+
+
+def _check_options(forward: bool, backward: bool, batched_backward: bool, batched_forward: bool) -> None:
+    """Refuse options of ``gradcheck`` that do not go together."""
+    if not (forward or backward):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if batched_backward and not backward:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if batched_forward and not forward:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
 
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 
-def intercept_operator(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False, public: Any = None) -> Any:
+def intercept_operator(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False,
+        public: Any = None) -> Any:
     """The call of an operator, for the innermost function mode: under its public name, with the arguments that were
     given.
     """

@@ -1,8 +1,8 @@
-"""Operators on tensors of the device ``meta``: what a result would look like, without a number.
+"""Operators on tensors of the device ``meta``: shapes, strides and dtypes of results, without data.
 
-Such a tensor has a ``StoragelessArray`` where others have an array. An operator that works element by element is asked for the
-type of one element, a product of matrices for none; every other one is run on zeros that take no memory, and its
-numbers are dropped.
+The array of such a tensor is a ``StoragelessArray``. A pointwise operator runs on one element, to find the dtype of its
+result; the shape of a matrix product is computed; every other operator runs on zeros that take no memory, and its
+values are dropped.
 """
 
 from __future__ import annotations

@@ -263,8 +263,8 @@ def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any],
     """
     for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
         values[p] = [None if x is None else x._wg_data for x in t] if type(t) is list else t._wg_data
-    saved_tensor_hooks = m if m.saved_tensor_hooks is not None else m.with_(saved_tensor_hooks=(unchanged, unchanged))
-    node = record(op, inputs, values, live, saved_tensor_hooks)
+    hooked = m if m.saved_tensor_hooks is not None else m.with_(saved_tensor_hooks=(unchanged, unchanged))
+    node = record(op, inputs, values, live, hooked)
     if node is not None:
         for i, name in enumerate(op.saved):  # what only the gradient needs
             t = aux.get(name)

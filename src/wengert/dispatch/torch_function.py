@@ -202,7 +202,8 @@ def owners_of(args: Any, primitive: bool = False) -> list[Any]:
             if kind.__torch_function__ is disabled:
                 continue
             own = getattr(kind, "_own_operators", None)
-            if (own is True and not primitive) if own is not None else isinstance(x, Tensor) and modes().no_subclass_overrides:
+            if ((own is True and not primitive) if own is not None
+                    else isinstance(x, Tensor) and modes().no_subclass_overrides):
                 continue
             at = next((i for i, k in enumerate(kinds) if issubclass(kind, k)), len(kinds))
             owners.insert(at, x)

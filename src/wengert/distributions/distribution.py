@@ -234,9 +234,7 @@ def over_batch(values: Any, batch_shape: Any, expand: bool, event_dim: int = 0) 
 
 
 class ExponentialFamily(Distribution):
-    """Densities ``exp(<t(x), eta> - F(eta) + k(x))`` of natural parameters ``eta``: entropy by differentiation of
-    ``F``.
-    """
+    """Densities ``exp(<t(x), eta> - F(eta) + k(x))`` of natural parameters ``eta``: entropy is its gradient."""
 
     @property
     def _natural_params(self) -> Any:

@@ -276,9 +276,7 @@ class StickBreakingTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """``n (n - 1) / 2`` numbers as the Cholesky factor of a matrix of correlations: ``tanh`` of them breaks sticks of
-    squares.
-    """
+    """``n (n - 1) / 2`` numbers as the Cholesky factor of a matrix of correlations: ``tanh`` divides squares."""
 
     bijective = True
     domain, codomain = constraints.real_vector, constraints.corr_cholesky

@@ -84,9 +84,7 @@ class LKJCholesky(Distribution):
 
 
 class Wishart(OfCovariance, ExponentialFamily):
-    """Sums of ``df`` squares of normal vectors of the given covariance, its inverse, or its Cholesky factor; ``df``
-    need not be whole.
-    """
+    """Sums of ``df`` squares of normal vectors of a covariance, its inverse or its Cholesky factor; ``df`` is real."""
 
     support: Any = constraints.positive_definite
     has_rsample = True

@@ -90,7 +90,8 @@ class GradLevel:
             # the user's code finds gradients enabled in a backward: PyTorch's transforms record all of theirs
             create_graph = create_graph or any(n.written_by_user or n.hooks for n in _history(outputs))
         roots = [batching.unwrap_levels(o, maps) for o, _ in pairs]
-        seeds = [ones_like(r.detach()) if v is None else batching.unwrap_levels(v, maps) for r, (_, v) in zip(roots, pairs)]
+        seeds = [ones_like(r.detach()) if v is None else batching.unwrap_levels(v, maps)
+            for r, (_, v) in zip(roots, pairs)]
         with computing_gradients(self.grad_scope):
             found = _grad(roots, self.inputs, seeds, retain or create_graph, create_graph, allow_unused=True)
         row = [zeros_like(x.detach()) if g is None or id(x) in self.grad_scope.constants else g

@@ -37,22 +37,7 @@ from .typed_storage import LEGACY_STORAGES, TypedStorage
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
         memory_format: Any = preserve_format, other: Any = None) -> Tensor:
     """The tensor in another type or on another device; itself where nothing changes and ``copy`` is not asked for."""
-    flags: list[bool] = []
-    for a in args:
-        if isinstance(a, dt.dtype):
-            dtype = a
-        elif isinstance(a, Tensor):
-            dtype, device = a.dtype, a.device
-        elif isinstance(a, (str, device_type)):
-            device = a
-        elif isinstance(a, bool):
-            flags.append(a)
-        elif isinstance(a, int):
-            device = device_type(a)
-        elif isinstance(a, type) and a in dt.OF_TYPES:
-            dtype = dt.OF_TYPES[a]
-        elif a is not None:
-            raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
+    dtype, device, flags = _by_place(args, dtype, device)
     if other is not None:
         dtype, device = other.dtype, other.device
     if isinstance(dtype, type):
@@ -78,6 +63,27 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     if m.dispatch or dispatching((self,)):
         return function("cast")(self, self.dtype)
     return self.clone() if kept else self.clone(memory_format=memory_format)
+
+
+def _by_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any, list[bool]]:
+    """The dtype, the device and the flags among the positional arguments of ``to``, which may stand in any order."""
+    flags: list[bool] = []
+    for a in args:
+        if isinstance(a, dt.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, (str, device_type)):
+            device = a
+        elif isinstance(a, bool):
+            flags.append(a)
+        elif isinstance(a, int):
+            device = device_type(a)
+        elif isinstance(a, type) and a in dt.OF_TYPES:
+            dtype = dt.OF_TYPES[a]
+        elif a is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
+    return dtype, device, flags
 
 
 def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:

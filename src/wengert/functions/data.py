@@ -22,17 +22,22 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         kind = dt.of(data.dtype).np  # refuses text and objects
         return converted(np.asarray(data), kind if dtype is None else dtype)
-    if not isinstance(data, (list, tuple)):
-        natural = dt.of_python(data)
-        if natural is None:
-            if hasattr(data, "__array__"):
-                return array_of(np.asarray(data), dtype)
-            if isinstance(data, (str, bytes)):
-                raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-            if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, dict):
-                return array_of(list(data), dtype)
-            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    if isinstance(data, (list, tuple)):
+        return _of_sequence(data, dtype)
+    natural = dt.of_python(data)
+    if natural is not None:
         return _filled(data, dtype or natural)
+    if hasattr(data, "__array__"):
+        return array_of(np.asarray(data), dtype)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, dict):
+        return array_of(list(data), dtype)
+    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+def _of_sequence(data: Any, dtype: np.dtype | None) -> np.ndarray:
+    """A new array with the values of nested sequences."""
     first, has_tensors = _first_leaf(data)
     if has_tensors:
         if dtype is None:
@@ -51,22 +56,26 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
     if found.dtype.kind in "US":
         raise _text_among(data, first)
     if dtype is None:
-        if isinstance(first, np.generic):
-            dtype = _common(data)
-        elif isinstance(first, np.ndarray):
-            dtype = dt.of(found.dtype).np
-        elif found.dtype.kind == "f":
-            # NumPy's type of 2**63 and -1
-            if type(first) is int and np.abs(found).max() >= 2**63 and _common(data).kind != "f":
-                raise ValueError("Overflow when unpacking long long")
-            dtype = dt.default_float()
-        elif found.dtype.kind == "c":
-            dtype = dt.default_complex()
-        elif found.size == 0:
-            dtype = dt.default_float()
-        else:
-            dtype = found.dtype if found.dtype.kind == "b" else dt.I64
+        dtype = _inferred(data, first, found)
     return found if found.dtype == dtype else _fitting(found, dtype)
+
+
+def _inferred(data: Any, first: Any, found: np.ndarray) -> np.dtype:
+    """PyTorch's type for nested sequences, of which NumPy has made ``found``; ``first``: their first number."""
+    if isinstance(first, np.generic):
+        return _common(data)
+    if isinstance(first, np.ndarray):
+        return dt.of(found.dtype).np
+    if found.dtype.kind == "f":
+        # NumPy's type of 2**63 and -1
+        if type(first) is int and np.abs(found).max() >= 2**63 and _common(data).kind != "f":
+            raise ValueError("Overflow when unpacking long long")
+        return dt.default_float()
+    if found.dtype.kind == "c":
+        return dt.default_complex()
+    if found.size == 0:
+        return dt.default_float()
+    return found.dtype if found.dtype.kind == "b" else dt.I64
 
 
 def _common(data: Any) -> np.dtype:

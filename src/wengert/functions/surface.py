@@ -51,26 +51,47 @@ def assemble() -> None:
     load()
     overloads.load()
     for name, op in TABLE.items():
-        names = (name, *op.aliases)
         for place in op.places:
             if place == "Tensor":
-                for n in names:
-                    setattr(Tensor, n, method(name))
-                if isinstance(op, Operator) and op.inplace:
-                    for n in names:
-                        setattr(Tensor, n + "_", inplace_method(name))
-                        if "torch" in op.places and len(op.tensors) == 1:
-                            PLACES["torch"][n + "_"] = inplace_function(name)
+                _attach_method(name, op)
             else:
-                apart = place == "special" or (place == "functional" and name in _APART)
-                found = own_function(name) if apart and "torch" in op.places else function(name)
-                for n in names:
-                    PLACES[place][n.removeprefix(place + "_")] = found
+                _place(name, op, place)
+    _attach_methods()
+    _place_functions()
+    _attach_special_methods()
+    _attach_properties()
+    _settle()
+
+
+def _attach_method(name: str, op: Any) -> None:
+    """An operator, and its in-place form, as methods of Tensor."""
+    for n in (name, *op.aliases):
+        setattr(Tensor, n, method(name))
+        if isinstance(op, Operator) and op.inplace:
+            setattr(Tensor, n + "_", inplace_method(name))
+            if "torch" in op.places and len(op.tensors) == 1:
+                PLACES["torch"][n + "_"] = inplace_function(name)
+
+
+def _place(name: str, op: Any, place: str) -> None:
+    """An operator as a function of one of the public namespaces."""
+    apart = place == "special" or (place == "functional" and name in _APART)
+    found = own_function(name) if apart and "torch" in op.places else function(name)
+    for n in (name, *op.aliases):
+        PLACES[place][n.removeprefix(place + "_")] = found
+
+
+def _attach_methods() -> None:
+    """Methods of Tensor that are no operators of the table."""
     for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
         for n, f in methods.items():
             setattr(Tensor, n, f if n in _EVERYDAY else reporting(f, 1))
-    cls_: Any = Tensor
-    cls_.is_set_to = reporting(cls_.is_set_to, 1)
+    cls: Any = Tensor
+    cls.is_set_to = reporting(cls.is_set_to, 1)
+
+
+def _place_functions() -> None:
+    """Functions of the public namespaces that are no operators of the table."""
     # one for each function, wherever it is offered; operators ask by themselves
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
@@ -82,35 +103,40 @@ def assemble() -> None:
     PLACES["torch"]["fill"] = function("fill")
     for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS):
         PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
+
+
+def _attach_special_methods() -> None:
+    """Subscripts, arithmetic and comparisons."""
+    cls: Any = Tensor
+    cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
+    for f in (cls.__getitem__, cls.__setitem__):
+        f.__name__ = f"__{f.__name__.strip('_')}__"
+    for special, name in _BINARY.items():
+        setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
+        swapped = special not in ("sub", "add", "mul")  # as PyTorch's: x + 2 for 2 + x
+        setattr(Tensor, f"__r{special}__",
+            special_method(f"__r{special}__", "rsub" if special == "sub" else name, reflected=swapped))
+        if TABLE[name].inplace:  # type: ignore[union-attr]
+            setattr(Tensor, f"__i{special}__", special_method(f"__i{special}__", name, inplace=True))
+    cls.__rdiv__ = cls.__rtruediv__ = overridable(_number_over(cls.__rtruediv__))
+    for special, name in _COMPARE.items():
+        setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
+    for special, name in _UNARY.items():
+        setattr(Tensor, f"__{special}__",
+            method(name) if special != "invert" else _inverted(own_method(name, "__invert__")))
+    cls.__pos__ = cls.positive
+
+
+def _attach_properties() -> None:
+    """Properties that call operators."""
     from . import overloads_complex  # which wants the operators
 
     cls: Any = Tensor
-    cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
-    for special in (cls.__getitem__, cls.__setitem__):
-        special.__name__ = f"__{special.__name__.strip('_')}__"
-    for special, name in _BINARY.items():
-        if name in TABLE:
-            setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
-            swapped = special not in ("sub", "add", "mul")  # as PyTorch's: x + 2 for 2 + x
-            setattr(Tensor, f"__r{special}__",
-                special_method(f"__r{special}__", "rsub" if special == "sub" else name, reflected=swapped))
-            if TABLE[name].inplace:  # type: ignore[union-attr]
-                setattr(Tensor, f"__i{special}__", special_method(f"__i{special}__", name, inplace=True))
-    cls.__rdiv__ = cls.__rtruediv__ = overridable(_number_over(cls.__rtruediv__))
-    for special, name in _COMPARE.items():
-        if name in TABLE:
-            setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
-    for special, name in _UNARY.items():
-        if name in TABLE:
-            setattr(Tensor, f"__{special}__",
-                method(name) if special != "invert" else _inverted(own_method(name, "__invert__")))
-    cls.__pos__ = cls.positive
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
     cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))
-    cls.volatile = property(_volatile, _set_volatile)
     cls.imag = property(overloads_complex.imag, lambda self, value: self.imag.copy_(value))
-    _settle()
+    cls.volatile = property(_volatile, _set_volatile)
 
 
 def _settle() -> None:

@@ -291,7 +291,8 @@ def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, w
         raise
 
 
-def _deliver_complete_leaves(failed: Node, pending: dict[Node, Any], namespace: Any, needed: Any, captures: Any) -> None:
+def _deliver_complete_leaves(failed: Node, pending: dict[Node, Any], namespace: Any, needed: Any,
+        captures: Any) -> None:
     """Hand over the gradients of leaves that were complete when ``failed`` raised: in PyTorch they have arrived by
     then.
     """
@@ -430,7 +431,8 @@ def nodes_leading_to(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
     others).
     """
     needed: set[Node] = set()
-    for node in sorted(reachable_nodes(roots), key=_by_sequence, reverse=True):  # oldest first: inputs before their users
+    # oldest first: inputs before their users
+    for node in sorted(reachable_nodes(roots), key=_by_sequence, reverse=True):
         for edge in node.edges:
             if edge is not None and (edge[0] in needed or edge[0] in targets):
                 needed.add(node)

@@ -39,23 +39,25 @@ def ordered(watchers: tuple[Any, ...], stacks: list[Interceptor]) -> tuple[Inter
 
 
 class Modes:
-    """One state of the recording machinery. Never changed: ``with_(name=value)`` gives the state beside it.
+    """Grad modes, function modes and the like, as one immutable record: ``with_(name=value)`` gives a changed copy.
 
-    ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded;
-    ``grad_suppressed``: but for that (or for ``below_autograd``), operations would be. ``saved_tensor_hooks``: the innermost saved-tensor hooks, a
-    ``(pack, unpack)`` pair, or None. ``saved_tensor_hooks_disabled``: why such hooks are refused, or None. ``watchers``: the
-    interceptors that were entered as contexts (see ``interceptors``). ``view_replay``: views whose base was written
-    to are recorded by the steps that made them, not by where they lie in memory. ``mutation``: None, or an object that
-    is told before a tensor is written to (``before_write(tensor)``). ``below_autograd``: this is code below the tape, a handler
-    that runs an operator: nothing is recorded, whatever grad mode it asks for. ``grad_scope``: None, or the innermost
-    derivative of ``torch.func`` whose function is running: tensors made meanwhile carry it with their version, for only
-    they may be written to. ``quick``: nothing but this distinguishes the state from an everyday one.
+    ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded.
+    ``below_autograd``: a handler runs an operator below autograd; nothing is recorded, whatever the grad mode.
+    ``grad_suppressed``: grad mode is enabled, but ``inference`` or ``below_autograd`` prevents recording.
+    ``saved_tensor_hooks``: the innermost ``(pack, unpack)`` pair, or None. ``saved_tensor_hooks_disabled``: the error
+    message that refuses such hooks, or None. ``watchers``: the interceptors that were entered as contexts (see
+    ``interceptors``). ``view_replay``: views whose base was written to are recorded by their steps, not as one
+    ``as_strided``. ``mutation``: None, or an object whose ``before_write(tensor)`` is called before in-place writes.
+    ``grad_scope``: None, or the ``GradScope`` of the innermost ``torch.func`` derivative whose function is running: new
+    tensors refer to it in their version counter, because only they may be written to. ``quick``: nothing but
+    ``grad_scope`` differs from the default state.
 
     Packages that extend the engine add fields of their own: see ``add_field``.
     """
 
-    __slots__ = ("__dict__", "_interceptors", "below_autograd", "derived", "grad", "inference", "grad_scope", "more", "mutation",
-        "saved_tensor_hooks_disabled", "view_replay", "saved_tensor_hooks", "quick", "watchers", "grad_suppressed")
+    __slots__ = ("__dict__", "_interceptors", "below_autograd", "derived", "grad", "grad_scope", "grad_suppressed",
+        "inference", "more", "mutation", "quick", "saved_tensor_hooks", "saved_tensor_hooks_disabled", "view_replay",
+        "watchers")
 
     if TYPE_CHECKING:
 
@@ -124,7 +126,9 @@ class Modes:
         plain = not (further or new.view_replay or new.mutation or new.below_autograd)
         new.quick = plain and new.grad_scope is not None and not (new.inference or new.grad_suppressed)
         if plain and new.grad_scope is None:  # interned, so that the hot path can test identity
-            return INFERENCE if new.inference and not new.grad_suppressed else new if new.inference else _PLAIN[new.grad]
+            if new.inference:
+                return new if new.grad_suppressed else INFERENCE
+            return _PLAIN[new.grad]
         return new
 
     @property
@@ -133,7 +137,8 @@ class Modes:
         return self.grad or self.grad_suppressed
 
 
-_FIELDS = tuple(name for name in Modes.__slots__ if name not in ("__dict__", "_interceptors", "derived", "more", "quick"))
+_NOT_COPIED = ("__dict__", "_interceptors", "derived", "more", "quick")
+_FIELDS = tuple(name for name in Modes.__slots__ if name not in _NOT_COPIED)
 _DEFAULTS: dict[str, Any] = {}  # of the fields that ``add_field`` adds
 
 

@@ -225,6 +225,15 @@ def _meta_of(t: Tensor) -> Tensor:
     return empty_strided((max(reach, 0),), (1,), dtype=t.dtype, device="meta").as_strided(size, t.stride(), offset)
 
 
+def _refuse_unknown_shapes(func: Any, args: Any) -> None:
+    """Refuse operators whose result has a shape that only numbers tell."""
+    name = func._opname
+    if name in _SHAPES or (name == "repeat_interleave" and func._overloadname == "Tensor"):
+        raise DynamicOutputShapeException(func)
+    if name == "index" and any(isinstance(t, Tensor) and t._wg_data.dtype.kind == "b" for t in args[1]):
+        raise DynamicOutputShapeException(aten.nonzero.default)
+
+
 class FakeTensorMode(TorchDispatchMode):
     """Inside, tensors are fake: what is made there, and what operators give.
 
@@ -282,28 +291,25 @@ class FakeTensorMode(TorchDispatchMode):
         fakes = [t for t in tree_leaves((args, kwargs)) if isinstance(t, FakeTensor)]
         if name in _NUMBERS:
             return self._number(func, fakes, args, kwargs)
-        if name in _SHAPES or (name == "repeat_interleave" and func._overloadname == "Tensor"):
-            raise DynamicOutputShapeException(func)
-        if name == "index" and any(isinstance(t, Tensor) and t._wg_data.dtype.kind == "b" for t in args[1]):
-            raise DynamicOutputShapeException(aten.nonzero.default)
+        _refuse_unknown_shapes(func, args)
         wanted = kwargs.get("device")
         place = _on(wanted) if wanted is not None or not fakes else self._common(func, fakes)
         if wanted is not None or (not fakes and not _takes_tensors(func)):
             kwargs = {**kwargs, "device": "meta"}
         answer = self._without(func, args, kwargs)
         inside = {id(t.elem): t for t in fakes}
-        constant = (self._constant(func, fakes, args, kwargs) if fakes and all(t.constant is not None for t in fakes)
-            else None)
-        if func._schema.is_mutable and not (fakes and all(t.constant is not None for t in fakes)):
+        known = bool(fakes) and all(t.constant is not None for t in fakes)
+        constant = self._constant(func, fakes, args, kwargs) if known else None
+        if func._schema.is_mutable and not known:
             for t in fakes:
                 t.constant = None
 
         def outside(v: Any) -> Any:
             if not isinstance(v, Tensor) or isinstance(v, FakeTensor):
                 return v
-            known = inside.get(id(v))
-            if known is not None:
-                return known
+            given = inside.get(id(v))
+            if given is not None:
+                return given
             kept = constant if isinstance(constant, Tensor) and constant.shape == v.shape else None
             return FakeTensor(self, v if v.is_meta else _meta_of(v), place, kept)
 
@@ -325,7 +331,8 @@ class FakeTensorMode(TorchDispatchMode):
             _custom_ops.context.reset(token)
 
     def _all_fake(self, func: Any, args: Any, kwargs: Any) -> Any:
-        inner, walking = calling.was_internal, current_graph_task() is not None  # constants of composites, numbers that rules have
+        # constants of composites, numbers that rules have
+        inner, walking = calling.was_internal, current_graph_task() is not None
 
         def fake(v: Any) -> Any:
             if not isinstance(v, Tensor):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import re
 import typing
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ..arrays.dtypes import NAMES
 from ..dispatch.schemas import AliasInfo, Argument
 from ..tensor import Tensor, device, dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _SCALARS = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType",
     device: "Device"}
@@ -168,43 +172,13 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
         hints = typing.get_type_hints(prototype_function)
     except NameError as e:
         raise refuse(f"An annotation cannot be evaluated ({e}).") from e
-    rows, star, written = [], False, 0
+    rows: list[str] = []
+    written = itertools.count()
     for name, p in signature.parameters.items():
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
-            raise refuse("We do not support positional-only args, varargs, or varkwargs.")
-        if p.kind is p.KEYWORD_ONLY and not star:
-            star = True
+        if p.kind is p.KEYWORD_ONLY and "*" not in rows:
             rows.append("*")
-        if p.annotation is p.empty:
-            raise refuse(f"Parameter {name} must have a type annotation.")
-        kind = type_name(hints[name])
-        if kind is None:
-            instead = ""
-            if typing.get_origin(hints[name]) is tuple:
-                inner = ", ".join(getattr(a, "__name__", str(a)) for a in dict.fromkeys(typing.get_args(hints[name]))
-                    if a is not ...)
-                instead = (
-                    "We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For "
-                    f"example, list[{inner}].\n\n"
-                )
-            raise refuse(f"Parameter {name} has unsupported type {hints[name]}. {instead}The valid types are: "
-                f"{_valid()}.")
-        if kind.startswith("Tensor") and (mutates_args == "unknown" or name in mutates_args):
-            kind = kind.replace("Tensor", f"Tensor(a{written}!)", 1)
-            written += 1
-        elif mutates_args != "unknown" and name in mutates_args:
-            raise refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be "
-                "mutated")
-        if p.default is p.empty:
-            rows.append(f"{kind} {name}")
-            continue
-        if not isinstance(p.default, (int, float, bool, str, dtype, type(None))):
-            raise refuse(
-                f"Parameter {name} has an unsupported default value type {type(p.default)}. Please file an issue on "
-                "GitHub so we can prioritize this."
-            )
-        shown = f'"{p.default}"' if isinstance(p.default, str) else str(p.default).removeprefix("torch.")
-        rows.append(f"{kind} {name}={shown}")
+        rows.append(_declared(p, hints.get(name), mutates_args == "unknown" or name in mutates_args,
+            mutates_args == "unknown", written, refuse))
     unknown = set(() if mutates_args == "unknown" else mutates_args) - set(signature.parameters)
     if unknown:
         raise refuse(
@@ -214,6 +188,44 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
     if signature.return_annotation is signature.empty:
         raise refuse("No return type annotation was provided. Please add one.")
     return f"{op_name or ''}({', '.join(rows)}) -> {_returned(hints['return'], refuse)}"
+
+
+def _declared(p: inspect.Parameter, hint: Any, mutated: bool, perhaps: bool, written: Iterator[int],
+        refuse: Callable[[str], ValueError]) -> str:
+    """A parameter as a schema has it. ``mutated``: the function writes to it, if it is a tensor; ``perhaps``: nobody
+    has said that it does. ``written`` numbers those that are.
+    """
+    if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+        raise refuse("We do not support positional-only args, varargs, or varkwargs.")
+    if p.annotation is p.empty:
+        raise refuse(f"Parameter {p.name} must have a type annotation.")
+    kind = type_name(hint)
+    if kind is None:
+        raise refuse(f"Parameter {p.name} has unsupported type {hint}. {_instead(hint)}The valid types are: "
+            f"{_valid()}.")
+    if kind.startswith("Tensor") and mutated:
+        kind = kind.replace("Tensor", f"Tensor(a{next(written)}!)", 1)
+    elif mutated and not perhaps:
+        raise refuse(f"Parameter {p.name} is in mutable_args but only Tensors or collections of Tensors can be "
+            "mutated")
+    if p.default is p.empty:
+        return f"{kind} {p.name}"
+    if not isinstance(p.default, (int, float, bool, str, dtype, type(None))):
+        raise refuse(
+            f"Parameter {p.name} has an unsupported default value type {type(p.default)}. Please file an issue on "
+            "GitHub so we can prioritize this."
+        )
+    shown = f'"{p.default}"' if isinstance(p.default, str) else str(p.default).removeprefix("torch.")
+    return f"{kind} {p.name}={shown}"
+
+
+def _instead(hint: Any) -> str:
+    """Advice for an annotation that schemas have no type for."""
+    if typing.get_origin(hint) is not tuple:
+        return ""
+    inner = ", ".join(getattr(a, "__name__", str(a)) for a in dict.fromkeys(typing.get_args(hint)) if a is not ...)
+    return ("We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For example, "
+        f"list[{inner}].\n\n")
 
 
 _NUMBER = Union[int, float, bool]  # noqa: UP007  what annotations are compared with

@@ -393,7 +393,8 @@ def _joined(name: str) -> Any:
         r = numbers_plan(first).ragged
         at = inner(first, d, name) if not extra or d < first.dim() else d - 1
         packed = type(first)._operands(name, first, row)
-        return as_single_node(row, lambda: nest(function(name)(packed, at), numbers_plan(first).at(r + (extra and d <= r))))
+        return as_single_node(row,
+            lambda: nest(function(name)(packed, at), numbers_plan(first).at(r + (extra and d <= r))))
 
     return join
 

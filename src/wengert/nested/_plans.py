@@ -109,9 +109,7 @@ class Jagged:
 
 
 class Apart:
-    """Every part with sizes of its own, all in one flat array: ``sizes`` and ``strides`` have a row for each,
-    ``starts`` a number.
-    """
+    """Parts with their own sizes in one flat array: ``sizes`` and ``strides`` have a row each, ``starts`` a number."""
 
     __slots__ = ("sizes", "starts", "steps")
 

@@ -58,7 +58,8 @@ def _matmul(input: Any, other: Any, name: str = "matmul") -> Any:
 
         return as_single_node((input, other), dense, _NODES[name])
     if a.ragged == b.ragged < last - 1:  # the matrices themselves are dense
-        return as_single_node((input, other), lambda: nest(function("matmul")(numbers(input), numbers(other)), a), _NODES[name])
+        return as_single_node((input, other),
+            lambda: nest(function("matmul")(numbers(input), numbers(other)), a), _NODES[name])
     raise refused
 
 

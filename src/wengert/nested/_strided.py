@@ -325,7 +325,8 @@ def to_dense(self: Any, *_: Any, **__: Any) -> Any:
 
 @entry("cast")
 def cast(self: Any, dtype: Any, *_: Any) -> Any:
-    return as_single_node((self,), lambda: nest(function("cast")(numbers(self), dtype), numbers_plan(self)), "ToCopyBackward0")
+    return as_single_node((self,),
+        lambda: nest(function("cast")(numbers(self), dtype), numbers_plan(self)), "ToCopyBackward0")
 
 
 def _like(name: str) -> Any:

@@ -36,6 +36,7 @@ def _float_mask(mask: Any, like: Any) -> Any:
 def _check_dimensions(query: Any, key: Any, value: Any, padding: Any, mask: Any, num_heads: int) -> None:
     """Refuse keys, values and masks that have not the dimensions which belong to those of the query."""
     n = query.dim()
+    _need(n in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
     what = "batched (3-D)" if n == 3 else "unbatched (2-D)"
     _need(key.dim() == n and value.dim() == n,
         f"For {what} `query`, expected `key` and `value` to be {n}-D but found {key.dim()}-D and {value.dim()}-D "
@@ -87,75 +88,91 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     """
     F = PLACES["functional"]
     batched = query.dim() == 3
-    _need(query.dim() in (2, 3),
-        f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor")
     _check_dimensions(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (t.unsqueeze(1) for t in (query, key, value))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    source = key.shape[0]
     _need(width == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
     head = width // num_heads
     _need(head * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
             "`generate_square_subsequent_mask` to create this mask.")
+    linear = F["linear"]
     if use_separate_proj_weight:
         weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
         _need(all(w is not None for w in weights), "use_separate_proj_weight is True but q_proj_weight is None")
+        bs = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+        q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, bs))
     else:
         _need(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
         _need(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
-        weights = None
-    linear = F["linear"]
-    if weights is None:
         q, k, v = _projected(linear, query, key, value, in_proj_weight, in_proj_bias)
-    else:
-        bs = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, bs))
     mask, padding = _float_mask(attn_mask, q), _float_mask(key_padding_mask, q)
     if mask is not None:
-        shape = (length, source) if mask.dim() == 2 else (batch * num_heads, length, source)
-        if tuple(mask.shape) != shape:
-            raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {shape}.")
-        mask = mask.unsqueeze(0) if mask.dim() == 2 else mask
-    pad = F["pad"]
+        mask = _of_three_dimensions(mask, batch * num_heads, length, key.shape[0])
     if bias_k is not None and bias_v is not None:
         k, v = function("cat")([k, bias_k.repeat(1, batch, 1)]), function("cat")([v, bias_v.repeat(1, batch, 1)])
-        mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
+        mask, padding = _one_more_key(mask), _one_more_key(padding)
     q = q.view(length, batch * num_heads, head).transpose(0, 1)
     k = k.view(k.shape[0], batch * num_heads, head).transpose(0, 1) if static_k is None else static_k
     v = v.view(v.shape[0], batch * num_heads, head).transpose(0, 1) if static_v is None else static_v
     if add_zero_attn:
         zero = Tensor._wg_wrap(np.zeros((batch * num_heads, 1, head), k._wg_data.dtype))
         k, v = function("cat")([k, zero], 1), function("cat")([v, zero], 1)
-        mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
-    source = k.shape[1]
+        mask, padding = _one_more_key(mask), _one_more_key(padding)
     if padding is not None:
-        for at, (have, wanted) in enumerate(zip(padding.shape, (batch, source))):
-            _need(have == wanted, f"Expected key_padded_mask.shape[{at}] to be {wanted}, but got {have}")
-        spread = padding.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, source)
-        mask = spread if mask is None else mask + spread
+        hidden = _for_each_head(padding, batch, num_heads, k.shape[1])
+        mask = hidden if mask is None else mask + hidden
     p = dropout_p if training else 0.0
-    found = None
     if need_weights:
-        scaled, turned = q * math.sqrt(1.0 / head), k.transpose(-2, -1)
-        scores = function("bmm")(scaled, turned) if mask is None else function("baddbmm")(mask, scaled, turned)
-        found = function("softmax")(scores, -1)
-        found = F["dropout"](found, p) if p > 0.0 else found
-        out = function("bmm")(found, v).transpose(0, 1).reshape(length * batch, width)
-    else:
-        if mask is not None:
-            mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, num_heads, -1, source)
-        q, k, v = (t.view(batch, num_heads, t.shape[1], head) for t in (q, k, v))
-        out = F["scaled_dot_product_attention"](q, k, v, mask, p).permute(2, 0, 1, 3).reshape(length * batch, width)
-    out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
-    if found is not None:
-        found = found.view(batch, num_heads, length, source)
+        out, found = _attended(q, k, v, mask, p)
+        found = found.view(batch, num_heads, length, k.shape[1])
         found = found.mean(1) if average_attn_weights else found
         found = found if batched else found.squeeze(0)
+    else:
+        out, found = _attended_at_once(q, k, v, mask, p, num_heads), None
+    out = linear(out.reshape(length * batch, width), out_proj_weight, out_proj_bias).view(length, batch, -1)
     return (out if batched else out.squeeze(1)), found
+
+
+def _of_three_dimensions(mask: Any, heads: int, length: int, source: int) -> Any:
+    """A mask ``(L, S)`` or ``(N * heads, L, S)`` with its first dimension."""
+    shape = (length, source) if mask.dim() == 2 else (heads, length, source)
+    if tuple(mask.shape) != shape:
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {shape}.")
+    return mask.unsqueeze(0) if mask.dim() == 2 else mask
+
+
+def _one_more_key(mask: Any) -> Any:
+    """A mask for one key more, which is not hidden."""
+    return None if mask is None else PLACES["functional"]["pad"](mask, (0, 1))
+
+
+def _for_each_head(padding: Any, batch: int, num_heads: int, source: int) -> Any:
+    """The mask ``(N, S)`` of keys as one to add to the scores of all heads, ``(N * heads, 1, S)``."""
+    for at, (have, wanted) in enumerate(zip(padding.shape, (batch, source))):
+        _need(have == wanted, f"Expected key_padded_mask.shape[{at}] to be {wanted}, but got {have}")
+    return padding.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, source)
+
+
+def _attended(q: Any, k: Any, v: Any, mask: Any, p: float) -> tuple[Any, Any]:
+    """Attention in steps, with its weights: ``(L, N * heads, head)`` and ``(N * heads, L, S)``."""
+    scaled, turned = q * math.sqrt(1.0 / q.shape[-1]), k.transpose(-2, -1)
+    scores = function("bmm")(scaled, turned) if mask is None else function("baddbmm")(mask, scaled, turned)
+    found = function("softmax")(scores, -1)
+    found = PLACES["functional"]["dropout"](found, p) if p > 0.0 else found
+    return function("bmm")(found, v).transpose(0, 1), found
+
+
+def _attended_at_once(q: Any, k: Any, v: Any, mask: Any, p: float, num_heads: int) -> Any:
+    """Attention by one operator, which keeps no weights: ``(L, N, heads, head)``."""
+    batch = q.shape[0] // num_heads
+    if mask is not None:
+        mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, num_heads, -1, k.shape[1])
+    q, k, v = (t.view(batch, num_heads, t.shape[1], t.shape[2]) for t in (q, k, v))
+    return PLACES["functional"]["scaled_dot_product_attention"](q, k, v, mask, p).permute(2, 0, 1, 3)
 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
@@ -198,62 +215,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             stacklevel=2,
         )
         weight, input = input, weight
-    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
-            f"same shape as the input ({input.shape})"
-        )
-    if weight.dim() != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
-    if input.dim() == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
-                "sequences. However, found offsets of type Tensor"
-            )
-        count, each = input.shape
-        starts = np.arange(count) * each
-        input = input.reshape(-1)
-        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    elif input.dim() == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.dim() != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-        if offsets._wg_data.dtype.name not in ("int64", "int32"):
-            raise RuntimeError(
-                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
-                f"got {offsets.type()} instead (while checking arguments for embedding_bag)"
-            )
-        if offsets.numel() and int(offsets._wg_data[-1]) > input.shape[0]:
-            last = int(offsets._wg_data[-1])
-            raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got "
-                f"offsets[-1] of {last}")
-        starts = offsets._wg_data[:-1] if include_last_offset else offsets._wg_data
-        count = len(starts)
-    else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
-    if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
-        n = weight.shape[0]
-        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got "
-            f"{padding_idx}")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
-            f"mode='{mode}'). Please open a feature request on GitHub."
-        )
-    if input.dim() == 1 and len(starts) and starts[0] != 0:
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
-            f"got {int(starts[0])}"
-        )
-    total = input.numel()
+    _check_bags(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, padding_idx)
+    input, starts = _bags(input, offsets, include_last_offset)
+    per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     places = zeros_if_storageless(input._wg_data)
     wrong = np.flatnonzero((places < 0) | (places >= weight.shape[0]))
     if wrong.size:
@@ -262,7 +226,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             f"Index {at} of input takes value {int(input._wg_data[at])} which is not in the valid range [0, "
             f"{weight.shape[0]})"
         )
-    bag = np.searchsorted(starts, np.arange(total), side="right") - 1
+    count = len(starts)
+    bag = np.searchsorted(starts, np.arange(input.numel()), side="right") - 1
     if weight.is_meta:  # one row for each bag, whatever is in it
         return weight.select(0, 0).expand(count, weight.shape[1]).clone()
     since, differentiable = next_sequence(), (weight, per_sample_weights)
@@ -288,6 +253,73 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         out = out / Tensor._wg_wrap(sizes[:, None])
     wrap_in_node(out, "EmbeddingBagBackward0", differentiable, since)
     return out
+
+
+def _check_bags(input: Any, weight: Any, offsets: Any, mode: str, by_frequency: bool, sparse: bool, factors: Any,
+        padding_idx: int | None) -> None:
+    """Refuse arguments of ``embedding_bag`` that do not go together."""
+    if factors is not None and input.shape != factors.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+            "sequences. However, found offsets of type Tensor"
+        )
+    if input.dim() == 1:
+        _check_offsets(input, offsets)
+    elif input.dim() != 2:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
+        n = weight.shape[0]
+        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got "
+            f"{padding_idx}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and by_frequency:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if factors is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+
+
+def _check_offsets(input: Any, offsets: Any) -> None:
+    """Refuse offsets that say no bags of the row ``input``."""
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.dim() != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    if offsets._wg_data.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
+            f"got {offsets.type()} instead (while checking arguments for embedding_bag)"
+        )
+    if offsets.numel() and int(offsets._wg_data[-1]) > input.shape[0]:
+        last = int(offsets._wg_data[-1])
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got "
+            f"offsets[-1] of {last}")
+
+
+def _bags(input: Any, offsets: Any, include_last_offset: bool) -> tuple[Any, np.ndarray]:
+    """The indices in one row, and where each bag begins."""
+    if input.dim() == 2:
+        count, each = input.shape
+        return input.reshape(-1), np.arange(count) * each
+    starts = offsets._wg_data[:-1] if include_last_offset else offsets._wg_data
+    if len(starts) and starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+            f"got {int(starts[0])}"
+        )
+    return input, starts
 
 
 def _maxima(rows: np.ndarray, bag: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -331,42 +363,15 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     if lengths.size and lengths.max() > steps:
         raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} "
             "(while checking arguments for ctc_loss_allocate_outputs)")
-    longest = int(sizes.max()) if sizes.size else 0
-    labels = np.full((batch, longest), blank, np.int64)
-    flat = targets._wg_data if targets.dim() == 1 else None
-    at = 0
-    for i, n in enumerate(sizes):
-        labels[i, :n] = flat[at : at + n] if flat is not None else targets._wg_data[i, :n]
-        at += n
-    width = 2 * longest + 1
-    states = np.full((batch, width), blank, np.int64)
-    states[:, 1::2] = labels
-    skips = np.zeros((batch, width), bool)
-    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
-    wide = Tensor._wg_wrap(np.broadcast_to(states, (steps, batch, width)).copy())
-    emitted = log_probs.gather(2, wide)
-    dtype = log_probs._wg_data.dtype
-    low = Tensor._wg_wrap(np.asarray(_IMPOSSIBLE, dtype))
-    start = np.zeros((batch, width), bool)
-    start[:, 0] = True
-    start[:, 1:2] = (sizes > 0)[:, None]
-    alpha = (function("where")(Tensor._wg_wrap(start), emitted[0], low) if steps
-        else Tensor._wg_wrap(np.where(start, 0, _IMPOSSIBLE).astype(dtype)))
-    pad, logsumexp, stack, where = (PLACES["functional"]["pad"], function("logsumexp"), function("stack"),
-        function("where"))
-    rows = [alpha]
-    for t in range(1, steps):
-        one = pad(alpha, (1, 0), value=_IMPOSSIBLE)[:, :width]
-        two = where(Tensor._wg_wrap(skips), pad(alpha, (2, 0), value=_IMPOSSIBLE)[:, :width], low)
-        alpha = (logsumexp(stack([alpha, one, two]), 0) + emitted[t]).clamp(min=_IMPOSSIBLE)
-        rows.append(alpha)
-    everything = stack(rows)
+    where, dtype = function("where"), log_probs._wg_data.dtype
+    states = _trellis(targets, sizes, blank)
+    everything = _forward_variables(log_probs, states, sizes, blank)
     last = everything[Tensor._wg_wrap(np.maximum(lengths - 1, 0)), Tensor._wg_wrap(np.arange(batch))]
-    ends = Tensor._wg_wrap((2 * sizes)[:, None])
-    final = last.gather(1, ends)
+    final = last.gather(1, Tensor._wg_wrap((2 * sizes)[:, None]))
     before = where(Tensor._wg_wrap((sizes > 0)[:, None]),
-        last.gather(1, Tensor._wg_wrap(np.maximum(2 * sizes - 1, 0)[:, None])), low)
-    loss = -logsumexp(function("cat")([final, before], 1), 1)
+        last.gather(1, Tensor._wg_wrap(np.maximum(2 * sizes - 1, 0)[:, None])),
+        Tensor._wg_wrap(np.asarray(_IMPOSSIBLE, dtype)))
+    loss = -function("logsumexp")(function("cat")([final, before], 1), 1)
     loss = where(Tensor._wg_wrap(lengths == 0), Tensor._wg_wrap(np.where(sizes == 0, 0.0, np.inf).astype(dtype)), loss)
     hopeless = loss.detach() > -_IMPOSSIBLE / 10
     counted = np.arange(steps)[:, None] < lengths
@@ -383,6 +388,40 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     if reduction == "sum":
         return loss.sum()
     return (loss / Tensor._wg_wrap(np.maximum(sizes, 1).astype(dtype))).mean()
+
+
+def _trellis(targets: Tensor, sizes: np.ndarray, blank: int) -> np.ndarray:
+    """The states that an alignment goes through, ``(N, 2 S + 1)``: labels, with a blank before each and at the end."""
+    batch, longest = len(sizes), int(sizes.max()) if sizes.size else 0
+    states = np.full((batch, 2 * longest + 1), blank, np.int64)
+    flat, starts = targets.dim() == 1, np.cumsum(sizes) - sizes
+    for i, n in enumerate(sizes):
+        row = targets._wg_data[starts[i] : starts[i] + n] if flat else targets._wg_data[i, :n]
+        states[i, 1 : 2 * n : 2] = row
+    return states
+
+
+def _forward_variables(log_probs: Tensor, states: np.ndarray, sizes: np.ndarray, blank: int) -> Tensor:
+    """For each step the logarithm of the chance to be in each state, ``(T, N, states)``: alpha of Graves et al."""
+    steps, (batch, width), dtype = log_probs.shape[0], states.shape, log_probs._wg_data.dtype
+    pad, logsumexp, stack, where = (PLACES["functional"]["pad"], function("logsumexp"), function("stack"),
+        function("where"))
+    skips = np.zeros((batch, width), bool)  # states that can be reached past a blank, from another label
+    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    emitted = log_probs.gather(2, Tensor._wg_wrap(np.broadcast_to(states, (steps, batch, width)).copy()))
+    low = Tensor._wg_wrap(np.asarray(_IMPOSSIBLE, dtype))
+    start = np.zeros((batch, width), bool)
+    start[:, 0] = True
+    start[:, 1:2] = (sizes > 0)[:, None]
+    alpha = (where(Tensor._wg_wrap(start), emitted[0], low) if steps
+        else Tensor._wg_wrap(np.where(start, 0, _IMPOSSIBLE).astype(dtype)))
+    rows = [alpha]
+    for t in range(1, steps):
+        one = pad(alpha, (1, 0), value=_IMPOSSIBLE)[:, :width]
+        two = where(Tensor._wg_wrap(skips), pad(alpha, (2, 0), value=_IMPOSSIBLE)[:, :width], low)
+        alpha = (logsumexp(stack([alpha, one, two]), 0) + emitted[t]).clamp(min=_IMPOSSIBLE)
+        rows.append(alpha)
+    return stack(rows)  # type: ignore[no-any-return]
 
 
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,

@@ -175,9 +175,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
 
 
 def _half_gemv(input: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
-    """``addmv`` in half precision: numbers and the scaled vector are rounded, of columns in a row of memory the product
-    too.
-    """
+    """``addmv`` in half precision: numbers and the scaled vector are rounded, of contiguous columns the product too."""
     d, wide = mat.dtype, np.dtype(np.float32)
     rounded = lambda x: K.cast(K.cast(np.asarray(x, wide), d), wide)  # noqa: E731
     m = K.cast(mat, wide) @ K.cast(vec, wide) * rounded(alpha)

@@ -84,7 +84,8 @@ if TYPE_CHECKING:
 TABLE: dict[str, Operator | Composite] = {}
 
 
-_TAKEN = {"op", "quick", "general", "inplace", "renamed_keywords", "more", "modes", "m", "old"}  # see tensor/specialise.py
+# names that the functions of tensor/specialise.py use
+_TAKEN = {"op", "quick", "general", "inplace", "renamed_keywords", "more", "modes", "m", "old"}
 
 
 class Operator:

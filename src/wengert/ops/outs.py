@@ -128,7 +128,8 @@ def check_type(name: str, result: np.dtype, target: np.dtype) -> None:
         label = name.removeprefix("fft_").replace("fft2", "fftn")
         raise RuntimeError(f"{label} expects a {wanted} output tensor, but got {have}")
     if not dt.can_cast(result, target):
-        message = _UNSAFE.get(name, "result type {want} can't be cast to the desired output type {have}").format(**fields)
+        message = _UNSAFE.get(name, "result type {want} can't be cast to the desired output type {have}")
+        message = message.format(**fields)
         raise (TypeError if message.startswith("torch.cat") else RuntimeError)(message)
 
 

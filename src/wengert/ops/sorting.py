@@ -363,9 +363,7 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
 
 
 def _places(edges: Any, values: Any, where: Any) -> Any:
-    """Where ``values`` go among ``edges``; by halving as PyTorch does it, step by step, where there are NaN: nothing
-    lies left of them.
-    """
+    """Where ``values`` go among ``edges``; where there are NaN by PyTorch's binary search: nothing is left of them."""
     if edges.dtype.kind != "f" or not (np.isnan(edges).any() or np.isnan(values).any()):
         return np.asarray(np.searchsorted(edges, values, where))
     low, high = np.zeros(values.shape, np.int64), np.full(values.shape, edges.size, np.int64)

@@ -190,9 +190,7 @@ def _look_up_gradient(F: Any, g: Any, at: Any, kept: Any, by_frequency: bool, we
 
 @operator(grad=dict(weight=_look_up_gradient), node="EmbeddingBackward0")
 def sparse_look_up(weight: Array, indices: Array, at: Array, kept: Array | None, by_frequency):
-    """Rows of a table whose gradient is sparse. ``at``: the indices as ``(1, n)``; ``kept``: which of them count (None:
-    all).
-    """
+    """Rows of a table whose gradient is sparse. ``at``: indices ``(1, n)``; ``kept``: which count (None: all)."""
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):

@@ -23,9 +23,7 @@ operator, composite = family("torch", "Tensor")
 
 
 def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
-    """``dim`` (None for all, an int, or several) as non-negative axes; ``IndexError`` or ``RuntimeError`` as in
-    PyTorch.
-    """
+    """``dim`` (None: all, an int, several) as non-negative axes; ``IndexError`` or ``RuntimeError`` as in PyTorch."""
     if dim is None or (type(dim) in (tuple, list) and not dim):
         return tuple(range(ndim))
     row = tuple(axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))

@@ -53,74 +53,79 @@ class _Point:
         return _cubic_interpolate(self.t, self.f, self.slope, other.t, other.f, other.slope, bounds)
 
 
-def _strong_wolfe(evaluate: Objective, t: Any, d: np.ndarray, start: _Point, c1: float = 1e-4, c2: float = 0.9,
-        tolerance_change: float = 1e-9, max_ls: int = 25) -> tuple[_Point, int]:
-    """A step along ``d`` that satisfies the strong Wolfe conditions (Nocedal and Wright 2006, algorithms 3.5, 3.6).
+class _LineSearch:
+    """A search along ``d`` for a step that satisfies the strong Wolfe conditions (Nocedal and Wright 2006, algorithms
+    3.5, 3.6).
 
-    ``evaluate(t)`` gives value and gradient at step length ``t``; ``start`` is the point at 0.  Gives the point found
-    and the number of evaluations.
+    ``evaluate(t)`` gives value and gradient at step length ``t``; ``start`` is the point at 0, ``most`` how often to
+    go on.
     """
 
-    def at(t: Any) -> _Point:
-        f, g = evaluate(t)
-        return _Point(t, f, g, _dot(g, d))
+    c1, c2, tolerance_change = 1e-4, 0.9, 1e-9
 
-    def too_high(point: _Point, limit: Any) -> bool:
-        return point.f > start.f + c1 * point.t * start.slope or point.f >= limit
+    def __init__(self, evaluate: Objective, d: np.ndarray, start: _Point, most: int) -> None:
+        self.evaluate, self.d, self.start, self.most = evaluate, d, start, most
+        self.evaluations = 0
 
-    def flat(point: _Point) -> bool:
-        return abs(point.slope) <= -c2 * start.slope
+    def at(self, t: Any) -> _Point:
+        """The point at step length ``t``."""
+        self.evaluations += 1
+        f, g = self.evaluate(t)
+        return _Point(t, f, g, _dot(g, self.d))
 
-    # Bracket an interval that holds a good point: grow the step until the function turns up.
-    new, previous = at(t), start
-    evaluations, tries = 1, 0
-    bracket: list[_Point] = []
-    found = False
-    while tries < max_ls:
-        if too_high(new, previous.f if tries > 1 else np.inf) or (not flat(new) and new.slope >= 0):
-            bracket = [previous, new]
-            break
-        if flat(new):
-            bracket, found = [new], True
-            break
-        bounds = (new.t + 0.01 * (new.t - previous.t), new.t * 10)
-        previous, new = new, at(previous.minimum(new, bounds))
-        evaluations += 1
-        tries += 1
-    if not bracket:
-        bracket = [start, new]
+    def too_high(self, point: _Point, limit: Any) -> bool:
+        return point.f > self.start.f + self.c1 * point.t * self.start.slope or point.f >= limit
 
-    # Zoom: shrink the bracket around the lower end.
-    low, high = (0, 1) if bracket[0].f <= bracket[-1].f else (1, 0)
-    size = _largest(d)
-    stalled = False
-    while not found and tries < max_ls:
-        if abs(bracket[1].t - bracket[0].t) * size < tolerance_change:
-            break
-        t = bracket[0].minimum(bracket[1])
-        left, right = min(bracket[0].t, bracket[1].t), max(bracket[0].t, bracket[1].t)
-        margin = 0.1 * (right - left)
-        if min(right - t, t - left) < margin:  # hardly any progress: twice in a row, or at an end, step inside
-            if stalled or t >= right or t <= left:
+    def flat(self, point: _Point) -> bool:
+        return abs(point.slope) <= -self.c2 * self.start.slope
+
+    def run(self, t: Any) -> tuple[_Point, int]:
+        """The point found, from step length ``t`` on, and the number of evaluations."""
+        bracket = self.bracket(t)
+        return (bracket[0] if len(bracket) == 1 else self.zoom(bracket)), self.evaluations
+
+    def bracket(self, t: Any) -> list[_Point]:
+        """An interval that holds a good point, or that point: the step grows until the function turns up."""
+        new, previous = self.at(t), self.start
+        while self.evaluations <= self.most:
+            limit = previous.f if self.evaluations > 2 else np.inf
+            if self.too_high(new, limit) or (not self.flat(new) and new.slope >= 0):
+                return [previous, new]
+            if self.flat(new):
+                return [new]
+            bounds = (new.t + 0.01 * (new.t - previous.t), new.t * 10)
+            previous, new = new, self.at(previous.minimum(new, bounds))
+        return [self.start, new]
+
+    def zoom(self, bracket: list[_Point]) -> _Point:
+        """Shrink the bracket around its lower end."""
+        low, high = (0, 1) if bracket[0].f <= bracket[-1].f else (1, 0)
+        size = _largest(self.d)
+        stalled = False
+        while self.evaluations <= self.most:
+            if abs(bracket[1].t - bracket[0].t) * size < self.tolerance_change:
+                break
+            t = bracket[0].minimum(bracket[1])
+            left, right = min(bracket[0].t, bracket[1].t), max(bracket[0].t, bracket[1].t)
+            margin = 0.1 * (right - left)
+            if min(right - t, t - left) >= margin:
+                stalled = False
+            elif stalled or t >= right or t <= left:  # hardly any progress: twice in a row, or at an end, step inside
                 t = right - margin if abs(t - right) < abs(t - left) else left + margin
                 stalled = False
             else:
                 stalled = True
-        else:
-            stalled = False
-        new = at(t)
-        evaluations += 1
-        tries += 1
-        if too_high(new, bracket[low].f):
-            bracket[high] = new
-            low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
-            continue
-        if flat(new):
-            found = True
-        elif new.slope * (bracket[high].t - bracket[low].t) >= 0:
-            bracket[high] = bracket[low]
-        bracket[low] = new
-    return bracket[low], evaluations
+            new = self.at(t)
+            if self.too_high(new, bracket[low].f):
+                bracket[high] = new
+                low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
+                continue
+            if self.flat(new):
+                return new
+            if new.slope * (bracket[high].t - bracket[low].t) >= 0:
+                bracket[high] = bracket[low]
+            bracket[low] = new
+        return bracket[low]
 
 
 class LBFGS(Optimizer):
@@ -263,8 +268,8 @@ class LBFGS(Optimizer):
             made = 0
             done = False
             if line_search is not None:
-                found, made = _strong_wolfe(self._evaluator(closure, d), t, d, _Point(0, loss, grad, slope),
-                    max_ls=max_eval - evaluations)
+                found, made = _LineSearch(self._evaluator(closure, d), d, _Point(0, loss, grad, slope),
+                    max_eval - evaluations).run(t)
                 loss, grad, t = found.f, found.g, found.t
                 self._move(t, d)
                 done = _largest(grad) <= tolerance_grad

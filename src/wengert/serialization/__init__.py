@@ -9,11 +9,14 @@ first needed.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .container import get_crc32_options, set_crc32_options
 from .locations import default_restore_location, location_tag
 from .names import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "EndOfFileError", "LoadEndianness", "LoadError", "add_safe_globals", "clear_safe_globals",
@@ -138,45 +141,19 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     from .names import allowed_by_user
 
     weights_only = _weights_only(weights_only, pickle_module)
-    if weights_only and pickle_module is not None:
-        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if pickle_load_args and weights_only:
         warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
     encoding = pickle_load_args.get("encoding", "utf-8")
     allowed_by_user()  # raises for what is no name
     raised: list[Exception] = []
-    read: Any
-    rest: tuple[Any, ...]
     restore = restorer(map_location, raised)
     path = os.fspath(f) if isinstance(f, (str, os.PathLike)) else None
     file = _seekable(f) if path is None else open(path, "rb")  # noqa: SIM115
     name = getattr(file, "name", None)
     try:
-        start = file.tell()
-        begin = file.read(len(_ZIP))
-        file.seek(start)
-        if begin != _ZIP and mmap:
-            raise RuntimeError(
-                f"mmap can only be used with files saved with `torch.save({'' if path is None else f'{path}, '}"
-                "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to "
-                "use mmap."
-            )
-        if mmap and path is None:
-            raise ValueError("f must be a file path in order to use the mmap argument")
-        if path is not None and path.endswith(".safetensors"):
-            from .safetensors import load_safetensors
-
-            read, rest = load_safetensors, (map_location,)
-        elif begin == _ZIP:
-            from .archive import load_archive
-
-            read, rest = load_archive, (restore, path if mmap else None, encoding, not weights_only)
-        else:
-            from .legacy import load_legacy
-
-            read, rest = load_legacy, (restore, encoding, not weights_only)
+        read = _reader(file, path, mmap)
         try:
-            return read(file, *rest)
+            return read(file, restore, map_location, encoding, not weights_only)
         except Exception as error:
             from .errors import reported
 
@@ -187,6 +164,35 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     finally:
         if path is not None:
             file.close()
+
+
+def _reader(file: Any, path: str | None, mmap: bool | None) -> Callable[..., Any]:
+    """What reads a file of this format: a function of the file, how storages are restored, ``map_location``, the
+    encoding, and whether the file may name what the program has.
+    """
+    start = file.tell()
+    begin = file.read(len(_ZIP))
+    file.seek(start)
+    if begin != _ZIP and mmap:
+        raise RuntimeError(
+            f"mmap can only be used with files saved with `torch.save({'' if path is None else f'{path}, '}"
+            "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to "
+            "use mmap."
+        )
+    if mmap and path is None:
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if path is not None and path.endswith(".safetensors"):
+        from .safetensors import load_safetensors
+
+        return lambda file, restore, where, encoding, named: load_safetensors(file, where)
+    if begin == _ZIP:
+        from .archive import load_archive
+
+        return lambda file, restore, where, encoding, named: load_archive(file, restore, path if mmap else None,
+            encoding, named)
+    from .legacy import load_legacy
+
+    return lambda file, restore, where, encoding, named: load_legacy(file, restore, encoding, named)
 
 
 def _weights_only(given: bool | None, pickle_module: Any) -> bool:
@@ -204,7 +210,10 @@ def _weights_only(given: bool | None, pickle_module: Any) -> bool:
             "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not "
             "explicitly passed to `torch.load`, forcing weights_only=False.", stacklevel=3,
         )
-    return force or (given if given is not None else pickle_module is None and not force_not)
+    found = force or (given if given is not None else pickle_module is None and not force_not)
+    if found and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    return found
 
 
 def _seekable(f: Any) -> Any:

@@ -291,7 +291,8 @@ class AccumulateGrad(Node):
         with _leaf_lock:
             old = meta.grad
             # kept as it is
-            if old is None and type(g) is np.ndarray and g.strides == variable._wg_data.strides and is_uniquely_referenced(g):
+            if (old is None and type(g) is np.ndarray and g.strides == variable._wg_data.strides
+                    and is_uniquely_referenced(g)):
                 new = object.__new__(variable._wg_plain_class)
                 new._wg_data, new._wg_edge, new._wg_meta, new._wg_vc = g, None, None, new_version()
                 meta.grad = new
@@ -316,7 +317,8 @@ class AccumulateGrad(Node):
                 else:
                     meta.grad = ARRAY_OPS.wrap(old._wg_data + g)
             elif type(g) is np.ndarray:
-                if not is_uniquely_referenced(g) or (g.strides != variable._wg_data.strides and not _laid_out_as(g, variable._wg_data)):
+                if not is_uniquely_referenced(g) or (
+                        g.strides != variable._wg_data.strides and not _laid_out_as(g, variable._wg_data)):
                     g = _copied(g, variable._wg_data)
                 meta.grad = type(variable)._wg_plain_class._wg_wrap(g)
             else:

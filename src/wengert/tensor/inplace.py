@@ -255,7 +255,8 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
                 warn_resized(t._wg_data.shape, a.shape)
             seen = resized_window(t._wg_data, a.shape) if type(t._wg_data) is np.ndarray is type(a) else None
             if seen is None:
-                seen = a.astype(t._wg_data.dtype) if type(a) is StoragelessArray else np.empty(a.shape, t._wg_data.dtype)
+                seen = (a.astype(t._wg_data.dtype) if type(a) is StoragelessArray
+                    else np.empty(a.shape, t._wg_data.dtype))
             t._wg_data = seen
         if type(a) is StoragelessArray is not type(t._wg_data):
             a._refuse()

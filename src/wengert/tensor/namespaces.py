@@ -1,7 +1,7 @@
-"""The two vocabularies that a gradient rule can speak: raw arrays, or recorded tensors.
+"""The two namespaces that gradient rules compute in: operators on raw arrays, or recorded operators on tensors.
 
-``ARRAY_OPS.name`` is the forward of operator ``name``; ``TRACED_OPS.name`` is the recorded operator. Rules are written once
-against either. Beside the operators each has the handful of things that the engine needs.
+``ARRAY_OPS.name`` is the forward of operator ``name``; ``TRACED_OPS.name`` is the recorded operator. A rule is written
+once for both. Each also has the few functions that the engine needs.
 """
 
 from __future__ import annotations

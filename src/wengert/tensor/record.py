@@ -395,7 +395,8 @@ def packed(value: Any, tensor: Any, m: Modes) -> Any:
     """``value``, the array of ``tensor`` or a list of such, as saved-tensor hooks want it kept."""
     if type(value) is not list:
         return pack(value, m.saved_tensor_hooks, tensor)
-    return [None if a is None else pack(a, m.saved_tensor_hooks, t) for a, t in zip(value, tensor or [None] * len(value))]
+    return [None if a is None else pack(a, m.saved_tensor_hooks, t)
+        for a, t in zip(value, tensor or [None] * len(value))]
 
 
 def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes,

@@ -43,7 +43,8 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         ndarray=np.ndarray, asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of,
         edge_among=edge_among, INFERENCE=INFERENCE_VERSION, next_seq=next_sequence, general=_reported(general, scope),
         inplace=_reported(inplace, scope), op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained,
-        forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, renamed_keywords=_renamed_keywords, deprecated_signature=deprecated_signature, foreign=_foreign,
+        forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, renamed_keywords=_renamed_keywords,
+        deprecated_signature=deprecated_signature, foreign=_foreign,
         equal=_equal, not_a_tensor=_not_a_tensor, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
         reset_flags=flags.restore, IGNORED=flags.IGNORED)
     if kind not in ("inplace", "augmented"):
@@ -231,8 +232,8 @@ def source(op: Operator, kind: str = "call") -> str:
     special = kind in ("dunder", "reflected", "augmented")
     if op.name in DEPRECATED_SIGNATURES and not special:
         names = ", ".join(f"{p}={p}" for p in op.params[-op.kwonly :])
-        add(f"    if old: return deprecated_signature(op, {kind == 'inplace'}, ({', '.join(op.params[: -op.kwonly])}, *old), "
-            f"dict({names}, **more))")
+        add(f"    if old: return deprecated_signature(op, {kind == 'inplace'}, "
+            f"({', '.join(op.params[: -op.kwonly])}, *old), dict({names}, **more))")
     if special:  # the further parameters have their defaults: plain names, so that the rest reads the same
         for p in op.params[2:]:
             add(f"    {p} = {op.defaults[p]!r}")

@@ -81,8 +81,8 @@ class Tangents(Scope):
         """
         if type(t) is classes.Batched_:
             b = batching()
-            return b.wrapped(self.dual(t.value, b.unwrap_levels(tangent, [t.level]), repeated=overlapping(t.value._wg_data)),
-                t.level)
+            inner = self.dual(t.value, b.unwrap_levels(tangent, [t.level]), repeated=overlapping(t.value._wg_data))
+            return b.wrapped(inner, t.level)
         if t.is_nested:
             raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
         # what the class is asked for
@@ -242,7 +242,8 @@ def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
     """The tangent in memory of its own that is laid out as that of ``t``."""
     if type(tangent) is classes.Batched_ or type(tangent) in classes.DISPATCHING or type(t) in classes.DISPATCHING:
         order = sorted(range(t.dim()), key=t.stride, reverse=True)
-        return TRACED_OPS.permute(TRACED_OPS.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
+        inverse = [order.index(d) for d in range(t.dim())]
+        return TRACED_OPS.permute(TRACED_OPS.permute(tangent, order).contiguous(), inverse)
     storage, offset, strides = look(t._wg_data)
     whole = ARRAY_OPS.wrap(np.zeros(storage.nbytes() // t._wg_data.itemsize, tangent._wg_data.dtype))
     part = whole.as_strided(t._wg_data.shape, strides, offset)

@@ -68,6 +68,16 @@ class Levels(Interceptor):
 FIELD_INTERCEPTORS["levels"] = Levels()
 
 
+def _gradient_in(op: Operator, i: int, t: Any, values: dict[str, Any]) -> Any:
+    """What the rule of ``op`` gives for the gradient ``t`` in its differentiable argument number ``i``."""
+    if op.joint is None:
+        rule, names = op.rules[i]
+        return rule(TRACED_OPS, t, *[values[n] for n in names])
+    rule, names = op.joint
+    needs = [j == i for j in range(len(op.wrt))]
+    return rule(TRACED_OPS, t, *[needs if n == "needs" else values[n] for n in names])[i]
+
+
 def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
     """The innermost level that an operator of ``args`` concerns, or None; in inference mode it concerns nobody."""
     if m.inference:
@@ -319,13 +329,7 @@ class DualLevel(Tangents):
                 t = TRACED_OPS.cast(t, dtype)
             if t._wg_data.shape != shape:
                 t = TRACED_OPS.expand(t, shape)
-            if op.joint is not None:
-                rule, names = op.joint
-                needs = [j == i for j in range(len(tensors))]
-                part = rule(TRACED_OPS, t, *[needs if n == "needs" else values[n] for n in names])[i]
-            else:
-                rule, names = op.rules[i]
-                part = rule(TRACED_OPS, t, *[values[n] for n in names])
+            part = _gradient_in(op, i, t, values)
             if part is not None:
                 total = part if total is None else total + part
         if total is None:
@@ -334,14 +338,14 @@ class DualLevel(Tangents):
             total = TRACED_OPS.expand(total, shape)
         if op.name == "copy":
             return [total]
-        if own:
-            others = [x._wg_data for x, t in zip(tensors, tangents) if x is not None and t is None]
-            if op.name in ("mul", "div") and None in tangents and total._wg_data.dtype.kind != "c":
-                # PyTorch's formula adds the product with a tangent of zeros, also that of a number
-                others = [answer._wg_data]
-            wide = dt.result([total._wg_data, *others])
-            return [total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)]
-        return [TRACED_OPS.conform(total, shape, dtype)]
+        if not own:
+            return [TRACED_OPS.conform(total, shape, dtype)]
+        others = [x._wg_data for x, t in zip(tensors, tangents) if x is not None and t is None]
+        if op.name in ("mul", "div") and None in tangents and total._wg_data.dtype.kind != "c":
+            # PyTorch's formula adds the product with a tangent of zeros, also that of a number
+            others = [answer._wg_data]
+        wide = dt.result([total._wg_data, *others])
+        return [total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)]
 
     def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
             answer: Any) -> list[Any]:

@@ -1,8 +1,7 @@
-"""What a function that ``torch.func`` differentiates may write to: its own tensors, and those that it was given.
+"""Which tensors a function differentiated by ``torch.func`` may write to: those that it made, and its arguments.
 
-A write to any other tensor, one that the function has captured, would be lost on the derivative, so it is refused.
-Tensors made while the function runs carry its ``GradScope`` beside their version, in the list that their views share with
-them.
+A write to any other (captured) tensor would be lost on the derivative, so it is refused. A tensor made while the
+function runs refers to its ``GradScope`` in its version counter, the list that its views share.
 """
 
 from __future__ import annotations
@@ -189,14 +188,18 @@ class GradScope(Scope):
         owner = self.owner(t)
         if owner is None:
             return requires_grad(t)
-        return id(t) in owner.user_requires_grad or (owner.level is None and requires_grad(t) and owner.depends_on_inputs(t))
+        if id(t) in owner.user_requires_grad:
+            return True
+        return owner.level is None and requires_grad(t) and owner.depends_on_inputs(t)
 
     def is_leaf(self, t: Any) -> bool:
         """``t.is_leaf`` in the same sense."""
         owner = self.owner(t)
         if owner is None:
             return t._wg_edge is None
-        return owner.level is not None or t._wg_edge is None or t._wg_edge[0] in owner.roots() or not owner.depends_on_inputs(t)
+        if owner.level is not None or t._wg_edge is None or t._wg_edge[0] in owner.roots():
+            return True
+        return not owner.depends_on_inputs(t)
 
     def require(self, t: Any, value: bool) -> None:
         """``t.requires_grad = value``: for the innermost transform that ``t`` belongs to."""
@@ -264,7 +267,9 @@ class GradScope(Scope):
     def _check_start(self, t: Tensor) -> None:
         """Refuse to record a write to what the derivative is with respect to, which may have a history further out."""
         owner = self.owner(t)
-        if owner is None or t._wg_edge is None or not modes().grad or not owner._given(t) or not owner.depends_on_inputs(t):
+        if owner is None or t._wg_edge is None or not modes().grad:
+            return
+        if not owner._given(t) or not owner.depends_on_inputs(t):
             return
         view = "" if id(t) in owner.starts else "a view of "
         raise RuntimeError(f"{view}a leaf Variable that requires grad is being used in an in-place operation.")

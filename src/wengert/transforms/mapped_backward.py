@@ -83,8 +83,9 @@ def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_
         levels += [x for x in batching.unwrap_all(t)[1] if x not in levels]
     below = [[batching.unwrap_levels(t, levels) for t in row] for row in (rows, wanted)]
     given = [None] * len(rows) if vectors is None else as_row(vectors)
-    seeds = [_ones_like(r) if v is None and not o._wg_data.ndim else v if v is None else batching.unwrap_levels(v, levels)
-             for r, o, v in zip(below[0], rows, given)]
+    seeds = [
+        _ones_like(r) if v is None and not o._wg_data.ndim else v if v is None else batching.unwrap_levels(v, levels)
+        for r, o, v in zip(below[0], rows, given)]
     found = gradients(below[0], below[1], seeds, retain_graph, create_graph, allow_unused, materialize_grads)
     return tuple(None if g is None else batching.wrap_levels(g, levels) for g in found)
 

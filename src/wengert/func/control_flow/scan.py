@@ -30,26 +30,11 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
     >>> scan(lambda c, x: (c + x, c * x), torch.tensor(1.0), torch.tensor([1.0, 2.0, 3.0]))
     (tensor(7.), tensor([ 1.,  4., 12.]))
     """
-    if not callable(combine_fn):
-        raise RuntimeError(f"Combine_fn must be a callable, but got {combine_fn}")
-    if not isinstance(reverse, bool):
-        raise RuntimeError(f"Reverse must be a bool, but got {type(reverse)}")
     carried, flat = trees.leaves(init), trees.leaves(xs)
-    for x in carried:
-        if not isinstance(x, Tensor):
-            raise RuntimeError(f"All init leaves must be a Tensor but got {x}")
-    if not carried:
-        raise RuntimeError("scan() operator requires init leaves.")
-    for x in flat:
-        if not isinstance(x, Tensor):
-            raise RuntimeError(f"All xs leaves must be a Tensor but got {x}")
+    _check(combine_fn, reverse, carried, flat, dim)
     if not flat:
         return init, []
-    if not all(-x.dim() <= dim < x.dim() and x.shape[dim] > 0 for x in flat):
-        raise RuntimeError("All xs leaves must at least have 'dim' number of dimensions and scan dimension > 0")
     dim %= flat[0].dim()
-    if len({x.shape[dim] for x in flat}) > 1:
-        raise RuntimeError("All xs leaves must have the same size in the scan dimension")
     rows: list[Any] = []
     shapes = [x.shape for x in carried]
     carry, order = init, range(flat[0].shape[dim])
@@ -67,5 +52,24 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
         rows.reverse()
     columns = zip(*(trees.leaves(y) for y in rows))
     return carry, trees.filled(rows[0], [function("stack")(list(c), dim if c[0].dim() >= dim else 0) for c in columns])
+
+
+def _check(combine_fn: Any, reverse: Any, carried: list[Any], flat: list[Any], dim: int) -> None:
+    """Refuse what ``scan`` cannot go over."""
+    if not callable(combine_fn):
+        raise RuntimeError(f"Combine_fn must be a callable, but got {combine_fn}")
+    if not isinstance(reverse, bool):
+        raise RuntimeError(f"Reverse must be a bool, but got {type(reverse)}")
+    for name, leaves in (("init", carried), ("xs", flat)):
+        for x in leaves:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"All {name} leaves must be a Tensor but got {x}")
+    if not carried:
+        raise RuntimeError("scan() operator requires init leaves.")
+    if not all(-x.dim() <= dim < x.dim() and x.shape[dim] > 0 for x in flat):
+        raise RuntimeError("All xs leaves must at least have 'dim' number of dimensions and scan dimension > 0")
+    if len({x.shape[dim] for x in flat}) > 1:
+        raise RuntimeError("All xs leaves must have the same size in the scan dimension")
+
 
 __getattr__ = absent_from(__name__)

@@ -84,7 +84,8 @@ class SubgraphNode(Node):
         return [*super().__dir__(), *(name for name in names if hasattr(self, name))]
 
 
-def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int, given: dict[str, Any] | None = None) -> None:
+def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
+        given: dict[str, Any] | None = None) -> None:
     """Give ``results`` one node called ``name`` for what was recorded after the number ``since`` was taken.
 
     ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by

@@ -28,9 +28,9 @@ from .custom_functions import apply_function, check_rule
 from .dispatch import Maps
 from .random import made, randomly, randomly_inplace, refuse_out
 
-__all__ = ["Batched", "VmapLevel", "apply_function", "batched_as", "check_rule", "unwrap_all", "each_example", "expanded",
-    "holds_batched", "innermost", "unwrap_levels", "made", "mapped_over", "plain", "wrap_levels", "randomly", "randomly_inplace",
-    "refuse_out", "refuse_write", "repeated", "without", "wrapped"]
+__all__ = ["Batched", "VmapLevel", "apply_function", "batched_as", "check_rule", "each_example", "expanded",
+    "holds_batched", "innermost", "made", "mapped_over", "plain", "randomly", "randomly_inplace", "refuse_out",
+    "refuse_write", "repeated", "unwrap_all", "unwrap_levels", "without", "wrap_levels", "wrapped"]
 
 classes.Batched_, classes.mapping = Batched, sys.modules[__name__]
 classes.KNOWN.add(Batched)

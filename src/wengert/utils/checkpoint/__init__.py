@@ -7,7 +7,7 @@ Function that runs a backward of its own (``reentrant``). ``selective`` keeps th
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...graph.modes import is_grad_enabled, modes, set_modes
@@ -36,7 +36,7 @@ from .state import get_device_module as _get_device_module
 from .state import infer_device_type as _infer_device_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
@@ -95,12 +95,25 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        around = modes()
-        try:
+        with _restored():
             return CheckpointFunction.apply(function, preserve, *args)
-        except BaseException:  # an interrupt may come on the way into or out of any context
-            set_modes(around)
-            raise
+    return _recorded_again(function, args, kwargs, preserve, context_fn, determinism_check, debug, early_stop)
+
+
+@contextmanager
+def _restored() -> Iterator[None]:
+    """After an error the modes are what they were: an interrupt may come on the way into or out of any context."""
+    around = modes()
+    try:
+        yield
+    except BaseException:
+        set_modes(around)
+        raise
+
+
+def _recorded_again(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool,
+        context_fn: Callable[[], Any], determinism_check: str, debug: bool, early_stop: bool) -> Any:
+    """The form that is not reentrant: ``function`` runs again when backward asks for the first saved value."""
     complain = None
     if debug_enabled(debug):
         from .report import logs
@@ -115,14 +128,9 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         return function(*args, **kwargs)  # nothing will be computed again, so the contexts are not asked for
     frame = Frame(function, args, kwargs, preserve, recompute_context, determinism_check == "default", early_stop,
         complain)
-    around = modes()
-    try:
-        with frame.recording(), forward_context:
-            answer = function(*args, **kwargs)
-            frame.finished = True
-    except BaseException:  # an interrupt may come on the way into or out of any context
-        set_modes(around)
-        raise
+    with _restored(), frame.recording(), forward_context:
+        answer = function(*args, **kwargs)
+        frame.finished = True
     if not frame.finished:
         raise RuntimeError(
             "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception raised during "

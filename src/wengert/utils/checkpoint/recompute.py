@@ -126,7 +126,8 @@ class Frame:
         if not modes().inference and any(isinstance(a, Tensor) and a.is_inference() for a in args):
             _ = INFERENCE_VERSION[0]  # they cannot be saved, and it says so
         # Inputs are saved like any other tensor: inside an outer checkpoint they too are forgotten and recomputed.
-        self.inputs = [(True, SavedTensor(a, None, saved_tensor_hooks)) if isinstance(a, Tensor) else (False, a) for a in args]
+        self.inputs = [(True, SavedTensor(a, None, saved_tensor_hooks)) if isinstance(a, Tensor) else (False, a)
+            for a in args]
         self.surroundings = Surroundings(preserve)
         self.holders: list[weakref.ref[_Holder]] = []
         self.facts: list[Any] = []
