@@ -189,8 +189,6 @@ def _discard_gradient(t: Tensor) -> Node:
     return node
 
 
-
-
 def all_inference(tensors: Iterable[Tensor | None]) -> bool:
     """Whether no normal tensor is among them: operators of inference tensors alone are not recorded, also outside."""
     return all(t is None or t._wg_vc is INFERENCE_VERSION for t in tensors)
