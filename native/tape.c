@@ -34,12 +34,12 @@ typedef struct {
     Saved save[MAX_SAVED], constant[MAX_SAVED];
 } Operation;
 
-/* What the floors above the arrays have told: their classes, and where the slots lie in their objects. */
+/* Classes registered from Python, and the offsets of the slots in their objects. */
 static struct {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
         *in_order_of, *flags, *ignored;
     PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
-    PyObject *made; /* NULL, or what is told of every node */
+    PyObject *made; /* NULL, or called for every new node */
     PyArray_Descr *f32, *f64;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
     Py_ssize_t base, creation, last, version, window;             /* of a view */

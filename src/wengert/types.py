@@ -25,7 +25,6 @@ _symsize = _size
 _dispatchkey: TypeAlias = Any
 
 
-
 class SymInt:
     """The class of integers that a compiler keeps open: no number is one here, and ``isinstance`` may ask."""
 

@@ -1,1 +1,1 @@
-"""The array vocabulary. NumPy arrays, native kernels, random streams; nothing here knows of gradients."""
+"""Operations on arrays: NumPy, native kernels, dtypes, memory layouts, random streams. No gradients."""

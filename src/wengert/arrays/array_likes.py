@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-NESTED: list[bool] = []  # whether nested tensors are in use: only then anybody asks
+NESTED: list[bool] = []  # not empty once a nested tensor was made
 
 
 class Window(np.lib.mixins.NDArrayOperatorsMixin):
@@ -54,7 +54,7 @@ def unsupported(name: str, backend: str = "SparseCPU") -> NotImplementedError:
 
 
 class _Flags:
-    """What an array says of its memory: there is none that could be written to element by element."""
+    """The flags of such an array: not writeable, not contiguous."""
 
     writeable = c_contiguous = False
 

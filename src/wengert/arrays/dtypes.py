@@ -69,7 +69,7 @@ _NUMPYS = frozenset(("float16", "float32", "float64", "complex64", "complex128",
 
 
 def _of_elsewhere(name: str) -> np.dtype:
-    if name == "float4_e2m1fn_x2":  # two numbers of four bits in a byte: bytes that nobody can compute with
+    if name == "float4_e2m1fn_x2":  # two numbers of four bits in a byte: stored only, without arithmetic
         return np.dtype("V1")
     import ml_dtypes
 
@@ -108,7 +108,7 @@ float4_e2m1fn_x2 = _make("float4_e2m1fn_x2", FLOAT, 1)
 # floating types of eight bits
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2)
 RARE_IN_USE: dict[np.dtype, dtype] = {}  # these and complex32: types with which NumPy does not compute as PyTorch does
-FLOAT8_IN_USE: dict[np.dtype, dtype] = {}  # those whose NumPy dtype somebody has asked for: nobody pays for the others
+FLOAT8_IN_USE: dict[np.dtype, dtype] = {}  # those whose NumPy dtype was used, so that programs without them pay nothing
 ALL = (float16, bfloat16, float32, float64, complex64, complex128,
        uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *FLOAT8, complex32)
 NAMES = {d.name: d for d in ALL}

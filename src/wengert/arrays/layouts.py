@@ -47,7 +47,7 @@ def format_strides(shape: tuple[int, ...], kind: Any) -> tuple[int, ...]:
 
 
 def is_in_format(a: np.ndarray, kind: Any) -> bool:
-    """Whether the elements of ``a`` lie in memory as ``kind`` wants them, without gaps."""
+    """Whether the elements of ``a`` have the memory format ``kind``, without gaps."""
     name = format_name(kind)
     if name == "contiguous_format":
         return a.flags.c_contiguous

@@ -1,9 +1,9 @@
-"""Memory seen through a conjugation or a change of sign that nobody has computed.
+"""Lazy conjugation and negation: views whose elements are conjugated or negated when they are read.
 
 A conjugate is a view: ``x.conj()`` looks at the memory of ``x``, and what is written to it is written to ``x``. NumPy
 has no such arrays, so a tensor holds a ``Lazy`` in the place of its array: the window of the memory, and what is done
-to the numbers on their way out and in. It is no ``ndarray``; the short cuts of operators, which ask for one, do not see
-it, and whatever NumPy makes of it (a ufunc, ``np.asarray``, a method that computes) is made of the computed numbers.
+to the numbers on their way out and in. It is no ``ndarray``: the fast paths of operators, which test for one, skip it,
+and whatever NumPy makes of it (a ufunc, ``np.asarray``, a method that computes) is made of the computed numbers.
 
 Operators compute on plain arrays: ``plain`` is called in the one place where they are handed to a forward. Views of a
 ``Lazy`` are the same views of its window (``through``).
@@ -105,7 +105,7 @@ class Lazy(Window):
         return func(*numbers(args), **{k: numbers(v) for k, v in kwargs.items()})
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # NumPy's other ways to ask for an array, which would get the memory as it is
+        if name.startswith("__"):  # NumPy's other conversions, which would get the memory without the conjugation
             raise AttributeError(f"'Lazy' object has no attribute {name!r}")
         return getattr(self.resolved(), name)
 

@@ -1,6 +1,6 @@
 """Arrays of several parts that differ in size: what a nested tensor holds in the place of an array.
 
-The numbers of all parts lie in one ordinary array, ``packed``; a ``plan`` tells where each part is in it. Gradients of
+The numbers of all parts lie in one ordinary array, ``packed``; a ``plan`` gives the position of each part. Gradients of
 nested tensors are such arrays too: they add to their like, and whatever would need one rectangle of numbers is refused.
 """
 
@@ -42,7 +42,7 @@ class Sizes(tuple[tuple[int, ...], ...]):
 
 
 class _Flags:
-    """What an array says of its memory: nobody writes to it but through ``packed``."""
+    """The flags of such an array: not writeable, except through ``packed``."""
 
     writeable = c_contiguous = False
 

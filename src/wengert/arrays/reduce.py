@@ -10,7 +10,7 @@ import numpy as np
 from . import kernels as K
 
 _WORTH_FOLDING = 2048  # below, NumPy's way in is as short
-_plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know
+_plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs lack
 
 
 def wide_type(d: np.dtype) -> Any:

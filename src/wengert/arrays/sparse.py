@@ -189,7 +189,7 @@ class Coo(Scattered):
         once.coalesced = False
         return once
 
-    # -- arithmetic, as NumPy's operators and ufuncs ask for it --------------------------------------------------------
+    # -- arithmetic, called by NumPy's operators and ufuncs --------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         if ufunc is np.add and method == "reduce" and options.get("axis") is not None and not options.get("keepdims"):

@@ -1,7 +1,7 @@
-"""Where arrays lie in memory: how their strides look to users, and other windows of the same memory.
+"""Strides and storage offsets: PyTorch's strides for views of NumPy arrays, and other views of the same memory.
 
-NumPy is free in what it steps by along a dimension of size one, and makes use of that. Users can see those strides, so
-views are given PyTorch's here; nothing that computes depends on them.
+NumPy chooses arbitrary strides along dimensions of size one. Users can read strides, so views get PyTorch's here; no
+computation depends on them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .lazy import address, window
 
 
 def memory_of(a: Any) -> Any:
-    """The whole memory that ``a`` looks into, as bytes in one dimension."""
+    """The whole memory that ``a`` is a view of, as bytes in one dimension."""
     root = a
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -37,7 +37,7 @@ def look(a: Any, shape: Any, strides: Any, start: int) -> Any:
 
 
 def resized_window(a: Any, shape: tuple[int, ...]) -> Any:
-    """The memory of ``a`` from its beginning in another shape, row by row; None where there is too little of it."""
+    """The memory of ``a`` from its first element in another shape, contiguous; None where there is too little of it."""
     memory, start = memory_of(a), start_of(a)
     if start + prod(shape) * a.itemsize > memory.size:
         return None

@@ -1,4 +1,4 @@
-"""Memory that nobody has written yet: as it comes, or under deterministic algorithms filled with what stands out."""
+"""Uninitialized memory: as it is, or under deterministic algorithms filled with NaN, the largest integer or True."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def empty(shape: Any, dtype: Any = float) -> np.ndarray:
 
 
 def filled(a: np.ndarray) -> np.ndarray:
-    """``a`` with what stands out in its type in every element."""
+    """``a`` filled with NaN, the largest integer or True."""
     a[...] = True if a.dtype.kind == "b" else np.iinfo(a.dtype).max if a.dtype.kind in "ui" else np.nan
     return a

@@ -90,7 +90,7 @@ def _allowed(allow_unused: bool | None, materialize_grads: bool) -> bool:
 
 def backward_as_asked(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
         create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> Any:
-    """The one form in which those who override ``backward`` are asked: rows of tensors, everything else by name."""
+    """The normalised arguments that overrides of ``backward`` get: tuples of tensors, everything else by name."""
     if grad_variables is not None:
         grad_tensors = _renamed(grad_tensors, grad_variables)
     wanted = None if inputs is None else tuple(inputs_of(inputs, "backward"))
@@ -103,9 +103,7 @@ def backward_as_asked(tensors: Any, grad_tensors: Any = None, retain_graph: bool
 def grad_as_asked(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
         is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
-    """The one form in which those who override ``grad`` are asked; their answer for a dictionary of
-    inputs becomes one.
-    """
+    """The normalised arguments that overrides of ``grad`` get; their answer for a dictionary of inputs becomes one."""
     named = {
         "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
         "only_inputs": only_inputs, "allow_unused": _allowed(allow_unused, materialize_grads),

@@ -117,7 +117,6 @@ TensorBase = Tensor
 _VariableFunctions = _VariableFunctionsClass = _VF
 
 
-
 __all__ = [
     "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_nn",
     "_set_autograd_fallback_mode", "_increment_version",

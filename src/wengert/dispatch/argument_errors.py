@@ -1,6 +1,6 @@
 """Errors about arguments of the wrong kind, in PyTorch's words; made after a call has failed: others pay nothing.
 
-Nobody asks beforehand whether every argument is what it should be. Where one is not, something inside fails: a list
+Arguments are not checked beforehand. Where one is wrong, something inside fails: a list
 has no ``ndim``, a string does not compare with a number. The functions that the public calls give such errors to
 ``annotated``, which finds the argument that it is about::
 
@@ -44,7 +44,7 @@ def annotated(name: str, names: Sequence[str] | Callable[..., Any], args: Sequen
     """
     if name in TABLE:  # an operator that is a part of a function: sum_dim
         name = name.removesuffix("_dim")
-    about = getattr(error, "about", None)  # one of ours from further down: told with the names of this call
+    about = getattr(error, "about", None)  # raised by our code below: reported with the names of this call
     if about is None and not (_is_internal(error) or type(error) in _OF_VALUES):
         return None
     if about is None and not _from_inside(error):
@@ -123,7 +123,7 @@ def annotated(name: str, names: Sequence[str] | Callable[..., Any], args: Sequen
 
 @functools.cache
 def _declared(name: str, f: Callable[..., Any] | None) -> dict[str, str]:
-    """The kinds of the parameters that are no tensors, as far as their names and defaults tell."""
+    """The kinds of the parameters that are no tensors, inferred from their names and defaults."""
     op = TABLE.get(name)
     if f is not None:
         try:
@@ -150,7 +150,7 @@ def _declared(name: str, f: Callable[..., Any] | None) -> dict[str, str]:
 
 
 def _unsaid(name: str, p: str, text: str) -> str | None:
-    """What a parameter is that does not say so, where an error tells that a tensor was taken for one number."""
+    """The kind of a parameter without annotation, where an error says that a tensor was used as a number."""
     op = TABLE.get(name)
     tensors = op.tensors if isinstance(op, Operator) else _tensor_names()
     if p in tensors or p in ("self", "out") or not text.startswith(("a Tensor with ", "Boolean value of Tensor")):
@@ -253,7 +253,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def reporting(f: Callable[..., Any], skip: int = 0) -> Callable[..., Any]:
-    """``f``, whose errors about arguments are told in PyTorch's words."""
+    """``f`` with its errors about arguments in PyTorch's words."""
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:

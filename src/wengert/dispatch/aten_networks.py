@@ -71,7 +71,7 @@ def _known(eps: Any, *args: Any) -> float:
 
 def native_layer_norm_backward(grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any,
         bias: Any, output_mask: Any) -> tuple[Any, Any, Any]:
-    """The gradients of ``native_layer_norm`` in input, weight and bias, as far as ``output_mask`` asks for them."""
+    """The gradients of ``native_layer_norm`` in input, weight and bias, where ``output_mask`` is True."""
     dims = len(normalized_shape)
     axes = tuple(range(-dims, 0))
     eps = _known(lambda: (rstd**-2 - input.var(axes, correction=0, keepdim=True)).mean(), grad_out, input, weight)
@@ -81,7 +81,7 @@ def native_layer_norm_backward(grad_out: Any, input: Any, normalized_shape: Any,
 
 def native_group_norm_backward(grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int,
         group: int, output_mask: Any) -> tuple[Any, Any, Any]:
-    """The gradients of ``native_group_norm`` in input, weight and bias, as far as ``output_mask`` asks for them."""
+    """The gradients of ``native_group_norm`` in input, weight and bias, where ``output_mask`` is True."""
     rows = input.reshape(N, group, C // group * HxW)
     eps = _known(lambda: (rstd**-2 - rows.var(-1, correction=0)).mean(), grad_out, input, weight)
     found = function("group_norm_grad")(grad_out, input, mean, rstd, weight, group, eps, tuple(output_mask))
@@ -90,7 +90,7 @@ def native_group_norm_backward(grad_out: Any, input: Any, mean: Any, rstd: Any, 
 
 def native_batch_norm_backward(grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any,
         save_mean: Any, save_invstd: Any, train: bool, eps: float, output_mask: Any) -> tuple[Any, Any, Any]:
-    """The gradients of ``native_batch_norm`` in input, weight and bias, as far as ``output_mask`` asks for them."""
+    """The gradients of ``native_batch_norm`` in input, weight and bias, where ``output_mask`` is True."""
     statistics = (save_mean, save_invstd) if train else (running_mean, (running_var + eps).rsqrt())
     found = function("batch_norm_grad")(grad_out, input, weight, *statistics, train, eps, tuple(output_mask))
     return _asked_for(found, output_mask)
@@ -241,7 +241,7 @@ def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, *,
 
 def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False,
         return_counts: bool = False) -> tuple[Any, Any, Any]:
-    """``unique``: always ``(values, inverse, counts)``, empty where not asked for."""
+    """``unique``: always ``(values, inverse, counts)``, empty where not requested."""
     values, inverse, counts = PLACES["torch"]["unique"](self, sorted, True, True)
     return values, inverse if return_inverse else inverse.new_empty(0), counts if return_counts else counts.new_empty(0)
 

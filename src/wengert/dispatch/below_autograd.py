@@ -167,7 +167,7 @@ add_field("dispatch", DISPATCHER)
 
 
 def _remember_arguments(op: Operator, args: tuple[Any, ...], node: Any) -> None:
-    """Keep what a formula may ask about an argument afterwards: shape and strides of a tensor, a number itself."""
+    """Save what a formula may read of an argument later: shape and strides of a tensor, a number itself."""
     node.__dict__["seen"] = {p: _facts(v) for p, v in zip(op.params, args)}
 
 

@@ -1,8 +1,8 @@
-"""Where new tensors go if nobody says: ``with torch.device(...)`` and ``set_default_device``.
+"""The default device of new tensors: ``with torch.device(...)`` and ``set_default_device``.
 
 Both enter a ``DeviceContext``, a function mode that gives the functions that make tensors their ``device``: the first
 as any other mode, the second below all others. As the CPU is where tensors go anyhow, its context is only kept in mind
-unless another one lies around it, and operators stay on the everyday path.
+unless another one lies around it, and operators stay on the fast path.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Function modes: who takes every call of an operator, above the tape (``overrides.TorchFunctionMode``)."""
+"""Function modes (``overrides.TorchFunctionMode``): they intercept every operator call, above autograd."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def intercept_operator(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes
 
 
 class FunctionModes(Interceptor):
-    """The function modes in force: the innermost is asked about every call."""
+    """The active function modes: the innermost intercepts every call."""
 
     order = FUNCTION_MODES
 
@@ -77,7 +77,7 @@ _members_watched = False
 
 
 def watch_members() -> None:
-    """Have the methods and properties of Tensor ask the modes, from the first one on: their code is exchanged, as in
+    """Make the methods and properties of Tensor call the modes, from the first mode on: their code is replaced, as in
     ``watched``.
     """
     global _members_watched
@@ -102,8 +102,8 @@ _PROPERTIES = ("_version", "_base", "_grad", "_grad_fn", "_backward_hooks", "_po
 
 
 def _exchange(f: FunctionType, public: Any) -> None:
-    """Give ``f`` code that asks the modes about ``public``, and otherwise does what ``f`` did."""
-    if "_watched" in (f.__kwdefaults__ or {}):  # which asks already
+    """Give ``f`` code that calls the modes for ``public``, and otherwise does what ``f`` did."""
+    if "_watched" in (f.__kwdefaults__ or {}):  # which calls them already
         return
     defaults = f.__kwdefaults__
     original = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
@@ -116,7 +116,7 @@ def _exchange(f: FunctionType, public: Any) -> None:
         answer = NotImplemented if m.no_subclass_overrides else by_class(public, args, kwargs)
         return original(*args, **kwargs) if answer is NotImplemented else answer
 
-    # for those who ask how it is called
+    # for code that reads its signature
     f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]
     f.__kwdefaults__ = {**(defaults or {}), "_watched": call}
     f.__code__ = _seen(f.__code__.co_freevars)
@@ -174,7 +174,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-# The contexts of the CPU (see ``default_device``) that are not among the modes which are asked.
+# The contexts of the CPU (see ``default_device``) that are not among the active modes.
 _aside: ContextVar[tuple[Any, ...]] = ContextVar("wengert_cpu_contexts", default=())
 on_the_cpu, set_on_the_cpu = _aside.get, _aside.set
 

@@ -47,7 +47,7 @@ def implementation(name: str) -> Callable[..., Any]:
     return function(ours)
 
 
-_with_words = functools.cache(reporting)  # a function whose errors about arguments are told in PyTorch's words
+_with_words = functools.cache(reporting)  # a function with its errors about arguments in PyTorch's words
 
 
 def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:

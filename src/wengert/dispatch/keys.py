@@ -60,7 +60,7 @@ class DispatchKeySet:
         return DispatchKeySet(*self.keys - {key})
 
     def highestPriorityTypeId(self) -> Any:
-        """The key that is asked first."""
+        """The key of highest priority."""
         return max(self.keys, key=lambda key: key.value, default=DispatchKey.Undefined)
 
     def __repr__(self) -> str:

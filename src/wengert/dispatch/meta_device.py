@@ -90,7 +90,7 @@ when_first_meta.append(lambda: install(MetaDevice()))
 
 
 def forward_of(op: Operator, raw: dict[str, Any]) -> Any:
-    """The forward of ``op`` on converted arguments, ghosts or not."""
+    """The forward of ``op`` on converted arguments, storageless or not."""
     any_storageless = any(stands_in(x) for v in raw.values() for x in (v if type(v) is list else (v,)))
     return forward(op, raw) if any_storageless else arguments.forward(op, raw)
 
@@ -101,7 +101,7 @@ def stands_in(v: Any) -> bool:
 
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
-    """The forward of ``op`` on converted arguments of which some are ghosts: ghosts of its results."""
+    """The forward of ``op`` on converted arguments of which some are storageless; so are its results."""
     if op.name in _NUMBERS:
         raise no_numbers(op.name)
     if op.view:
@@ -141,7 +141,7 @@ def _storageless_results(answer: Any, view: bool, source: Any = None, rows: bool
 
 
 def _ordered(answer: Any, arrays: list[Any]) -> Any:
-    """Ghosts of results that lie in the order of the arguments."""
+    """Storageless results, with strides in the order of the arguments."""
     if type(answer) is tuple:
         return tuple(_ordered(v, arrays) for v in answer)
     if not isinstance(answer, (np.ndarray, np.generic)):
@@ -171,7 +171,7 @@ def _identity(a: np.ndarray) -> np.ndarray:
 
 
 def _elementwise(op: Operator, raw: dict[str, Any]) -> Any:
-    """One element tells the type; the shapes broadcast."""
+    """The dtype comes from one element; the shapes broadcast."""
     arrays = [v for p in op.tensors for v in (raw[p] if type(raw[p]) is list else (raw[p],)) if hasattr(v, "shape")]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     with np.errstate(all="ignore"):
@@ -189,7 +189,7 @@ def _single(v: Any) -> Any:
 
 
 def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
-    """Refuse tensors with numbers beside those without, where elements meet (but for single numbers)."""
+    """Refuse to mix tensors with and without data in a pointwise operator (except single numbers)."""
     if (not op.pointwise and op.name not in ("cat", "stack")) or without_numbers.get() or in_composite.get():
         return
     row = [t for v in inputs.values() for t in (v if type(v) in (list, tuple) else (v,))

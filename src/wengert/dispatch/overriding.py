@@ -1,4 +1,4 @@
-"""What a new subclass of Tensor is given: members that ask its ``__torch_function__`` first, and what its
+"""What a new subclass of Tensor is given: members that call its ``__torch_function__`` first, and what its
 ``__torch_dispatch__`` needs.
 """
 
@@ -40,7 +40,7 @@ def _method(name: str, f: Any, func: Any) -> Any:
 
 
 def _mode_first(func: Any, args: Any, kwargs: Any = None) -> Any:
-    """Function modes come before classes, which are asked when a mode calls on."""
+    """Function modes come before classes, which are called when a mode passes the call on."""
     watch_members()
     return ask_mode(func, args, kwargs or {}, modes())
 
@@ -80,7 +80,7 @@ def _fill() -> None:
 
 
 def prepare(cls: Any) -> None:
-    """Make a new subclass of Tensor ask its ``__torch_function__``, and its ``__torch_dispatch__``."""
+    """Make a new subclass of Tensor call its ``__torch_function__`` and its ``__torch_dispatch__``."""
     if any("__torch_dispatch__" in vars(c) for c in cls.__mro__ if c is not Tensor and issubclass(c, Tensor)):
         subclass_dispatch.prepare(cls)
         install(DISPATCHER)

@@ -51,7 +51,7 @@ def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
 
 def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     """The form of ``op`` that writes to ``out``, run by the innermost mode or by its arguments."""
-    if op.name in LOWER:  # whose parts are asked; the last would write
+    if op.name in LOWER:  # whose parts dispatch; the last would write
         out.copy_(general_path.compute(op, args))
         return out
     func = named(op, args)

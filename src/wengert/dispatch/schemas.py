@@ -1,6 +1,6 @@
 """Signatures of the operators in ``torch.ops.aten``, as ``func._schema`` shows them: from the declarations.
 
-Names and order of the arguments are ours where they differ from PyTorch's; what programs ask is which arguments are
+Names and order of the arguments are ours where they differ from PyTorch's; what programs query is which arguments are
 written to, which are tensors, and what aliases what.
 """
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def questions(policy: Any, device: bool, layout: bool) -> frozenset[str]:
-    """What the class of a new tensor wants to be asked about it."""
+    """The geometry methods that the class of a new tensor overrides."""
     if policy not in (None, "sizes", "strides"):
         raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
     geometry = () if policy is None else ("strides",) if policy == "strides" else ("sizes", "strides")
@@ -66,7 +66,7 @@ def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires
 
 
 def prepare(cls: Any) -> None:
-    """Note a new class of tensors that dispatch; what Tensor does by itself, it shall ask for."""
+    """Register a new class of tensors that dispatch; methods of Tensor are replaced by dispatching ones."""
     if cls.__torch_dispatch__ is _off:
         return
     classes.DISPATCHING.add(cls)
@@ -139,7 +139,7 @@ def _set(self: Any, source: Any = None, *args: Any, **kwargs: Any) -> Any:
 
 
 def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any = aten) -> Callable[..., Any]:
-    """A method that asks the class about the geometry of its tensor, if it was made with a wish to be (``None``: what
+    """A method that dispatches for the geometry of a tensor, if the tensor was made to do so (``None``: what
     it was made with).
     """
 
@@ -190,7 +190,7 @@ def _index(self: Any) -> int:
 
 
 def numbers(t: Any) -> np.ndarray:
-    """The elements of a tensor that dispatches, as its class tells them: for checks and tests, it asks for one after
+    """The elements of a tensor that dispatches, from its class: for checks and tests, it dispatches for one after
     the other.
     """
     t = t.detach()
@@ -258,9 +258,7 @@ _NOTHING: dict[str, Any] = {}
 
 def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...],
         results: list[Any], m: Modes, aux: Mapping[str, Any] = _NOTHING) -> Any:
-    """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the
-    results.
-    """
+    """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: further values from the class."""
     for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
         values[p] = [None if x is None else x._wg_data for x in t] if type(t) is list else t._wg_data
     hooked = m if m.saved_tensor_hooks is not None else m.with_(saved_tensor_hooks=(unchanged, unchanged))

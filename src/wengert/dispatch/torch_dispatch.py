@@ -1,4 +1,4 @@
-"""Dispatch modes: who is asked to run each operator, below the tape; and ``torch.ops.aten``, the names they see.
+"""Dispatch modes: they run each operator, below autograd; and ``torch.ops.aten``, the names that they get.
 
 A mode (``utils._python_dispatch.TorchDispatchMode``) receives ``(func, types, args, kwargs)`` for every forward that
 runs while it is active, and gives the result. What it does is not recorded: the node is made around it. ``func`` is an
@@ -39,9 +39,9 @@ class OpOverload:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         calls = _asked.calls
-        if calls and calls[-1][0] is self:  # a mode runs what it was asked to
+        if calls and calls[-1][0] is self:  # a mode runs the operator that it got
             op, inplace = calls[-1][1:]
-            if not isinstance(op, Operator):  # to modes further out, and tensors of which some dispatch again
+            if not isinstance(op, Operator):  # to outer modes, and tensors of which some dispatch again
                 m = modes()
                 if m.dispatch or dispatching((*args, *kwargs.values())):
                     return ask(self, op, inplace, args, kwargs, m)
@@ -121,7 +121,7 @@ class OpOverloadPacket:
         return OpOverload.implementation(self._opname)(*args, **kwargs)
 
     def overloads(self) -> list[str]:
-        """The overloads that there are names for, and those that have been asked for."""
+        """The overloads that there are names for, and those that were accessed."""
         known = [overload for name, overload in _BY_OVERLOAD if name == self._opname]
         if isinstance(TABLE.get(self._opname), Operator) and not known:
             known.append("default")
@@ -138,7 +138,7 @@ class OpOverloadPacket:
 
 
 class _Aten:
-    """``torch.ops.aten``. A name is made when it is asked for, whether or not there is such an operator here: lists of
+    """``torch.ops.aten``. A name is made at the first access, whether or not there is such an operator here: lists of
     names in selective checkpointing mention operators that only other devices run. Calling one needs it to exist.
     """
 
@@ -346,7 +346,7 @@ def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
 
 
 def below(m: Modes, call: Any, args: Any, kwargs: Any) -> Any:
-    """``call(*args, **kwargs)``, seen by nobody and not recorded."""
+    """``call(*args, **kwargs)`` without any interceptor, and not recorded."""
     set_modes(below_tape(m, ()))
     try:
         return call(*args, **kwargs)
@@ -359,11 +359,11 @@ class _Asked(threading.local):
         self.calls: list[tuple[OpOverload, Any, bool]] = []
 
 
-_asked = _Asked()  # what modes have been asked to run in this thread, and are still at
+_asked = _Asked()  # the dispatched calls that are running in this thread
 
 
 def below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
-    """Modes for what runs below the tape, in which these dispatch modes are asked."""
+    """Modes for what runs below autograd, with these dispatch modes active."""
     return m.with_(below_autograd=True, saved_tensor_hooks=None, functions=(), watchers=(), dispatch=dispatch)
 
 

@@ -1,8 +1,8 @@
 """``__torch_function__``: tensor subclasses and tensor-likes that take a call into their own hands.
 
 Plain tensors pay nothing for it. A subclass of Tensor gets ``Overriding`` among its bases, whose methods and
-properties ask ``__torch_function__`` before they do what Tensor's do; functions ask when an argument is of a type
-that they do not know.
+properties call ``__torch_function__`` before they do what Tensor's do; functions call it for an argument of
+an unknown type.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class DeclinedError(TypeError):
-    """Every ``__torch_function__`` that was asked answered ``NotImplemented``."""
+    """Every ``__torch_function__`` returned ``NotImplemented``."""
 
 
 def dispatch(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
@@ -146,7 +146,7 @@ def _in_python(func: Any) -> bool:
 
 
 def declined(func: Any, types: tuple[Any, ...], mode: Any = None, by_hand: bool = False) -> DeclinedError:
-    """The error that nobody knew ``func``, in the words of PyTorch's Python or of its C++; ``by_hand``: a function of
+    """The error that no class implements ``func``, as PyTorch's Python or its C++ words it; ``by_hand``: a function of
     the user's.
     """
     advice = ("A handler that does not know a function should call super().__torch_function__, or give the result "
@@ -248,7 +248,7 @@ class DisableTorchFunctionSubclass(Scope):
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not asked."""
+    """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not called."""
 
     def _states(self, now: Any) -> Any:
         return now.with_(no_subclass_overrides=True, functions=())
@@ -259,7 +259,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """What ``Tensor.__torch_function__`` does: call through, and give results the subclass's type."""
-    if types and all(t in PLAIN for t in types):  # our functions never ask plain tensors: another library's has met one
+    if types and all(t in PLAIN for t in types):  # our functions never call it on plain tensors: another library's did
         from ..tensor.functions import function
 
         return function(func.__name__)(*args, **kwargs)
@@ -292,7 +292,7 @@ UNCONVERTED: set[Any] = {  # type: ignore[attr-defined]
 
 
 def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """``f`` for the public: arguments of types that it does not know are asked whether they override it.
+    """``f`` as a public function: arguments of unknown types may override it.
 
     ``form``: gives, for the arguments of a call, the positional and named ones that are asked about, and what becomes
     of the answer.
@@ -341,7 +341,7 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
 
 # -- methods and properties --------------------------------------------------------------------------------------------
 
-# What special methods are called when they are overridden: PyTorch asks about the ordinary method.
+# Names of special methods for overrides: PyTorch passes the ordinary method.
 PUBLIC = {
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul",
     "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul",
@@ -354,11 +354,11 @@ SPECIAL = frozenset(("__getitem__", "__setitem__", "__len__", "__bool__", "__flo
     "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__",
     "__ixor__", "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__",
     "__rmatmul__", "__floordiv__", "__rfloordiv__", "__ifloordiv__", "__rmod__", "__imod__"))
-_NEVER = frozenset(("as_subclass", "is_inference"))  # asked of every kind of tensor by our own code
+_NEVER = frozenset(("as_subclass", "is_inference"))  # used on every kind of tensor by our own code
 
 
 class Overriding(Tensor):
-    """What stands between Tensor and its subclasses: each method and property asks ``__torch_function__`` first."""
+    """The base between Tensor and its subclasses: each method and property calls ``__torch_function__`` first."""
 
     __slots__ = ()
 

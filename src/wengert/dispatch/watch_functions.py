@@ -1,8 +1,8 @@
-"""Functions that stand in no table of operators, made visible: creation, random numbers, conversion.
+"""Watching functions that are no operators: creation, random numbers, conversion.
 
-They are plain functions, called directly. While somebody watches (a profiler; modes and tensors that dispatch, from the
-first one on), each one's code is exchanged for code that asks them, so every reference to the function is seen
-and a program without watchers pays nothing.
+They are plain functions, called directly. While there are watchers (a profiler; modes and tensors that dispatch, from
+the first one on), the code of each function is replaced by code that calls them, so that every reference to the
+function is covered and a program without watchers pays nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def make():
 
 @cache
 def _seen(names: tuple[str, ...]) -> CodeType:
-    """The code that asks, for a function with a closure over ``names``: it must bind them too, for those who look at
+    """The replacing code, for a function with a closure over ``names``: it must bind them too, for code that looks at
     its frame.
     """
     scope: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def _seen(names: tuple[str, ...]) -> CodeType:
 def _asking(event: str, original: Any, public: Any) -> Any:
     name = event.removeprefix("aten::")
     shown = not name.endswith(" ") and name != "from_numpy"
-    # a method that was exchanged for the modes already asks the classes
+    # a method that was replaced for the modes calls the classes already
     by_itself = "_watched" in (original.__kwdefaults__ or {})
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -95,7 +95,7 @@ def _asking(event: str, original: Any, public: Any) -> Any:
 
 
 def watch_creation() -> None:
-    """One more watcher wants to see."""
+    """Add a watcher."""
     global _watchers
     with _lock:
         _watchers += 1
@@ -110,7 +110,7 @@ def watch_creation() -> None:
             _before.append((f, code, defaults))
             original = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
             original.__kwdefaults__ = defaults
-            # for those who ask how it is called
+            # for code that reads its signature
             f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]
             # the old code does not mind
             f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name, original, f)}

@@ -36,7 +36,7 @@ from .typed_storage import LEGACY_STORAGES, TypedStorage
 
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
         memory_format: Any = preserve_format, other: Any = None) -> Tensor:
-    """The tensor in another type or on another device; itself where nothing changes and ``copy`` is not asked for."""
+    """The tensor with another dtype or on another device; itself where nothing changes and ``copy`` is False."""
     dtype, device, flags = _by_place(args, dtype, device)
     if other is not None:
         dtype, device = other.dtype, other.device

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor:
-    """A tensor around a new array, a leaf that requires a gradient if asked. ``where``: None, or the device that has no
+    """A tensor around a new array, a leaf; it may require a gradient. ``where``: None, or the device that has no
     numbers.
     """
     if where is not None:
@@ -54,12 +54,12 @@ def without_numbers(array: Any) -> Any:
 
 
 def unmade(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None) -> Any:
-    """A ghost of this shape on the device ``meta``; no memory is asked for."""
+    """A storageless array of this shape on the device ``meta``."""
     return StoragelessArray.of(shape, strides, 0, dtype, "meta")
 
 
 def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
-    """The NumPy dtype that the user asked for; the default floating type where nothing was said."""
+    """The NumPy dtype that the user gave; the default floating type without one."""
     if dtype is None:
         return dt.default_float() if default is None else default
     if isinstance(dtype, dt.dtype):
@@ -111,7 +111,6 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, np.ndarray) and (d is None or data.dtype == d):
         return from_numpy(data)
     return finish(array_of(data, d))
-
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
@@ -250,7 +249,7 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 
 class _Capsule:
-    """A capsule as an object with the methods that NumPy asks for."""
+    """A capsule as an object with the methods that NumPy needs."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule

@@ -24,7 +24,7 @@ else:
 
 
 class Geometry(Methods):
-    """What ``Tensor`` asks its array, ``_wg_data``; put on the class by ``members``."""
+    """Members of ``Tensor`` that read the geometry of its array, ``_wg_data``; ``members`` puts them on the class."""
 
     __slots__ = ()
 

@@ -33,7 +33,7 @@ _STEP: dict[Any, str] = {int: "select_index", None: "unsqueeze_index", True: "al
 
 
 def _takes_all(key: slice, size: int) -> bool:
-    """Whether a slice is of a whole dimension, as PyTorch tells before it takes a step."""
+    """Whether a slice is of a whole dimension: PyTorch's test."""
     return key.step in (None, 1) and key.start in (None, 0) and (key.stop is None or key.stop >= size)
 
 

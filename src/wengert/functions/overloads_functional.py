@@ -210,7 +210,7 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
 
 
 def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
-    """The same in a mapped function, or where classes or weights dispatch: out of operators that know what they do."""
+    """The same in a mapped function, or where classes or weights dispatch: out of operators that handle these cases."""
     if type(weight) is classes.Batched_:
         weight = weight.detach()  # weights of classes have no gradient
     dim = 1 if input.ndim > 1 else 0
@@ -345,7 +345,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
 
 def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool,
         momentum: float, eps: float) -> Any:
-    """The same in a mapped function, or of tensors that dispatch: out of operators that know what they do."""
+    """The same in a mapped function, or of tensors that dispatch: out of operators that handle these cases."""
     shape = (1, -1, *[1] * (input.ndim - 2))
     if training:
         running = [r for r in (running_mean, running_var) if r is not None]

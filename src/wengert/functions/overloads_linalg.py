@@ -98,7 +98,7 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
 
 @overload("torch", "Tensor")
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """``(LU, pivots)``, and ``infos`` where asked for. See ``linalg.lu_factor_ex``."""
+    """``(LU, pivots)``, and ``infos`` on request. See ``linalg.lu_factor_ex``."""
     found = function("linalg_lu_factor_ex")(A, pivot=pivot, check_errors=not get_infos)
     return _into("lu", _pack("_lu_with_info", found) if get_infos else tuple(found)[:2], out)
 

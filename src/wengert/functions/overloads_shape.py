@@ -34,7 +34,7 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
 
 
 def _filler(name: str, places: tuple[str, ...], find: Any, position: int) -> None:
-    """A function whose last argument is a number, or a 0-d tensor that may want a gradient."""
+    """A function whose last argument is a number, or a 0-d tensor that may require a gradient."""
     number, tensor = find(name), find(name + "_tensor")
 
     def fill(*args: Any, **more: Any) -> Any:
@@ -96,7 +96,7 @@ def _scatter_reduce(find: Any) -> Any:
             **more: Any) -> Any:
         """``input`` with ``src`` joined in at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or "amin".
 
-        Without ``include_self`` the places that are written to forget what ``input`` had there.
+        Without ``include_self`` the old values at the written positions do not count.
 
         >>> index, src = torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 5.0])
         >>> torch.zeros(2).scatter_reduce(0, index, src, "mean", include_self=False)

@@ -31,7 +31,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
 
 
 def _asked(found: Any, inverse: bool, counts: bool) -> Any:
-    """The values, with the inverse and the counts if they were asked for."""
+    """The values, with the inverse and the counts on request."""
     row = [found[0], *(found[1:2] if inverse else ()), *(found[2:] if counts else ())]
     return tuple(row) if len(row) > 1 else row[0]
 

@@ -1,6 +1,6 @@
 """The ways to sparse tensors: ``torch.sparse_coo_tensor`` and the methods that dense tensors answer too.
 
-``sparse`` itself is imported when somebody walks through one of them.
+``sparse`` itself is imported at the first call of one of them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _compressed(name: str, starts: str, others: str) -> Any:
     return overload("torch")(make)
 
 
-CHECKS = [False]  # whether what nobody asked to check is checked: see ``torch.sparse.check_sparse_tensor_invariants``
+CHECKS = [False]  # default of ``check_invariants``: see ``torch.sparse.check_sparse_tensor_invariants``
 
 
 def checked(asked: bool | None) -> bool:

@@ -52,7 +52,7 @@ def _in_place(name: str) -> Any:
             bump(self)
             if view is not None:
                 new = seen._wg_meta.view
-                # a history that was not recorded is made when it is asked for
+                # a history that was not recorded is made when it is needed
                 new.version = self._wg_vc[0] if recording else view.version
                 new.creation = view.creation  # the mode that counts is that in which the tensor was made
                 # such a view is found again by its steps, and PyTorch's do not learn this one

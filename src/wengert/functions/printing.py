@@ -170,7 +170,7 @@ def _chosen(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unmentioned(default: str) -> tuple[str, ...]:
-    """The types that can be read off the values, so that nobody needs to be told."""
+    """The dtypes that can be inferred from printed values, and are not printed."""
     return (default, "complex128" if default == "float64" else "complex64", "int64", "bool")
 
 

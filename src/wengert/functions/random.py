@@ -109,7 +109,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 def by_map(kind: str) -> Any:
-    """Makes a random function do what the maps around it want; ``kind``: see ``transforms.vmap.random``."""
+    """Makes a random function follow the ``randomness`` of maps around it; ``kind``: see ``transforms.vmap.random``."""
 
     def decorate(f: Any) -> Any:
         @functools.wraps(f)

@@ -185,7 +185,7 @@ def set_num_interop_threads(n: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """What :func:`set_num_interop_threads` was last told, 1 at first; operations run one after another."""
+    """The value of :func:`set_num_interop_threads`, 1 at first; operations run one after another."""
     return _interop_threads
 
 
@@ -206,7 +206,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What :func:`set_float32_matmul_precision` was last told, ``"highest"`` at first."""
+    """The value of :func:`set_float32_matmul_precision`, ``"highest"`` at first."""
     return _precision
 
 
@@ -227,12 +227,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What ``use_deterministic_algorithms`` was last told."""
+    """The value of ``use_deterministic_algorithms``."""
     return _deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether ``use_deterministic_algorithms`` was last told ``warn_only=True``."""
+    """Whether ``use_deterministic_algorithms`` was called with ``warn_only=True``."""
     return _warn_only
 
 
@@ -242,7 +242,7 @@ def set_warn_always(b: bool) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What ``set_warn_always`` was last told."""
+    """The value of ``set_warn_always``."""
     return errors.warn_always
 
 

@@ -92,7 +92,7 @@ def _attach_methods() -> None:
 
 def _place_functions() -> None:
     """Functions of the public namespaces that are no operators of the table."""
-    # one for each function, wherever it is offered; operators ask by themselves
+    # one for each function in all namespaces; operators handle overrides themselves
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
         PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
@@ -140,7 +140,7 @@ def _attach_properties() -> None:
 
 
 def _settle() -> None:
-    """Let each function of a namespace say where it is found, as pickles want to know."""
+    """Set the ``__module__`` and ``__qualname__`` of the functions of a namespace, which pickling uses."""
     package = __name__.partition(".")[0]
     settled = set()
     for place, names in PLACES.items():
@@ -166,7 +166,7 @@ def _inverted(inverted: Any) -> Any:
 
 
 def special_method(special: str, name: str, **how: bool) -> Any:
-    """The operator ``name`` as a special method, which those who override it know by the name that PyTorch gives it."""
+    """The operator ``name`` as a special method, passed to overrides under PyTorch's name."""
     public = PUBLIC.get(special)
     found = dunder(name, public=None if public is None else getattr(Tensor, public), **how)
     found.__name__ = {"__rtruediv__": "__rdiv__"}.get(special, special)

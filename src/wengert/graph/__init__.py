@@ -1,4 +1,4 @@
-"""Nodes, edges, modes, interceptors, hooks, and the engine that walks the graph. It knows no operator."""
+"""Nodes, edges, modes, interceptors, hooks, and the engine that walks the graph. Independent of operators."""
 
 from __future__ import annotations
 

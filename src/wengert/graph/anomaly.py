@@ -1,8 +1,8 @@
-"""Whether anomaly mode is on, for all threads: who is told of every node made and watches every walk.
+"""Whether anomaly mode is on, for all threads.
 
-``current`` is None, or an object with ``made(node)`` for those who make nodes, and for the engine ``enter()`` and
+``current`` is None, or an object with ``made(node)``, called for each new node, and for the engine ``enter()`` and
 ``leave(before)`` around a walk, ``running(node)`` and ``check(node, grads, raw)`` around a node, and ``failed()``. Code
-that makes nodes without asking (see ``tensor.specialise``) listens for the switch instead.
+that makes nodes without reading ``current`` (see ``tensor.specialise``) registers in ``listeners`` instead.
 """
 
 from __future__ import annotations

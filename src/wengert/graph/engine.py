@@ -1,4 +1,4 @@
-"""The engine: walks the tape newest-first and hands each node its gradient.
+"""The engine: runs the nodes of a graph newest first and passes each its gradient.
 
 Every node's sequence number lies after those of its inputs, so popping the newest pending node is a topological order
 without a counting pass, and a node is popped exactly when its gradient is complete. Nothing here recurses, and nothing
@@ -34,7 +34,7 @@ _by_sequence = attrgetter("seq")
 
 
 class GraphTask:
-    """One run of the engine, for those who ask about it from inside a hook or a rule."""
+    """State of one run of the engine (PyTorch's graph task), which hooks and rules can query."""
 
     _seen: set[Node] | None = None  # these four stand on the class: few runs set them
     awaited: dict[Node, int] | None = None  # see ``leaf_uses``
@@ -62,7 +62,7 @@ class GraphTask:
 
     @property
     def number(self) -> int:
-        """A number that no other run has; given when it is first asked for."""
+        """A number unique to this run, drawn at the first access."""
         if self._number is None:
             self._number = next(_numbers)
         return self._number
@@ -70,7 +70,7 @@ class GraphTask:
 
 _numbers = itertools.count()
 _leaf_order = itertools.count()
-# told the roots of every run; gives what ends its attention
+# called with the roots of every run; returns a function to call at its end
 listener: Callable[[Any], Callable[[], None]] | None = None
 
 
@@ -112,7 +112,7 @@ def run(roots: list[tuple[Edge, Any]], namespace: Any, retain: bool = False, nee
         captures: dict[Node, dict[int, Any]] | None = None) -> None:
     """Send the gradients of ``roots`` down the graph.
 
-    ``space`` is the vocabulary that gradients are computed in: raw arrays, or recorded tensors. ``needed`` limits the
+    ``space`` is what gradients are computed with: operators on arrays, or recorded operators. ``needed`` limits the
     walk to those nodes. ``captures`` maps a node to ``{output number: None}``; the gradient that arrives there is put
     in, and the walk stops there unless the node is also in ``needed``. Without ``needed`` everything leads to a
     captured node.
@@ -375,8 +375,8 @@ def leaf_gradient_counts(roots: list[tuple[Edge, Any]], needed: set[Node] | None
     """How many gradients a walk hands to each leaf's accumulator.
 
     An accumulator that was made for an earlier graph has an old sequence number, and its turn would come at the end of
-    the walk. Hooks of leaves (optimizers that step inside the backward, gradient buckets) want the gradient when it is
-    complete: with these counts the walk knows.
+    the walk. Hooks of leaves (optimizers that step inside the backward, gradient buckets) need the gradient as soon as
+    it is complete, which these counts determine.
     """
     uses: dict[Node, int] = {}
     seen: set[Node] = set()

@@ -1,7 +1,7 @@
-"""Interceptors: who is asked about a call of an operator before it is done.
+"""Interceptors: objects that handle a call of an operator before the operator runs.
 
-A call of an operator on plain tensors, with nothing in force, meets nobody. Everything that changes or watches calls is
-an interceptor in one ordered tuple (``Modes.interceptors``), asked from the outside in: each may answer the call,
+For a call on plain tensors with no mode in force the tuple is empty. Everything that changes or observes calls is an
+interceptor in one ordered tuple (``Modes.interceptors``), called from the outermost to the innermost: each may answer,
 change it, or pass it on. Some are there while a mode is in force: profilers, autocast, function and dispatch modes,
 forward differentiation. Some are there from the first tensor of their kind on: subclasses, batched tensors, the device
 ``meta``.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """A call that interceptors are asked about.
+    """A call, as interceptors get it.
 
     ``kind``: ``"operator"``, its ``"inplace"`` form, a ``"composite"`` (an operator that is made of others), a
     ``"function"`` that is no operator (creation, conversion), or the ``"apply"`` of a custom Function. ``op``: the
@@ -44,7 +44,7 @@ class Call:
 
 
 class Interceptor:
-    """Base of those who are asked about calls. As a context, it is asked in the present thread or task.
+    """Base class of interceptors. As a context manager, it is active in the current thread or task.
 
     >>> from wengert.graph.interceptors import Interceptor
     >>> class Counter(Interceptor):
@@ -63,11 +63,11 @@ class Interceptor:
     order: float = PROFILERS
 
     def applies_to(self, call: Call) -> bool:
-        """Whether ``intercept`` is to be asked about ``call``."""
+        """Whether ``intercept`` is to be called for ``call``."""
         return True
 
     def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
-        """Answer ``call``; ``call_next(call)`` is the answer of those further in, and in the end of the operator."""
+        """The result of ``call``; ``call_next(call)`` passes it to the next interceptor, finally to the operator."""
         return call_next(call)
 
     def walk(self, walk: Callable[..., None], *args: Any) -> None:
@@ -83,7 +83,7 @@ class Interceptor:
 
 
 def run_interceptors(call: Call, interceptors: tuple[Interceptor, ...], at: int = 0) -> Any:
-    """The answer to ``call`` of the interceptors from the one number ``at`` on, and in the end of the call itself."""
+    """The result of ``call``, passed through the interceptors from index ``at`` on and then run."""
     for i in range(at, len(interceptors)):
         if interceptors[i].applies_to(call):
             return interceptors[i].intercept(call, partial(run_interceptors, interceptors=interceptors, at=i + 1))

@@ -1,7 +1,7 @@
 """Grad modes: what the present thread or async task records.
 
 All modes live in one immutable record in one context variable, so the hot path pays for a single look-up and an
-identity test: ``RECORD`` and ``SILENT`` are the two everyday states, everything else takes the general path.
+identity test: ``RECORD`` and ``SILENT`` are the two common states, all others take the general path.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Any])
 
 
-# The order of asking. What is further out sees a call before it is changed by what is further in.
+# Order of interceptors. An outer one (smaller number) sees a call before inner ones change it.
 FUNCTION_MODES, SCOPES, SUBCLASSES, PROFILERS, CASTS, KERNELS, MAPS, LEVELS, DEVICES, DISPATCH = range(0, 100, 10)
 
-INSTALLED: list[Interceptor] = []  # those that are asked in every thread, from the first tensor of their kind on
-# the fields of Modes that an interceptor stands for: it is asked while they are not empty
+INSTALLED: list[Interceptor] = []  # active in all threads, from the first tensor of their kind on
+# field of Modes -> interceptor that is active while the field is not empty
 FIELD_INTERCEPTORS: dict[str, Interceptor] = {}
 
 
 def install(interceptor: Interceptor) -> None:
-    """Have ``interceptor`` asked from now on, in all threads."""
+    """Make ``interceptor`` active from now on, in all threads."""
     if interceptor not in INSTALLED:
         INSTALLED.append(interceptor)
 
 
 def ordered(watchers: tuple[Any, ...], stacks: list[Interceptor]) -> tuple[Interceptor, ...]:
-    """The interceptors in the order of asking; of those that stand alike, the last that was entered first."""
+    """The interceptors, outermost first; of equal ``order``, the one entered last first."""
     return tuple(sorted(dict.fromkeys((*reversed(watchers), *stacks, *INSTALLED)), key=lambda i: i.order))
 
 
@@ -71,7 +71,7 @@ class Modes:
         self.view_replay = self.below_autograd = self.quick = False
         self.mutation: Any = None
         self.grad_scope: Any = None
-        self.derived: dict[Any, Modes] = {}  # the states that were asked for and only switch something on or off
+        self.derived: dict[Any, Modes] = {}  # cache of ``with_`` for changes that are only True, False or None
         self.more: dict[str, Any] = {}  # the fields of ``add_field`` that are not what they are by default
         self._interceptors: tuple[int, tuple[Interceptor, ...]] = (-1, ())
 
@@ -92,7 +92,7 @@ class Modes:
 
     @property
     def interceptors(self) -> tuple[Interceptor, ...]:
-        """Who is asked about calls, from the outside in."""
+        """The active interceptors, outermost first."""
         known, found = self._interceptors
         if known != len(INSTALLED):
             found = ordered(self.watchers,
@@ -102,7 +102,7 @@ class Modes:
 
     @property
     def from_levels(self) -> tuple[Interceptor, ...]:
-        """Those among them that are asked from the levels of forward differentiation on."""
+        """Those from the levels of forward mode inwards."""
         return tuple(i for i in self.interceptors if i.order >= LEVELS)
 
     def _changed(self, changes: dict[str, Any]) -> Modes:
@@ -143,8 +143,8 @@ _DEFAULTS: dict[str, Any] = {}  # of the fields that ``add_field`` adds
 
 
 def add_field(name: str, interceptor: Interceptor | None = None, default: Any = ()) -> None:
-    """Have modes keep ``name`` too, for a package that extends the engine; while it is not empty, ``interceptor`` is
-    asked about calls.
+    """Add the field ``name`` to modes, for a package that extends the engine; while it is not empty, ``interceptor`` is
+    active.
     """
     setattr(Modes, name, default)
     _DEFAULTS[name] = default

@@ -1,6 +1,6 @@
-"""The node: one step of the tape.
+"""Nodes: the recorded operations of a graph.
 
-A node knows where its inputs came from (``edges``), what it must remember (``saved``) and the shape and dtype of what
+A node holds the edges to its inputs (``edges``), the saved values (``saved``) and the shape and dtype of what
 it made. A gradient enters by the output and leaves by the edges.
 """
 
@@ -44,7 +44,7 @@ _QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImp
 
 
 class _PlainFields:
-    """Where a node keeps what it knows. The native one, alike, has no tuples that the cycle collector would visit."""
+    """The fields of a node. The native class with the same fields has no tuples for the cycle collector to visit."""
 
     __slots__ = ("dtype", "edges", "hooks", "saved", "seq", "shape")
 
@@ -103,10 +103,10 @@ class Node(_Fields):
     def explain_error(self, error: Exception, g: Any) -> Exception | None:
         """What to raise instead of ``error``, which the rule raised over the gradient ``g``; None to leave it."""
         sparse = type(error) is TypeError and isinstance(g, Scattered) and not self.written_by_user
-        return unsupported(self.name()) if sparse else None  # the rule asked a sparse array for its elements
+        return unsupported(self.name()) if sparse else None  # the rule accessed elements of a sparse array
 
     def release(self) -> None:
-        """Forget what was saved; a later use says so."""
+        """Free the saved values; a later use raises."""
 
     def name(self) -> str:
         """PyTorch's name of the node, such as ``MulBackward0``."""
@@ -181,7 +181,7 @@ class InputMetadata:
 
     __slots__ = ("_dtype", "shape")
 
-    device: Any = None  # set by the tensor floor, which knows devices
+    device: Any = None  # set by the tensor package, which defines devices
     is_nested_tensor = is_cpp_nested_tensor = is_tensor_subclass = False
 
     def __init__(self, shape: tuple[int, ...], d: Any) -> None:

@@ -106,11 +106,6 @@ class SparseTensor(Tensor):
         """Whether each place is stored once, in order."""
         return self._wg_data.coalesced
 
-    def _coalesced_(self, coalesced: bool) -> Any:
-        a = self._wg_data
-        self._wg_data = Coo(a.indices, a.values, a.shape, coalesced)
-        return self
-
     def coalesce(self) -> Any:
         """The tensor with each place stored once, in order."""
         a = self._wg_data

@@ -209,10 +209,6 @@ class FakeTensorConverter:
         memo[key] = (weakref.ref(t, lambda _: memo.pop(key, None)), made)
         return made
 
-    def from_meta_and_device(self, fake_mode: FakeTensorMode, t: Tensor, device: Any, **_: Any) -> Any:
-        """The fake around ``t``, which has no numbers already."""
-        return FakeTensor(fake_mode, t, device)
-
 
 def _meta_of(t: Tensor) -> Tensor:
     if t.is_meta and not isinstance(t, FakeTensor):

@@ -237,7 +237,6 @@ def missing_from(module: str) -> Callable[[str], NoReturn]:
     return refuse
 
 
-
 def submodules(package: str) -> list[str]:
     """The names of a package's submodules, whether they are imported or not, without packages that only we have."""
     import sys

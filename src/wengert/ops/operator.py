@@ -9,12 +9,12 @@ Example, the whole of ``exp``::
 *Forward*: a function of raw NumPy arrays; its signature is the operator's. Parameters annotated ``Array``,
 ``Array | None`` or ``Arrays`` (a list) are tensors to the user.
 
-*Gradient rule*: one function for each differentiable parameter. ``F`` is the vocabulary to compute with: in a plain
+*Gradient rule*: one function for each differentiable parameter. ``F`` is the namespace to compute with: in a plain
 backward its functions are the forwards of this table on raw arrays, under ``create_graph=True`` they are the recorded
 operators on tensors, so that one rule serves every order. ``g`` is the gradient of the output (a list of them for
 several differentiable outputs, undefined ones as zeros, or as None with ``undefined=True``). Further parameters say, by
-name, what is remembered from the forward: an argument, ``result`` (or an output's name), an ``aux`` value,
-``NAME_shape`` (only the shape of an argument). Only what the inputs that need a gradient ask for is kept. A rule need
+name, what is saved from the forward: an argument, ``result`` (or an output's name), an ``aux`` value,
+``NAME_shape`` (only the shape of an argument). Only what the gradients that are needed use is saved. A rule need
 not undo broadcasting or promotion (the engine does), and for complex numbers it is written as for an analytic function:
 saved values reach it conjugated (``wirtinger=True`` switches that off for operators that are not analytic, such as
 ``abs``).
@@ -43,7 +43,7 @@ value is needed (without it, for any), so that the others do not hold it in memo
 
 *Structure*: ``pointwise=True`` says that every element of the result depends only on the elements of the (broadcast)
 tensors at its place; ``linear=True`` that the operator is linear in all that it is differentiated by, ``"each"`` in
-each of them alone (a product). Forward mode needs neither, but is faster for knowing. ``push``: a rule ``(F, t, ...)``
+each of them alone (a product). Both only make forward mode faster. ``push``: a rule ``(F, t, ...)``
 for it, where PyTorch's forward mode is not the transpose of its backward: ``t`` is the tangent, or with several
 arguments in ``wrt`` a list of them (None for none), and what it asks for is an argument or a result; gives the tangent
 of the result, or of each.
@@ -54,8 +54,8 @@ is.
 
 ``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
 
-*PyTorch's names*: ``node`` is the name of the node that is left on the tape, whatever the call. Where programs know two
-names of one operator, ``without=dict(exponent="PowBackward0")`` gives the name if that argument is not a tensor (but a
+*PyTorch's names*: ``node`` is the name of the recorded node. Where PyTorch has two node names for
+one operator, ``without=dict(exponent="PowBackward0")`` gives the name if that argument is not a tensor (but a
 number, or missing). A composite with ``node`` and ``whole=("input", "target")``, the arguments that this node has edges
 for, is one node of that name to hooks and profilers.
 
@@ -183,9 +183,8 @@ class Operator:
                 raise TypeError(f"{self.name}: a gradient rule asks for {n!r}, which is neither argument nor result")
 
 
-
 class Composite:
-    """An operator defined by others; ``define`` takes the vocabulary first."""
+    """An operator defined by others; ``define`` takes the namespace ``F`` first."""
 
     __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node",
         "optional", "outputs", "params", "places", "pointwise", "raw", "whole")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 operator, composite = family("torch", "Tensor", layout="rows")
 
-_plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know
+_plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs lack
 _times: Any = np.multiply.reduce
 _maximum: Any = np.maximum.reduce
 

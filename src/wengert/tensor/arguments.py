@@ -1,4 +1,4 @@
-"""Arguments of operators: what the user gave as tensors, and everything as the forward wants it."""
+"""Conversion of operator arguments: the tensors that the user passed, and all values as the forward takes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """``(tensors, values)`` by parameter: what the user gave as tensors, and everything as the forward wants it."""
+    """``(tensors, values)`` by parameter: tensors that the user passed, and all values as the forward takes them."""
     inputs: dict[str, Any] = {}
     raw: dict[str, Any] = {}
     for i, (p, v) in enumerate(zip(op.params, args)):

@@ -1,7 +1,7 @@
-"""A tensor's place on the tape: its edge, its leaf accumulator, its history as a view.
+"""Autograd metadata of a tensor: its gradient edge, its leaf accumulator, its history as a view.
 
 Most tensors are plain results and carry only an edge. Leaves that require gradients, tensors with a ``.grad`` or hooks,
-and views have a ``Meta`` beside it.
+and views also have a ``Meta``.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Released(list):  # type: ignore[type-arg]
 
 
 def new_version() -> list[Any]:
-    """The version counter of a new tensor. Where a function runs that is being differentiated, it tells by which
-    derivative the tensor was made.
+    """The version counter of a new tensor. Inside of a ``torch.func`` derivative it also holds the ``GradScope`` that
+    made the tensor.
     """
     m = modes()
     if m.inference:
@@ -223,7 +223,7 @@ def retain(t: Tensor) -> None:
             if old is not None:
                 new = old + g
             else:
-                # a tensor that dispatches knows itself how to be copied
+                # the class of a tensor that dispatches defines how it is copied
                 computed = modes().grad or type(g) is not type(g)._wg_plain_class
                 new = g.clone() if computed else type(g)._wg_wrap(g._wg_data.copy())
             with _leaf_lock:
@@ -254,7 +254,7 @@ _leaf_lock = threading.RLock()  # whoever comes in again is a finalizer, or the 
 
 
 class AccumulateGrad(Node):
-    """Where the tape ends: adds the gradient to a leaf's ``.grad``.
+    """Adds the gradient to a leaf's ``.grad``.
 
     Its sequence number is that of the leaf's first use in the graph, so it is reached when the gradient is complete.
     """
@@ -265,7 +265,7 @@ class AccumulateGrad(Node):
     edges = ()  # these three stand on the class: a node is made for every first use of a leaf
     saved = None
     hooks: NodeHooks | None = None
-    # its hooks of after the accumulation are told of every gradient that comes, also where there is none
+    # post-accumulate hooks run for every gradient that arrives, also an undefined one
     wants_undefined = True
 
     is_leaf = True

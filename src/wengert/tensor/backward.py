@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class GradientEdge(NamedTuple):
-    """A place on the tape, for ``backward`` and ``grad`` in place of a tensor: output ``output_nr`` of ``node``.
+    """An edge of the graph, for ``backward`` and ``grad`` instead of a tensor: output ``output_nr`` of ``node``.
 
     ``ownership_token``: whatever keeps the graph alive where the node does not. Here it always does; as in PyTorch,
     there is one for a custom function's node (the node of a view of the tensor).
@@ -291,7 +291,7 @@ def as_row(x: Any) -> Any:
 
 
 def inputs_of(x: Any, name: str) -> Any:
-    """What gradients are asked for: a tensor or an edge, several, or a dictionary of them."""
+    """The inputs of ``grad`` or ``backward``: a tensor or an edge, several, or a dictionary of them."""
     if type(x) is dict:
         return tuple(x.values())
     if not isinstance(x, (Tensor_, tuple, list)) and hasattr(x, "keys") and hasattr(x, "__getitem__"):
@@ -332,7 +332,7 @@ def _roots(tensors: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
 
 
 def _seeds(tensors: Sequence[Any], grads: Any, in_tensors: bool) -> list[Any]:
-    """The gradients to begin with, as values of the vocabulary that the walk will use."""
+    """The initial gradients: arrays, or tensors where the backward is recorded."""
     if grads is None:
         grads = (None,) * len(tensors)
     else:

@@ -1,7 +1,7 @@
 """The general path of an operator call: overrides, conversion, promotion, forward, views, recording.
 
-The functions that users call are generated from the declarations with a short cut for the everyday case (see
-``specialise``); whatever the short cut does not cover comes here.
+The functions that users call are generated from the declarations with a fast path for the common case (see
+``specialise``); whatever it does not cover comes here.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
 
 
 def compute(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
-    """The operator as forward differentiation sees it, and all further in: those further out have been asked."""
+    """The operator, through the interceptors from forward mode inwards (outer ones have handled the call already)."""
     return run_interceptors(Call("operator", op, args, perform, out), modes().from_levels)
 
 
@@ -144,7 +144,7 @@ def recorded_results(op: Operator, results: list[Tensor], inputs: dict[str, Any]
 
 def record_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], values: dict[str, Any],
         m: Modes) -> Any:
-    """Leave a node for the results, if something is recorded and asks for a gradient."""
+    """Record a node for the results, if recording is on and an input requires a gradient."""
     live = recorded_results(op, results, inputs, values, m)
     node = record(op, inputs, values, live, m) if live else None
     if node is not None:

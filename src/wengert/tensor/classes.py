@@ -1,4 +1,4 @@
-"""The classes that the core must know and that are made further up, and what was found out about others."""
+"""Classes and functions that higher layers register with the core, and cached facts about tensor classes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..arrays import dtypes as dt
 Tensor_: Any = None
 PLAIN: set[type] = set()
 RECORDING_TENSORS: list[bool] = []  # whether some node ever saved tensors that dispatch: a backward then looks for it
-NATIVE_CALLS: dict[str, Any] = {}  # the native short cuts of operators, as far as they were made
+NATIVE_CALLS: dict[str, Any] = {}  # the native calls of operators, by name, as far as they were made
 # the classes of tensors with a ``__torch_dispatch__``: see ``dispatch.subclass_dispatch``
 DISPATCHING: set[type] = set()
-Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
+Batched_: Any = None  # the class of batched tensors, once ``vmap`` is used,
 mapping: Any = None  # and what is done with them: the package ``transforms.vmap``
 # and PLAIN: never override anything
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}
@@ -27,7 +27,7 @@ UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argu
 
 
 def is_known(v: Any) -> bool:
-    """Whether the class of ``v``, or of what stands in the list or tuple that it is, never overrides anything."""
+    """Whether the class of ``v``, or of every element of a list or tuple, never overrides anything."""
     kind = type(v)
     if kind is list or kind is tuple:
         return all(type(x) in KNOWN for x in v)

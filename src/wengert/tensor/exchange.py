@@ -1,4 +1,4 @@
-"""What Python and NumPy see of a tensor: numbers, lists, arrays, truth values, text."""
+"""Conversion of tensors to Python and NumPy: numbers, lists, arrays, truth values, text."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Exchange(Members):
         if self._wg_data.size != 1:
             raise RuntimeError(f"a Tensor with {self._wg_data.size} elements cannot be converted to Scalar")
         if self.is_meta:
-            if without_numbers.get():  # a gradient rule asks which way to go: both lead to the same shapes
+            if without_numbers.get():  # a gradient rule branches on it: both branches give the same shapes
                 return self._wg_data.dtype.type(0).item()
             raise RuntimeError(NO_ITEM)
         if self._wg_data.dtype.type is np.void:

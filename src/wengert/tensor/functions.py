@@ -42,8 +42,8 @@ def inplace_function(name: str) -> Callable[..., Any]:
 
 
 def method(name: str) -> Callable[..., Any]:
-    """The same as a method: another object, so that who overrides ``torch.add`` and ``Tensor.add``
-    can tell them apart.
+    """The same as a method: another object, so that overrides can distinguish ``torch.add`` and
+    ``Tensor.add``.
     """
     found = METHODS.get(name)
     if found is None:
@@ -53,7 +53,7 @@ def method(name: str) -> Callable[..., Any]:
 
 
 def own_function(name: str) -> Callable[..., Any]:
-    """The same once more, for another namespace: those who override functions tell them apart."""
+    """A further copy, for another namespace: overrides distinguish them."""
     op = TABLE[name]
     return composite(op) if isinstance(op, Composite) else _stub(op, "call", True)
 
@@ -76,7 +76,7 @@ def inplace_method(name: str) -> Callable[..., Any]:
 
 def dunder(name: str, reflected: bool = False, inplace: bool = False,
         public: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The operator ``name`` as a special method, which answers ``NotImplemented`` to operands it does not know.
+    """The operator ``name`` as a special method, which returns ``NotImplemented`` for operands of unknown types.
 
     ``public``: what it is called by where it is overridden, if not by its own name.
     """

@@ -42,7 +42,7 @@ def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
 
 
 def compute_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
-    """The in-place form as forward differentiation sees it, and all further in: those further out have been asked."""
+    """The in-place form, through the interceptors from forward mode inwards (outer ones have handled the call)."""
     return run_interceptors(Call("inplace", op, args, write), modes().from_levels)
 
 
@@ -122,7 +122,7 @@ def run_forward(op: Operator, inputs: dict[str, Any], values: dict[str, Any], a:
     except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
         look_up(inputs, modes())
         raise explain(op, values, e) from e
-    except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
+    except NotImplementedError:  # a type that has no kernel: whether the result can be written is checked first
         if op.scalars:
             try:
                 whole = np.broadcast_shapes(*(np.shape(values[p]) for p in op.promoted))
@@ -168,7 +168,7 @@ _LEAF = ("Write to it under torch.no_grad(), as an optimizer does; to go on from
 _IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor",
     "index_put", "tril", "triu"))
 
-# Writes that PyTorch's tape does not see at all.
+# Writes that PyTorch does not record.
 _UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
 
 _CLAMPS = frozenset(("clamp", "clamp_max", "clamp_min"))
@@ -267,7 +267,7 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
 
 
 def refuse_recorded(op: Any, out: Any, inputs: dict[str, Any], m: Modes) -> list[Any]:
-    """Refuse ``out=`` that is no tensor, or where a gradient would be asked for; gives the tensors among the inputs."""
+    """Refuse ``out=`` that is no tensor, or where a gradient is required; returns the tensors among the inputs."""
     targets = out if isinstance(out, (tuple, list)) else (out,)
     flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
     for t in targets:

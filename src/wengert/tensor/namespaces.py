@@ -53,23 +53,23 @@ def _through(x: Any) -> int:
 
 
 _POPPED, _LOCAL = _baseline(), _baseline_local()
-#: What ``sys.getrefcount`` says of a local variable's value that one other place holds: it, the name and the call's
-#: argument, of which some versions of Python do not count all.
+#: ``sys.getrefcount`` of a local variable's value with one other reference: that one, the name and the call's argument,
+#: of which some versions of Python do not count all.
 HELD_ONCE = _held_once()
 
 
 def is_uniquely_referenced(g: np.ndarray) -> bool:
-    """Whether the array's memory is seen only by the engine's step that is running (then it can be kept uncopied)."""
+    """Whether only the running step of the engine refers to the array (then it can be kept without a copy)."""
     return g.base is None and sys.getrefcount(g) <= _LOCAL and g.flags.writeable
 
 
 def is_uniquely_referenced_tensor(g: Any) -> bool:
-    """Whether a gradient that is a tensor is held only by the engine's step, a method of it deep."""
+    """The same for a gradient that is a tensor, one call deeper."""
     return sys.getrefcount(g) <= _LOCAL + 1
 
 
 def is_uniquely_referenced_sparse(g: Any) -> bool:
-    """The same question about a sparse array: it is seen only by the engine's step, and so are its values."""
+    """The same for a sparse array and its values."""
     values = getattr(g, "values", None)
     if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL or sys.getrefcount(values) > HELD_ONCE:
         return False
@@ -122,7 +122,7 @@ class ArrayNamespace:
 
     @staticmethod
     def accumulate(a: Any, b: Any) -> Any:
-        """``a + b``, in ``a``'s memory when nobody else sees it. Called with ``a`` just taken out of a dictionary."""
+        """``a + b``, in ``a``'s memory if nothing else refers to it. ``a`` was just popped from a dictionary."""
         if type(a) is np.ndarray and sys.getrefcount(a) <= _POPPED and a.base is None and a.flags.writeable:
             return K.add(a, b, a)
         return K.add(a, b) if type(a) is np.ndarray and type(b) is np.ndarray else a + b
@@ -167,7 +167,7 @@ class ArrayNamespace:
 
     @staticmethod
     def constant(array: Any) -> Any:
-        """An array as a value of this vocabulary."""
+        """An array as a value of this namespace."""
         return array
 
     @staticmethod
@@ -191,9 +191,9 @@ in_composite: ContextVar[bool] = ContextVar("wengert_within", default=False)
 
 
 class _Calling(threading.local):
-    # whether a gradient rule or a composite calls operators: in PyTorch, code in C++, which tells numbers from tensors
+    # whether a gradient rule or a composite calls operators: C++ code in PyTorch, which separates numbers from tensors
     internal = False
-    was_internal = False  # whether one has called the operator that was asked for last
+    was_internal = False  # the same for the operator that was dispatched last
 
 
 calling = _Calling()

@@ -1,7 +1,7 @@
-"""The native short cut of an operator call (``native/tape.c``), made from the operator's declaration.
+"""The native call of an operator (``native/tape.c``), made from the operator's declaration.
 
-It does what ``call.compute`` does in the everyday case: plain tensors of one real type, recorded or not, and no other
-mode in force. To everything else it answers ``NotImplemented``. Without the extension there is none: the generated
+It does what ``call.compute`` does in the common case: plain tensors of one real type, recorded or not, and no other
+mode in force. In all other cases it returns ``NotImplemented``. Without the extension there is none: the generated
 Python of ``specialise`` and the general path, which are its definition, do the work.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _native: Any = getattr(getattr(kernels, "_native", None), "_kernels", None)
 
-#: Whether there are short cuts.
+#: Whether there are native calls.
 available: bool = hasattr(_native, "tape")
 
 # Operators that the extension has as functions of their tensors; they answer NotImplemented to what is not for them.
@@ -33,7 +33,7 @@ _KERNELS = ("linear", "matmul")
 # Operators whose rules take a Python number for the first argument as well as for the second.
 _NUMBERS_FIRST = frozenset(("add", "div", "mul", "rsub", "sub"))
 
-_MOST = 16  # parameters that a short cut can have
+_MOST = 16  # parameters that a native call can have
 
 _registered = False
 
@@ -51,7 +51,7 @@ def _register_classes() -> None:
 
 
 def watch(current: Any) -> None:
-    """Have every node that a short cut makes told to ``current.made``, or to nobody."""
+    """Call ``current.made`` for every node that a native call makes; None ends that."""
     if available:
         _native.tape_watch(None if current is None else current.made)
 
@@ -65,7 +65,7 @@ def rebuilder() -> Any:
 
 
 def native(op: Operator) -> bool:
-    """Whether ``op`` has a short cut."""
+    """Whether ``op`` has a native call."""
     return (available and bool(op.tensors) and not op.lazy and len(op.params) <= _MOST
         and len(op.saved) + len(op.consts) <= _MOST)
 
@@ -74,7 +74,7 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
     """A function of all the arguments of ``op``, in order; None where there is no native way.
 
     ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class
-    to switch the short cut off.) ``without``: of those that it makes where that argument is no tensor.
+    to switch the native call off.) ``without``: of those that it makes where that argument is no tensor.
     """
     if not native(op):
         return None

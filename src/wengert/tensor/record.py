@@ -1,4 +1,4 @@
-"""Recording: the node of a declared operator, what it saves, and how its rule is asked."""
+"""Recording: the node of a declared operator, what it saves, and how its gradient rule is called."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class OpNode(Node):
         return values
 
     def _value(self, namespace: Any, name: str, array: Any, counter: Any, index: int = 0) -> Any:
-        """One saved array as the vocabulary wants it."""
+        """One saved array as a value of the namespace."""
         if type(array) is Packed:
             tensor = self._unpacked(array, name, index)
             if namespace.raw:
@@ -242,7 +242,7 @@ def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
 
 
 def _rather_computed() -> bool:
-    """Whether a rule shall compute anew what the forward computed beside its result: where that is to be differentiated
+    """Whether a rule recomputes an auxiliary value of the forward: where that is to be differentiated
     itself.
     """
     m = modes()
@@ -326,7 +326,7 @@ def renamed(kind: Any, name: str) -> Any:
 
 def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes,
         private: str = "") -> OpNode | None:
-    """Leave a node on the tape, if some input asks for a gradient.
+    """Record a node, if some input requires a gradient.
 
     ``inputs``: the tensors of the differentiable parameters. ``values``: for every name that a rule may remember, the
     array (or constant) as the forward saw it. ``outputs``: the differentiable outputs, which get their edges from the
@@ -357,7 +357,7 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
 
 
 def edges_of(op: Operator, inputs: dict[str, Any], values: dict[str, Any]) -> list[Any] | None:
-    """The places on the tape of what an operator is differentiated by; None if nothing asks for a gradient."""
+    """The edges of an operator's differentiable inputs; None if no input requires a gradient."""
     edges: list[Any] = []
     for p in op.wrt:
         t = inputs.get(p)
@@ -374,7 +374,7 @@ def edges_of(op: Operator, inputs: dict[str, Any], values: dict[str, Any]) -> li
 
 
 def is_kept(op: Operator, name: str, edges: list[Any], values: dict[str, Any]) -> bool:
-    """Whether the node saves ``name``: some gradient that is asked for needs it."""
+    """Whether the node saves ``name``: some required gradient needs it."""
     return values.get(name) is not None and (bool(op.tensor_lists) or any(edges[i] is not None for i in op.users[name]))
 
 
@@ -392,7 +392,7 @@ PACKED = "packed before"  # no operator has a parameter of that name
 
 
 def packed(value: Any, tensor: Any, m: Modes) -> Any:
-    """``value``, the array of ``tensor`` or a list of such, as saved-tensor hooks want it kept."""
+    """``value``, the array of ``tensor`` or a list of such, packed by the saved-tensor hooks."""
     if type(value) is not list:
         return pack(value, m.saved_tensor_hooks, tensor)
     return [None if a is None else pack(a, m.saved_tensor_hooks, t)

@@ -146,7 +146,7 @@ def fields_of(name: str) -> tuple[str, ...] | None:
 
 
 def out_row(name: str, out: Any) -> Any:
-    """What a function gives that was told where its results go: those tensors, named if there are several."""
+    """The result of a function with ``out=``: those tensors, named if there are several."""
     if not isinstance(out, (tuple, list)):
         return out
     kind = return_type(f"{name.removesuffix('_stable')}_out")

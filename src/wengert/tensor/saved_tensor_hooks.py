@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..ops.operator import Operator
 
-UNVERSIONED = [0]  # the version counter of what nobody can write to
+UNVERSIONED = [0]  # the version counter of values that are never written to
 
 
 def changed(saved: tuple[Any, ...], at: int, entry: tuple[Any, Any, Any]) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """Code for one operator, generated from its declaration, as ``dataclasses`` generates ``__init__``.
 
-The generated function is the general path of ``call`` written out for the everyday case: plain tensors of one floating
+The generated function is the general path of ``call`` written out for the common case: plain tensors of one floating
 type, nothing watching. Everything else falls through to the general path at its end. Print ``source(op, kind)`` to
 read one.
 """
@@ -97,11 +97,11 @@ def _declines(*args: Any) -> Any:
     return NotImplemented
 
 
-_NO_MODE = object()  # in the place of a mode that short cuts are for
+_NO_MODE = object()  # replaces a mode for which the fast path runs
 
 
 def _reported(path: Any, scope: dict[str, Any]) -> Any:
-    """The general path, which reports a method as what it is to those who override it."""
+    """The general path, which passes the public method on to overrides."""
     public = scope.get("_public")
     if public is None:
         return path
@@ -114,7 +114,7 @@ _node_makers: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
 
 def _watch(current: Any) -> None:
-    """Have nodes made with or without telling anomaly mode: what is written out here does not ask whether it is on."""
+    """Make nodes with or without notifying anomaly mode: the generated code does not test whether it is on."""
     watch_native_calls(current)
     for scope, makers in _node_makers:
         for key, made in makers.items():
@@ -180,7 +180,7 @@ deprecated_signature: Any = None
 
 
 def fast(op: Operator) -> bool:
-    """Whether the declaration is simple enough for a short cut: one output, no lists of tensors, nothing hidden."""
+    """Whether the declaration is simple enough for a fast path: one output, no lists of tensors, no ``aux`` values."""
     simple = op.outputs is not ... and not op.aux and not op.tensor_lists and not op.lazy
     return simple and len(op.outputs) == 1 and bool(op.tensors)
 
@@ -263,7 +263,7 @@ def source(op: Operator, kind: str = "call") -> str:
         add(f"    y = quick({', '.join(op.params)})")
         add("    if y is not NotImplemented: return y")
     elif fast(op):
-        if op.name == "view":  # of another type: no view to the tape
+        if op.name == "view":  # of another dtype: not recorded as a view
             add(f"    if shape and type(shape) is tuple and type(shape[0]) in KINDS: return general(op, {args})")
         lines += _shortcut(op, kind, args)
     if special:

@@ -1,7 +1,7 @@
-"""The tensor: an array plus a place on the tape.
+"""The tensor: an array and its position in the graph.
 
 The class body holds what is about a tensor's history: its gradient, its place in the graph, its hooks. What it is
-without one, its constructors and copies are in ``functions.members``, what Python and NumPy see of it in ``exchange``;
+without one, its constructors and copies are in ``functions.members``, conversions to Python and NumPy in ``exchange``;
 the operators become its methods in ``functions.surface``, from the table.
 """
 
@@ -75,7 +75,7 @@ class Tensor(Exchange):
         t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
         return t
 
-    # -- the tape -------------------------------------------------------------------------------------------------
+    # -- autograd -------------------------------------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
@@ -101,7 +101,7 @@ class Tensor(Exchange):
         raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Ask (or stop asking) for gradients of this leaf; gives the tensor itself."""
+        """Set whether this leaf requires a gradient; returns the tensor itself."""
         if type(requires_grad) is not bool:
             raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type(requires_grad).__name__}")
@@ -442,7 +442,7 @@ InputMetadata.device = CPU
 
 
 def parametric(t: Any, data: Tensor) -> Any:
-    """``t``, a new leaf around ``data`` that asks for a gradient."""
+    """``t``, a new leaf around ``data`` that requires a gradient."""
     if t._wg_data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     t._wg_require(True)

@@ -130,7 +130,7 @@ CPU, META = device("cpu"), device("meta")
 
 
 def on_cpu(where: Any) -> device:
-    """The device that the user named, refused unless tensors can live there."""
+    """The device that the user named; refused unless tensors can be there."""
     if where is None or where is CPU:
         return CPU
     d = device(where)

@@ -57,7 +57,7 @@ def unrecorded(i: int, t: Any) -> RuntimeError:
 
 
 def no_scalar(shape: Any) -> RuntimeError:
-    """The error that a backward of several numbers was not told what to begin with."""
+    """The error of a backward without a gradient for an output of several elements."""
     return RuntimeError(
         f"grad can be implicitly created only for scalar outputs: this one has shape {list(shape)}; take its mean() or "
         "sum(), or give the gradient to begin with"
@@ -101,7 +101,7 @@ class Replaced(Detached):
 
 
 def replaced(t: Any, old: np.ndarray) -> None:
-    """Let the graphs that saved ``t`` know that it has other data than ``old``, if there are any."""
+    """Tell the graphs that saved ``t``, if any, that its data is no longer ``old``."""
     counter = t._wg_vc
     if type(counter) is list and sys.getrefcount(counter) > HELD_ONCE:
         version = Replaced(counter[0])
@@ -112,7 +112,7 @@ def replaced(t: Any, old: np.ndarray) -> None:
 
 
 def detached(t: Any) -> None:
-    """Let the graphs that saved ``t`` know that it is going to be taken out of its own, if there are any."""
+    """Tell the graphs that saved ``t``, if any, that it is about to be detached in place."""
     counter = t._wg_vc
     if type(counter) is list and sys.getrefcount(counter) > HELD_ONCE:
         version = Detached(counter[0])
@@ -154,7 +154,7 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
 
 
 def refuse_detached() -> NoReturn:
-    """A saved tensor has lost its place on the tape."""
+    """A saved tensor was detached from its graph."""
     raise RuntimeError(
         "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, "
         "please use out-of-place `.detach()` instead"

@@ -129,7 +129,7 @@ def memory_owner(array: np.ndarray) -> Any:
 
 
 class Lost(Node):
-    """The history of a view of which nobody can say any more where in its base it lies."""
+    """The history of a view whose position in its base is unknown; its backward raises ``reason``."""
 
     __slots__ = ("reason",)
 
@@ -205,7 +205,7 @@ def record_anew(t: Tensor, view: View) -> None:
     old = t._wg_edge
     try:
         place = None if modes().view_replay else view.place(t._wg_data)
-    except RuntimeError as error:  # only a gradient would have to know
+    except RuntimeError as error:  # raised when a gradient is computed
         t._wg_edge = (_lost(t, view.base, str(error)), 0)
         view.version = now
         return

@@ -1,4 +1,4 @@
-"""What tensors carry at one level of forward mode: tangents, those of views beside those of their bases.
+"""Tangents of tensors at one level of forward mode, also of views and their bases.
 
 A tangent is kept with the tensor (``Meta.tangents``), by its level; a view that was made before its base got one finds
 it by being replayed on the base's. Writes go into the memory of the tangent that is there, so that views of it see
@@ -85,7 +85,7 @@ class Tangents(Scope):
             return b.wrapped(inner, t.level)
         if t.is_nested:
             raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
-        # what the class is asked for
+        # what the class gets
         result = TRACED_OPS.alias(t) if type(t) in classes.DISPATCHING else TRACED_OPS.view(t, t.shape)
         if not modes().inference:
             if repeated:

@@ -1,7 +1,7 @@
 """Forward mode: tensors that carry a tangent, and how every operator carries it on.
 
 A tangent belongs to a *level*, and is seen only while its level is among ``Modes.levels`` (outermost first). An
-operator that meets a tangent of some level runs with that level and those inside it out of sight, and so does the
+operator on a tensor with a tangent of some level runs with that level and inner ones disabled, and so does the
 computation of the result's tangent: what outer levels carry is carried through both, and levels nest to any depth.
 
 Nothing is declared for most operators. Where the gradient rule is ``g ↦ Jᵀg``, which is linear in ``g``, its own
@@ -79,7 +79,7 @@ def _gradient_in(op: Operator, i: int, t: Any, values: dict[str, Any]) -> Any:
 
 
 def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
-    """The innermost level that an operator of ``args`` concerns, or None; in inference mode it concerns nobody."""
+    """The innermost level of which some of ``args`` has a tangent, or None; always None in inference mode."""
     if m.inference:
         return None
     for level in reversed(m.levels):
@@ -113,7 +113,7 @@ class DualLevel(Tangents):
             else self.tangent(v) is not None for v in args)
 
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
-        """The operator called on ``args``; this level is out of sight already."""
+        """The operator called on ``args``; this level is disabled already."""
         if out is not None:
             from ..tensor.inplace import refuse_recorded
 
@@ -315,7 +315,7 @@ class DualLevel(Tangents):
 
     def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
             answer: Tensor) -> list[Any]:
-        """A diagonal Jacobian is its own transpose: the gradient rule, told about no conjugates."""
+        """A diagonal Jacobian is its own transpose: the gradient rule, without conjugates."""
         values = node._values(TRACED_OPS, conjugate=False)
         shape, dtype = answer._wg_data.shape, answer._wg_data.dtype
         total = None
@@ -495,9 +495,7 @@ def _real(t: Any, x: Any) -> Any:
 
 
 def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The operator on ``args`` in the state ``m``, which is in force: by its short cut, if it has one and they are for
-    that.
-    """
+    """The operator on ``args`` in the modes ``m``, which are in force: by its native call if that handles them."""
     if not m.levels:
         quick = classes.NATIVE_CALLS.get(op.name)
         answer = NotImplemented if quick is None else quick(*args)

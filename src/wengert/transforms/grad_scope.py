@@ -50,7 +50,7 @@ class GradScope(Scope):
         levels = map_levels.get()
         self.parent, self.depth = now.grad_scope, levels[-1].number if levels else 0
         self.number = transforms.get()[0]
-        self.inference = now.inference  # which nobody outside can see the lack of
+        self.inference = now.inference  # not observable outside
         return True, False, self
 
     def _put(self, begins: bool) -> None:
@@ -79,7 +79,7 @@ class GradScope(Scope):
     def may_write(self, t: Any) -> bool:
         """Whether ``t`` may be written to."""
         t = _plain(t)
-        if type(t._wg_vc) is not list:  # an inference tensor tells nothing
+        if type(t._wg_vc) is not list:  # an inference tensor has no version counter
             return True
         return self.made(t) or self._given(t)
 
@@ -106,7 +106,7 @@ class GradScope(Scope):
         """The derivative is with respect to ``t``, a leaf or a new name for a tensor with a history."""
         self.starts[id(t)] = t
         around: GradScope | None = self if t._wg_edge is None else None
-        while around is not None:  # for all of which this leaf is not somebody else's
+        while around is not None:  # the leaf belongs to all of them
             around.own.add(id(t))
             around = around.parent
 
@@ -265,7 +265,7 @@ class GradScope(Scope):
         )
 
     def _check_start(self, t: Tensor) -> None:
-        """Refuse to record a write to what the derivative is with respect to, which may have a history further out."""
+        """Refuse to record a write to an input of the derivative, which may have a history outside of it."""
         owner = self.owner(t)
         if owner is None or t._wg_edge is None or not modes().grad:
             return
@@ -275,7 +275,7 @@ class GradScope(Scope):
         raise RuntimeError(f"{view}a leaf Variable that requires grad is being used in an in-place operation.")
 
     def _mapped(self, args: Any) -> bool:
-        """Whether a map inside of this run does the operator, and asks again for what is below."""
+        """Whether a map inside of this run handles the operator; it checks again on the values."""
         return any(type(v) is classes.Batched_ and v.level.number > self.depth for v in args)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .names import Kind
 
 WIDE = 1 << 28
-"""Ranges from this size on take 64 bits a number, so that the remainder favours nobody visibly."""
+"""Ranges from this size on take 64 bits a number, which makes the bias of the remainder negligible."""
 
 MANY = 0xFFFFFFFF // 20
 """Permutations from this length on are drawn in another way."""
@@ -33,7 +33,7 @@ def _remainder(values: NDArray[np.uint64], divisor: int) -> NDArray[np.uint64]:
 
 
 def _filled(count: int, kind: Kind, draw: Callable[[int], NDArray[np.uint64]], size: int, base: int) -> NDArray:
-    """``base + draw() % size`` for ``count`` numbers, wrapping at 64 bits, as the type asked for."""
+    """``base + draw() % size`` for ``count`` numbers, wrapping at 64 bits, in the requested dtype."""
     out = np.empty(count, kind.dtype)
     offset = np.uint64(base % (1 << 64))
     for start, stop in pieces(count):

@@ -53,7 +53,7 @@ _LAYOUT = np.dtype(
 
 
 class Stream:
-    """One sequence of random words, with what PyTorch keeps beside it. Not thread-safe: the generator locks.
+    """One sequence of random words, with the further state that PyTorch keeps. Not thread-safe: the generator locks.
 
     Attributes:
         seed: the 64-bit seed (its low 32 bits choose the sequence).

@@ -41,7 +41,7 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
         out = kwargs.pop("out", None) if kwargs else None
         interceptors = modes().interceptors
         try:
-            # one is always there, who asks the classes of arguments
+            # one is always there: it calls the classes of arguments
             if len(interceptors) == 1 and _known(args, kwargs):
                 return run(args, kwargs, out)
             asked = Call("composite", op, args, lambda call: run(call.args, call.kwargs, call.out), out,
@@ -147,7 +147,7 @@ def _write(answer: Any, out: Any, name: str) -> Any:
 
 
 def refuse_gradient(function: str, **arguments: Any) -> None:
-    """Refuse arguments that ask for a gradient which ``function`` (PyTorch's name) has none for."""
+    """Refuse arguments that require a gradient where ``function`` (PyTorch's name) has none."""
     for name, t in arguments.items():
         if isinstance(t, classes.Tensor_) and t.requires_grad and modes().grad:
             raise RuntimeError(

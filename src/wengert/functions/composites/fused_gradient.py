@@ -1,7 +1,7 @@
-"""A gradient that is one operator to PyTorch as one operator to us: its kernel runs, one node is left.
+"""Gradient formulas that are one operator in PyTorch, as one operator: a fused kernel runs, one node is recorded.
 
-Its own gradient comes from the rules that its declaration gives, or the expression is recorded when that gradient is
-asked for, and walked: who never asks pays nothing, and nothing but the arguments is remembered meanwhile.
+Its own gradient comes from the rules that its declaration gives, or the expression is recorded and run backwards when
+that gradient is computed; until then only the arguments are saved.
 """
 
 from __future__ import annotations

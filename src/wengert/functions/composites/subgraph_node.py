@@ -1,6 +1,6 @@
 """One node for all that a composite recorded, where PyTorch has one operator.
 
-The nodes of the parts stay as they are; the node of the whole holds them and walks them when its gradient is asked for.
+The nodes of the parts stay as they are; the node of the whole holds them and runs them when its gradient is computed.
 So its edges lead straight to the arguments, hooks see one step, and derivatives of every order are those of the parts.
 """
 
@@ -33,7 +33,7 @@ class SubgraphNode(Node):
     roots: list[Edge]
     parts: set[Node]
     given: dict[str, Any]
-    shared: bool  # whether a recorded gradient may lead into the parts: then they forget for themselves
+    shared: bool  # whether a recorded gradient may lead into the parts: then they free their own memory
 
     def _walk(self, namespace: Any, g: Any, needs: Any) -> Any:
         if self.gone():
@@ -59,7 +59,7 @@ class SubgraphNode(Node):
         return self._walk(TRACED_OPS, g, [True] * len(self.edges) if needs is None else needs)
 
     def gone(self) -> bool:
-        """Whether the parts, which nothing but a recorded gradient holds any more, were let go of."""
+        """Whether the parts were freed."""
         return not self.parts
 
     def release(self) -> None:

@@ -1,6 +1,6 @@
 """Vectorised mapping: tensors with a hidden batch dimension, and how each operator treats it.
 
-Loaded when somebody first maps a function; see ``batched`` for the tensors and ``dispatch`` for the operators.
+Loaded at the first call of ``vmap``; see ``batched`` for the tensors and ``dispatch`` for the operators.
 """
 
 from __future__ import annotations

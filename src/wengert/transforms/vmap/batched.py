@@ -2,8 +2,8 @@
 
 A ``Batched`` hides the first dimension of its ``value``, an ordinary tensor (or a ``Batched`` of an outer map).
 Operators on it are done on the value (see ``dispatch``), so the value is what is recorded: gradients, hooks, higher
-derivatives need nothing further. Its own array is a ghost of the right shape and type, full of NaN, that nobody may
-write to.
+derivatives need nothing further. Its own array is a read-only placeholder of the right shape and dtype, full
+of NaN.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class VmapLevel(Scope):
 
 
 class without(Scope):
-    """Inside, the innermost map is forgotten: what is drawn or made there is made once."""
+    """Inside, the innermost map is disabled: what is drawn or made there is made once."""
 
     _put = staticmethod(map_levels.set)
 
@@ -245,7 +245,7 @@ class Batched(Tensor):
 
     value: Any
     level: VmapLevel
-    alike: int | None  # the version in which all examples are known to be one, as far as "same" random numbers ask
+    alike: int | None  # the version in which all examples are known to be equal, for ``randomness="same"``
     user_requires_grad: bool  # what the user calls it, inside of the map, without any effect
     given: Any  # None, or the argument of the map and the dimension of its batch, of which this one has it in front
 
@@ -274,7 +274,7 @@ class Batched(Tensor):
         return self.value.is_neg()
 
     def _innermost(self) -> bool:
-        """Whether the map is further in than any derivative that the tensor belongs to."""
+        """Whether the map is inside of every derivative that the tensor belongs to."""
         scope = modes().grad_scope
         home = None if scope is None else scope.owner(self)
         return home is None or home.number < self.level.depth
@@ -309,7 +309,7 @@ class Batched(Tensor):
         return wrapped(self.value.detach(), self.level)
 
     def detach_(self) -> Any:
-        """Take the value out of the graph of the innermost derivative; refused where a map is further in."""
+        """Detach the value from the graph of the innermost derivative; refused where a map lies inside of it."""
         scope = modes().grad_scope
         if scope is None or scope.depth < self.level.number:
             raise RuntimeError("Can't detach views in-place. Use detach() instead. Inside of a mapped function a "

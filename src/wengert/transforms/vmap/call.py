@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """An operator with its arguments as a rule wants them.
+    """An operator call, as batching rules get it.
 
     ``values``: by parameter; of what is batched at this level the value, whose first dimension is the batch.
     ``batched``: the parameters (for lists of tensors: those with a batched element) of which that is so.

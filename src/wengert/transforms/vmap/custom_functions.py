@@ -18,7 +18,7 @@ _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extend
 
 
 class VmapInfo(NamedTuple):
-    """What a ``vmap`` staticmethod is told of the map."""
+    """The information about the map that a ``vmap`` staticmethod gets."""
 
     batch_size: int
     randomness: str
@@ -160,7 +160,7 @@ class _Context:
 
     @property
     def needs_input_grad(self) -> Any:
-        """Which arguments want a gradient."""
+        """Which arguments require a gradient."""
         return self._ctx.needs_input_grad[1:]
 
     @property

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Maps(Interceptor):
-    """``vmap``: an operator on batched tensors is the same operator on the values, told where the batch is."""
+    """``vmap``: an operator on batched tensors runs once on their values, with the batch as a dimension."""
 
     order = MAPS
 

@@ -64,7 +64,7 @@ def _indices(call: Call) -> tuple[list[Any], int, bool]:
 
 
 def _every(call: Call, wide: int) -> Any:
-    """The numbers of the examples, to stand beside index tensors of rank ``wide``."""
+    """The indices of the examples, to broadcast with index tensors of rank ``wide``."""
     from ...tensor.tensor import wrap
 
     return wrap(np.arange(call.size).reshape(-1, *[1] * wide))
@@ -92,7 +92,7 @@ def index_put(call: Call) -> Any:
     x = _f("permute", call.whole("input"), layout.forward(1))
     order = layout.result(wide)
     values = call.aligned("values", wide + len(layout.rest))
-    if values.dim():  # in the order in which the permuted tensor wants them
+    if values.dim():  # in the order of the permuted tensor
         n = wide + len(layout.rest) + ("values" in call.batched)
         if values.dim() < n:
             values = _f("reshape", values, (*[1] * (n - values.dim()), *values.shape))

@@ -60,7 +60,7 @@ def _holds(level: VmapLevel, args: Any) -> bool:
 
 
 def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], kind: str) -> Any:
-    """``f(*args)``, a random function, as the innermost map wants it.
+    """``f(*args)``, a random function, with the ``randomness`` of the innermost map.
 
     ``kind``: how ``f`` takes a batch. ``"shape"``: only the shape of its first argument matters; ``"numbers"``: it
     treats leading dimensions alike, and draws by its arguments' numbers; ``"mask"``: it draws a mask for its first
