@@ -48,6 +48,10 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
             else:
                 raise must_be(op, p, i, v, "Tensor")
+        elif p in op.flags:
+            if not isinstance(v, (bool, np.bool_)):
+                raise must_be(op, p, i, v, "bool")
+            raw[p] = v
         elif type(v) is dt.dtype:
             raw[p] = v.np
         elif p == "dtype" and isinstance(v, type) and v in dt.OF_TYPES:
