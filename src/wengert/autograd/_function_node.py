@@ -116,7 +116,7 @@ class SavedTensor(SavedBase):
         stale = False
         try:
             self.edge = edge_of(t) if output is None and requires_grad(t) else None
-        except RuntimeError:  # a view that was written to where that is not allowed: whoever uses it again is told
+        except RuntimeError:  # a view that was written to where that is not allowed: its next use raises
             self.edge, stale = None, True
         self.kind, self.packed, self.unpack_hook = type(t), None, None
         self.tangents = dict(t._wg_meta.tangents) if t._wg_meta is not None and t._wg_meta.tangents else None
@@ -221,7 +221,7 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
     to_save: Any = None
     saved_for_forward: tuple[Any, ...] = ()
     _pushing = False  # whether jvp is running
-    _clears = _taken = False  # whether saved tensors are let go of once they were read, and whether they were
+    _clears = _taken = False  # whether saved tensors are freed once they were read, and whether they were
     dirty_tensors: tuple[Any, ...] | None = None
     non_differentiable: tuple[Any, ...] | None = None
     needs_input_grad: tuple[bool, ...] = ()
@@ -369,7 +369,7 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
         for at, (i, edge) in enumerate(zip(self._places, self.edges)):
-            if row[i] is not None and edge is not None:  # also where nobody asks for it
+            if row[i] is not None and edge is not None:  # also where it is not needed
                 _fits(row[i], edge, self, at)
         return row
 
