@@ -247,7 +247,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
     Gradients that a backward does not reach arrive as None. Each backward counts for itself, also where several run at
     the same time. As in PyTorch the tensor that a backward starts from, if it is the only one, is not waited for.
-    Under ``autograd.grad`` it raises ``RuntimeError`` for a leaf (with ``"all"``) whose gradient is asked for.
+    Under ``autograd.grad`` it raises ``RuntimeError`` for a leaf (with ``"all"``) whose gradient is requested.
     Returns a handle whose ``remove()`` takes the hook away.
 
     >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)

@@ -32,7 +32,7 @@ class GradLevel:
     """
 
     def __init__(self) -> None:
-        self.recording = is_grad_enabled()  # whether somebody outside may differentiate the output
+        self.recording = is_grad_enabled()  # whether the output may be differentiated outside
         self.maps = [m for m in map_levels.get() if not m.directions]
         self.grad_scope = GradScope()
         self.own = self.grad_scope.own
@@ -58,7 +58,7 @@ class GradLevel:
         return batching.wrap_levels(batching.unwrap_levels(t, self.maps), self.maps) if self.maps else t
 
     def has_outer_leaves(self, tensors: Iterable[Any], recording: bool | None = None) -> bool:
-        """Whether the history of ``tensors`` leads to a leaf that this level has not made, and somebody wants to know.
+        """Whether the history of ``tensors`` leads to a leaf that this level has not made, while recording.
 
         ``recording``: whether gradients are enabled where the tensors go.
         """

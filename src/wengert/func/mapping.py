@@ -176,7 +176,7 @@ def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
 
 
 def _collected(func: Any, answer: Any, out_dims: Any, level: VmapLevel) -> Any:
-    """The answer with the batch of ``level`` where ``out_dims`` wants it."""
+    """The answer with the batch of ``level`` at ``out_dims``."""
     results = []
     for d, x in zip(_out(func, answer, out_dims), trees.leaves(answer)):
         batched = type(x) is Batched and x.level is level

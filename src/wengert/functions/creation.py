@@ -46,7 +46,7 @@ def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor
 
 
 def without_numbers(array: Any) -> Any:
-    """What a tensor of the device ``meta`` holds in the place of ``array``."""
+    """What a tensor of the device ``meta`` holds in place of ``array``."""
     from ..dispatch.meta_device import storageless
 
     return storageless(array)

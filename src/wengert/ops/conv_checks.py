@@ -112,7 +112,7 @@ def vectorised(F: Any, input: Any, weight: Any, groups: int, stride: Any, dilati
 
 
 def _other_type(F: Any, input: Any, bias: Any, strict: bool, by_onednn: bool, by_columns: bool) -> Any:
-    """A bias of another type than the input, for which some of PyTorch's kernels ask and others do not."""
+    """A bias of another type than the input, which only some of PyTorch's kernels accept."""
     from ..arrays.dtypes import scalar_name
 
     d, kind = F.dtype_of(input), F.dtype_of(bias)

@@ -63,7 +63,7 @@ def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception
     if isinstance(error, IndexError) and " is out of bounds for axis " in str(error):
         return IndexError(str(error).replace(" for axis ", " for dimension "))
     if isinstance(error, OverflowError) or about_arguments(error):
-        return error  # told where the call is known
+        return error  # reported where the call is known
     if isinstance(error, (TypeError, IndexError)):
         return error
     if isinstance(error, ValueError) and error.args and getattr(error, "as_is", False):

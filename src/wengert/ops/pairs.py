@@ -208,7 +208,7 @@ def special_xlog1py(input: Array, other: Array):
 
 
 def _product_or_zero(kernel: str, input: Any, other: Any, log: Any) -> Any:
-    input, other = np.asarray(input), np.asarray(other)  # the short cut brings Python numbers as they are
+    input, other = np.asarray(input), np.asarray(other)  # the fast path passes Python numbers as they are
     zero = (input == 0) & ~np.isnan(other)
     d = real(kernel, input if input.ndim or not other.ndim else other).dtype
     return np.where(zero, 0, input * log(other)).astype(d, copy=False)

@@ -323,7 +323,7 @@ def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: A
 
 
 def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
-    """The backward of one plain tensor where nothing special is asked for; False, and nothing done, if this is another
+    """The backward of one plain tensor where nothing special is requested; False, and nothing done, if this is another
     case.
     """
     seed = _plain_seed(t, g)

@@ -117,4 +117,4 @@ def _kind(op: Operator, p: str) -> bytes:
         return b"l"
     if p in op.tensors:
         return b"o" if p in op.optional else b"t"
-    return b"d" if p == "dtype" else b"x"
+    return b"d" if p == "dtype" else b"b" if p in op.flags else b"x"

@@ -138,7 +138,7 @@ class OpNode(Node):
             meta_of(tensor).tangents = dict(tangents[name, index])
 
     def _unpacked(self, packed: Packed, name: str, index: int = 0) -> Any:
-        """What the unpack hook gives back, in the place of what was saved: the same edge, or the same leaf."""
+        """What the unpack hook gives back, in place of what was saved: the same edge, or the same leaf."""
         tensor = unpacked(packed)
         edge = self._edge_to(name, index)
         if edge is None and "tangents" not in self.__dict__:
@@ -223,7 +223,7 @@ class OpNode(Node):
 
 
 def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
-    """The tensor that a node saved, with its place on the tape; None if it is none of the everyday ones: see
+    """The tensor that a node saved, with its place in the graph; None if it is none of the common ones: see
     ``OpNode._rebuild``.
     """
     if type(array) is not np.ndarray or not (array.dtype is F32 or array.dtype is F64):

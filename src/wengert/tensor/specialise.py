@@ -304,7 +304,8 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
         test += [f"{p} is not UNSET" for p in _renamable(op)]
     if not special:
         # a number given as a tensor
-        test += [f"type({p}) not in PLAIN" for p in op.params if p not in op.tensors and p != "dtype"]
+        test += [f"type({p}) is bool" if p in op.flags else f"type({p}) not in PLAIN" for p in op.params
+            if p not in op.tensors and p != "dtype"]
     add(f"    if {' and '.join(test)}:")
     add("        m = modes()")
     for p in tensors:

@@ -432,7 +432,7 @@ class Tensor(Exchange):
         if self._wg_meta is not None:
             self._wg_meta.requires_grad = self._wg_meta.retained = False
             self._wg_meta.accumulator = None
-            if scope is None:  # all that there are belong to derivatives further out
+            if scope is None:  # all that there are belong to derivatives outside
                 self._wg_meta.tangents = None
         return self
 

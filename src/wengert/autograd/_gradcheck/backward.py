@@ -1,4 +1,4 @@
-"""Gradients that ``backward`` gives, compared with differences; and what else is asked of a backward.
+"""Gradients that ``backward`` gives, compared with differences; and further checks of a backward.
 
 A complex output counts as two real functions, its real and its imaginary part; for a complex input the derivative is
 ``d/dx + 1j * d/dy``.
