@@ -9,7 +9,7 @@
 #include <structmember.h>
 
 enum { MAX_PARAMS = 16, MAX_SAVED = 16 };
-enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', OTHER = 'x' };           /* kinds of parameters */
+enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', FLAG = 'b', OTHER = 'x' }; /* kinds of parameters */
 enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };           /* sources of what is saved */
 enum { RULES_TAKE_FIRST = 1 << MAX_PARAMS }; /* in `numbers`: a Python number that comes first may stay as it is */
 enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
@@ -587,6 +587,9 @@ static int take(const Operation *self, struct call *c, int *number)
             if ((PyObject *)Py_TYPE(value) != at.dtype || !(c->types[i] = PyObject_GetAttr(value, at.np))) return 0;
             c->raw[i] = c->types[i];
             break;
+        case FLAG:
+            if (!PyBool_Check(value)) return 0;
+            break;
         default:
             if (!is_constant(value)) return 0;
         }
@@ -616,7 +619,7 @@ static PyArray_Descr *common_type(const Operation *self, const struct call *c)
 static int all_defaults(const Operation *self, PyObject *const *args)
 {
     for (int i = 0; i < self->params; i++)
-        if ((self->kind[i] == OTHER || self->kind[i] == DTYPE) && args[i] != PyTuple_GET_ITEM(self->defaults, i)) return 0;
+        if ((self->kind[i] == OTHER || self->kind[i] == FLAG || self->kind[i] == DTYPE) && args[i] != PyTuple_GET_ITEM(self->defaults, i)) return 0;
     return 1;
 }
 

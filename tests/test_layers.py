@@ -24,39 +24,33 @@ CORE = ("graph", "tensor", "ops/operator.py")  # what must be read to understand
 # Imports that still go up: (file, package). Each is taken out when it is gone.
 UPWARD = {
     ("nn/_compile_settings.py", "compat"),
-    ("tensor/autograd_meta.py", "functions"),
-    ("tensor/backward.py", "dispatch"),
-    ("tensor/backward.py", "functions"),
-    ("tensor/backward.py", "transforms"),
     ("tensor/exchange.py", "functions"),
     ("tensor/namespaces.py", "functions"),
     ("tensor/namespaces.py", "layouts"),
-    ("tensor/record.py", "dispatch"),
     ("tensor/specialise.py", "functions"),
-    ("tensor/types.py", "dispatch"),
 }
 
 # What each figure may be at most, and what it shall be. Where the two differ, the limit is the present figure: it goes
 # down with the figure, and never up.
 LIMITS = {
-    "lines of the core": (9100, 6500),
-    "files of the core": (39, 30),
-    "modules at the top": (26, 30),
-    "files in the largest import cycle": (108, 4),
-    "imports inside functions of the core": (69, 10),
+    "lines of the core": (6650, 6500),
+    "files of the core": (30, 30),
+    "modules at the top": (30, 30),
+    "files in the largest import cycle": (47, 4),
+    "imports inside functions of the core": (32, 10),
     "places that read other frames": (9, 6),
     "places that ask who refers": (13, 6),
     "places that exchange code": (16, 4),
-    "words of extensions in the core": (72, 30),
-    "long functions": (30, 12),
-    "long functions of the core": (6, 0),
+    "words of extensions in the core": (59, 30),
+    "long functions": (14, 12),
+    "long functions of the core": (5, 0),
     "lines over 120 columns": (0, 0),
 }
 FRAMES = r"sys\._current_frames|\.f_locals|\.f_back\b|sys\._getframe|inspect\.(stack|currentframe)"
 REFERRERS = r"gc\.get_referrers|sys\.getrefcount|gc\.get_objects"
 EXCHANGED = r"\.__code__\s*=(?!=)|\.__class__\s*=(?!=)"
-EXTENSIONS = (r"\b(?:dispatch|ghost|sparse|nested|vmap|batched|tangent|functorch|unfold|lowering|profil\w*|meta_device"
-    r"|levels?)\b")
+EXTENSIONS = (r"\b(?:dispatch|storageless|sparse|nested|vmap|batched|tangent|functorch|unfold|lowering|profil\w*"
+    r"|meta_device|levels?)\b")
 BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.IfExp, ast.BoolOp, ast.comprehension)
 
 

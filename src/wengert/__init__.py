@@ -1,7 +1,7 @@
 """wengert: PyTorch's autograd, whole, in Python that people read.
 
 The namespace is PyTorch's: ``import wengert as torch`` and write PyTorch. What costs time to import (``nn``, ``optim``,
-``autograd``, ``linalg`` …) is imported when it is first asked for.
+``autograd``, ``linalg`` …) is imported at its first use.
 
 >>> import wengert as torch
 >>> x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)

@@ -80,7 +80,7 @@ class ScriptFunction:
         return getattr(self, "__name__", type(self._fn).__name__)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_fn":  # asked for by copy, before there is a function
+        if name.startswith("__") or name == "_fn":  # read by ``copy``, before there is a function
             raise AttributeError(name)
         why = of_compiled(name)
         if why:
@@ -187,12 +187,12 @@ def is_tracing() -> bool:
 
 
 def annotate(the_type: Any, the_value: T) -> T:
-    """``the_value``, whose type a compiler would want to know."""
+    """``the_value``; the type is for compilers."""
     return the_value
 
 
 def Attribute(value: T, type: Any) -> T:
-    """``value``, whose type a compiler would want to know."""
+    """``value``; the type is for compilers."""
     return value
 
 

@@ -1,4 +1,4 @@
-"""``torch.onnx``: programs are not exported, and code that asks whether one is being exported learns so.
+"""``torch.onnx``: programs are not exported; queries whether one is being exported return False.
 
 >>> torch.onnx.is_in_onnx_export()
 False

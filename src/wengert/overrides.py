@@ -39,7 +39,7 @@ __all__ = [
     "resolve_name", "wrap_torch_function",
 ]
 
-# What is never overridden: it takes no tensor, is not about its values, or PyTorch does not ask there.
+# What is never overridden: it takes no tensor, is not about its values, or PyTorch does not dispatch it.
 _IGNORED: dict[str, str] = {
     "": """
         arange are_deterministic_algorithms_enabled as_strided as_tensor asarray bartlett_window blackman_window
@@ -62,7 +62,7 @@ _IGNORED: dict[str, str] = {
         to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unflatten""",
 }
 # found among public names, but none of PyTorch's
-_HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "_wg_opaque"))
+_HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "missing_from", "_wg_opaque"))
 
 
 def has_torch_function_unary(x: Any) -> bool:
@@ -76,7 +76,7 @@ def has_torch_function_variadic(*args: Any) -> bool:
 
 
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a function of your own so that it can be overridden; ``dispatcher(*args)`` gives the arguments to ask.
+    """Decorate a function of your own so that it can be overridden; ``dispatcher(*args)`` gives the relevant arguments.
 
     >>> @torch.overrides.wrap_torch_function(lambda a: (a,))
     ... def twice(a):
@@ -139,7 +139,7 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     torch = import_module(__name__.rpartition(".")[0])
     ignored = get_ignored_functions()
     found: dict[Any, list[Any]] = {}
-    aside = _HELPERS | {*torch._ELSEWHERE}  # which is loaded when somebody asks for it
+    aside = _HELPERS | {*torch._ELSEWHERE}  # which is loaded at its first use
     for place in (torch, torch.functional, torch.nn.functional, torch.linalg, torch.fft, torch.special):
         public = {n: f for n, f in vars(place).items()
             if n[0] != "_" and n[-1] != "_" and inspect.isfunction(f) and n not in aside}
@@ -183,7 +183,7 @@ def signature_of(f: Any) -> inspect.Signature:
         whole: Any = TABLE.get(f.__name__)
         if not isinstance(whole, Composite) or f not in (FUNCTIONS.get(f.__name__), METHODS.get(f.__name__)):
             return inspect.signature(f)
-        row = list(inspect.signature(whole.define).parameters.values())[1:]  # without the vocabulary
+        row = list(inspect.signature(whole.define).parameters.values())[1:]  # without the namespace ``F``
     else:
         row = []
         for i, name in enumerate(

@@ -25,9 +25,8 @@ _symsize = _size
 _dispatchkey: TypeAlias = Any
 
 
-
 class SymInt:
-    """The class of integers that a compiler keeps open: no number is one here, and ``isinstance`` may ask."""
+    """The class of integers that a compiler keeps open: no number is one here; it is for ``isinstance``."""
 
     __module__ = "torch"
 

@@ -1,6 +1,8 @@
-"""Arguments as operators convert them: numbers given as tensors."""
+"""Arguments as operators convert them: numbers given as tensors, flags."""
 
 from __future__ import annotations
+
+import pytest
 
 from tests.makers import cases, refuses, scalar_leaf
 
@@ -28,3 +30,20 @@ def test_an_unrecorded_tensor_is_a_number(torch):
     assert torch.full((2,), number).tolist() == [3.0, 3.0]
     assert torch.add(torch.ones(2), torch.ones(2), alpha=number).tolist() == [4.0, 4.0]
     assert torch.arange(number).tolist() == [0.0, 1.0, 2.0]
+
+
+FLAGS = (
+    "torch.sum(x, dim=0, keepdim={})", "torch.sum(x, 0, {})", "x.amax(0, keepdim={})", "torch.sort(x, descending={})",
+    "torch.gather(x, 0, i, sparse_grad={})", "torch.var(x, 0, keepdim={})", "F.max_pool1d(y, 2, ceil_mode={})",
+    "F.avg_pool1d(y, 2, count_include_pad={})", "torch.quantile(x, 0.5, 0, keepdim={})",
+)
+
+
+@pytest.mark.parametrize("call", FLAGS)
+@pytest.mark.parametrize("value", ["'yes'", "3", "1.5", "[True]", "None"])
+def test_flags_are_bools(torch, call, value):
+    names = {"torch": torch, "F": torch.nn.functional, "x": torch.rand(2, 3), "y": torch.rand(1, 2, 6),
+        "i": torch.zeros(1, 3, dtype=torch.int64)}
+    eval(call.format(True), names)
+    with pytest.raises(TypeError, match=r"argument '\w+'( \(position \d\))? must be bool, not \w+|invalid combination"):
+        eval(call.format(value), names)

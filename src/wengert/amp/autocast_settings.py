@@ -26,7 +26,7 @@ _casts: ContextVar[dict[Any, Any] | None] = ContextVar("wengert_autocast_casts",
 
 
 def _known(device_type: Any, name: str) -> str:
-    """The kind of device, if autocast knows it."""
+    """The type of the device, if autocast supports it."""
     if not isinstance(device_type, str):
         raise TypeError(f"{name}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
     if device_type not in _KNOWN:
@@ -43,7 +43,7 @@ def caster() -> Caster | None:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast knows the device, be it here or not."""
+    """Whether autocast has settings for the device type, available or not."""
     return device_type in _KNOWN or _device(device_type).type in _KNOWN
 
 

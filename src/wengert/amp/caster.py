@@ -1,4 +1,4 @@
-"""What an autocast region does with a call: cast the arguments to the precision that its operator wants."""
+"""What an autocast region does with a call: cast the arguments to the precision of its operator."""
 
 from __future__ import annotations
 

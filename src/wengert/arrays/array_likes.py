@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .array_likes import as_array, in_rows
+
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -37,14 +39,14 @@ def as_array(a: Any, dtype: Any = None) -> Any:
     """``np.asarray`` that leaves foreign arrays where they are."""
     if type(a) in FOREIGN:
         return a if dtype is None or a.dtype == dtype else a.astype(dtype)
-    return np.asarray(a, dtype)
+    return as_array(a, dtype)
 
 
 def in_rows(a: Any) -> Any:
     """``np.ascontiguousarray`` that leaves foreign arrays where they are (and keeps a 0-d array one)."""
     if type(a) in FOREIGN:
         return a if a.flags.c_contiguous else a.copy()
-    return np.ascontiguousarray(a)
+    return in_rows(a)
 
 
 class Window(np.lib.mixins.NDArrayOperatorsMixin):
@@ -67,11 +69,17 @@ class Window(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self.window)
 
 
+# what PyTorch names where a node refuses a sparse gradient, if not the node
+_AT_SPARSE = {
+    "SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided",
+    "GatherBackward0": "scatter_add", "IndexSelectBackward0": "index_add_", "CumsumBackward0": "flip"}
+
+
 def unsupported(name: str, backend: str = "SparseCPU") -> NotImplementedError:
     """The complaint about an operator that sparse arrays do not have."""
     return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: the operator is not there for "
-        "sparse tensors. Use Tensor.to_dense() first."
+        f"Could not run 'aten::{_AT_SPARSE.get(name, name)}' with arguments from the '{backend}' backend: the operator "
+        "is not there for sparse tensors. Use Tensor.to_dense() first."
     )
 
 

@@ -3,7 +3,7 @@
 Up to Python 3.11 the collector may start within ``ContextVar.set`` and ``reset``, as they allocate. If a finalizer that
 it runs sets a variable too (a suspended generator that ends in ``no_grad``, an object whose ``__del__`` computes), the
 outer change goes on from a context that was freed meanwhile: the context loses count of its variables and does not find
-them any more, for good. From Python 3.12 on the collector waits for the interpreter.
+them any more, permanently. From Python 3.12 on the collector waits for the interpreter.
 """
 
 from __future__ import annotations

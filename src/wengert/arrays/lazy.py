@@ -1,7 +1,7 @@
 """Lazy conjugation and negation: views whose elements are conjugated or negated when they are read.
 
 A conjugate is a view: ``x.conj()`` looks at the memory of ``x``, and what is written to it is written to ``x``. NumPy
-has no such arrays, so a tensor holds a ``Lazy`` in the place of its array: the window of the memory, and what is done
+has no such arrays, so a tensor holds a ``Lazy`` in place of its array: the window of the memory, and what is done
 to the numbers on their way out and in. It is no ``ndarray``: the fast paths of operators, which test for one, skip it,
 and whatever NumPy makes of it (a ufunc, ``np.asarray``, a method that computes) is made of the computed numbers.
 

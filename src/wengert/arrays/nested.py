@@ -1,4 +1,4 @@
-"""Arrays of several parts that differ in size: what a nested tensor holds in the place of an array.
+"""Arrays of several parts that differ in size: what a nested tensor holds in place of an array.
 
 The numbers of all parts lie in one ordinary array, ``packed``; a ``plan`` gives the position of each part. Gradients of
 nested tensors are such arrays too: they add to their like, and whatever would need one rectangle of numbers is refused.

@@ -215,7 +215,7 @@ def _refuse_saved(o: Any, saved: set[int]) -> None:
 
 
 def _check_saved(tensors: tuple[Any, ...]) -> None:
-    """Refuse to save what is no tensor. Where no gradient is asked for, ``forward`` may name anything."""
+    """Refuse to save what is no tensor. Where no gradient is requested, ``forward`` may name anything."""
     for i, t in enumerate(tensors):
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type "

@@ -23,7 +23,7 @@ class _Inside(threading.local):
     """The nodes whose user's functions this thread is in."""
 
     nodes: tuple[Any, ...] = ()
-    forwards = 0  # how many ``forward`` or ``jvp`` are among them, where tangents are out of sight
+    forwards = 0  # how many ``forward`` or ``jvp`` are among them, where tangents are disabled
 
 
 INSIDE = _Inside()

@@ -116,7 +116,7 @@ class SavedTensor(SavedBase):
         stale = False
         try:
             self.edge = edge_of(t) if output is None and requires_grad(t) else None
-        except RuntimeError:  # a view that was written to where that is not allowed: whoever uses it again is told
+        except RuntimeError:  # a view that was written to where that is not allowed: its next use raises
             self.edge, stale = None, True
         self.kind, self.packed, self.unpack_hook = type(t), None, None
         self.tangents = dict(t._wg_meta.tangents) if t._wg_meta is not None and t._wg_meta.tangents else None
@@ -221,7 +221,7 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
     to_save: Any = None
     saved_for_forward: tuple[Any, ...] = ()
     _pushing = False  # whether jvp is running
-    _clears = _taken = False  # whether saved tensors are let go of once they were read, and whether they were
+    _clears = _taken = False  # whether saved tensors are freed once they were read, and whether they were
     dirty_tensors: tuple[Any, ...] | None = None
     non_differentiable: tuple[Any, ...] | None = None
     needs_input_grad: tuple[bool, ...] = ()
@@ -320,18 +320,7 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         return self._run(g, TRACED_OPS)
 
     def _run(self, g: Any, namespace: Any) -> Any:
-        grads = [g] if self.outputs == 1 else g
-        shapes, dtypes = ((self.shape,), (self.dtype,)) if self.outputs == 1 else (self.shape, self.dtype)
-        given: list[Any] = []
-        for i, (x, shape, dtype) in enumerate(zip(grads, shapes, dtypes)):
-            if x is None and i in self._undifferentiated:
-                given.append(None)
-            elif x is None:
-                zeros = self.materialize_grads and dtype is not None
-                given.append(ARRAY_OPS.wrap(np.zeros(shape, dtype)) if zeros else None)
-            else:
-                given.append(namespace.wrap(x))
-        x = grads = None
+        given = self._gradients_given(g, namespace)
         if self._forward_cls.boxed_grads_call and type(g) is list and self.hooks is None:
             g.clear()  # now only the user's list holds them: what is taken out of it is freed
         user_fn = BackwardCFunction._get_user_fn(self)
@@ -344,6 +333,25 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
                 answer = user_fn(self, *arguments)
             finally:
                 INSIDE.nodes = was
+        row = self._checked_gradients(answer)
+        return tuple(None if row[i] is None else namespace.unwrap(row[i]) for i in self._places)
+
+    def _gradients_given(self, g: Any, namespace: Any) -> list[Any]:
+        """The gradients of the results as the user's function gets them: undefined ones as zeros, or as None."""
+        grads = [g] if self.outputs == 1 else g
+        shapes, dtypes = ((self.shape,), (self.dtype,)) if self.outputs == 1 else (self.shape, self.dtype)
+        given: list[Any] = []
+        for i, (x, shape, dtype) in enumerate(zip(grads, shapes, dtypes)):
+            if x is not None:
+                given.append(namespace.wrap(x))
+            elif i in self._undifferentiated or not self.materialize_grads or dtype is None:
+                given.append(None)
+            else:
+                given.append(ARRAY_OPS.wrap(np.zeros(shape, dtype)))
+        return given
+
+    def _checked_gradients(self, answer: Any) -> tuple[Any, ...]:
+        """What the user's function gave, one for each argument of ``forward``; refused where it does not fit."""
         row = answer if isinstance(answer, tuple) else (answer,)
         if len(row) > self._count and all(x is None for x in row[self._count :]):
             row = row[: self._count]
@@ -361,9 +369,9 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
         for at, (i, edge) in enumerate(zip(self._places, self.edges)):
-            if row[i] is not None and edge is not None:  # also where nobody asks for it
+            if row[i] is not None and edge is not None:  # also where it is not needed
                 _fits(row[i], edge, self, at)
-        return tuple(None if row[i] is None else namespace.unwrap(row[i]) for i in self._places)
+        return row
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"

@@ -28,7 +28,7 @@ def _memory(array: Any) -> int:
 
 
 class Handle:
-    """What a graph holds in the place of a tensor."""
+    """What a graph holds in place of a tensor."""
 
     __slots__ = ("__weakref__",)
 
@@ -47,7 +47,7 @@ class _AllowMutationOnSavedContext:
         self.sid_to_tid: dict[int, set[Any]] = {}
 
     def pack(self, tensor: Tensor) -> Handle:
-        """The handle for ``tensor``: one for all that save the same window while nobody writes to it."""
+        """The handle for ``tensor``: one for all that save the same view until it is written to."""
         array = tensor._wg_data
         tid = (address(array), array.shape, array.strides, array.dtype)
         handle = self.tid_to_weakhandle.get(tid)

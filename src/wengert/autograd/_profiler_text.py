@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 MEMORY_EVENT_NAME = "[memory]"
 _SPACE = "  "
 _WIDTH = 12
+_SOURCE = "Source Location"
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 
@@ -53,92 +54,125 @@ def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[
     """See ``EventList.table``."""
     if not events:
         return ""
-    source_width, name_width, shapes_width = widths
-    stacks = any(e.stack for e in events)
-    unit = _UNITS.get(time_unit or "")
-    time: Callable[[float], str] = _format_time if unit is None else lambda us: f"{us / unit:.3f}{time_unit}"
-    device, on_device = events[0].use_device, any(e.self_device_time_total > 0 for e in events)
-    if on_device and not device:
-        raise RuntimeError("use_device is None, but there is device performance data.")
     rows: Any = events
     if sort_by is not None:
         number = sort_by.replace("cuda", "device").replace("xpu", "device").replace("privateuse1", "device")
         rows = sorted(events, key=lambda e: getattr(e, number), reverse=True)
-    total = events.self_cpu_time_total
-    device_total = sum(e.self_device_time_total for e in events if _counts_for_device(e))
-    columns: list[tuple[str, int, Callable[[Any], str]]] = []
-
-    def column(title: str, of: Callable[[Any], Any], width: int = _WIDTH) -> None:
-        columns.append((title, width, lambda e: str(of(e))))
-
-    def percent(e: Any, name: str, part: float, whole: float) -> Any:
-        share = _format_time_share(part, whole)
-        setattr(e, name, share)
-        return share
-
-    name_column = _width((e.key for e in events), name_width)
-    column("Name", lambda e: _cut(e.key, name_width), name_column)
-    if any(e.overload_name for e in events):
-        column("Overload Name", lambda e: _cut(e.overload_name or "", name_width), name_column)
-    column("Self CPU %", lambda e: percent(e, "self_cpu_percent", e.self_cpu_time_total, total))
-    column("Self CPU", lambda e: time(e.self_cpu_time_total))
-    column("CPU total %", lambda e: 0 if e.is_async else percent(e, "total_cpu_percent", e.cpu_time_total, total))
-    column("CPU total", lambda e: time(e.cpu_time_total))
-    column("CPU time avg", lambda e: time(e.cpu_time))
-    kind = device.upper() if device else "None"
-    if on_device:
-        column(f"Self {kind}", lambda e: time(e.self_device_time_total))
-        column(f"Self {kind} %", lambda e: percent(e, "total_device_percent", e.self_device_time_total, device_total))
-        column(f"{kind} total", lambda e: time(e.device_time_total))
-        column(f"{kind} time avg", lambda e: time(e.device_time))
-    if events._profile_memory:
-        column("CPU Mem", lambda e: _format_memory(e.cpu_memory_usage))
-        column("Self CPU Mem", lambda e: _format_memory(e.self_cpu_memory_usage))
-        if device and any(e.self_device_memory_usage > 0 for e in events):
-            column(f"{kind} Mem", lambda e: _format_memory(e.device_memory_usage))
-            column(f"Self {kind} Mem", lambda e: _format_memory(e.self_device_memory_usage))
-    column("# of Calls", lambda e: e.count)
-    if any(e.node_id != -1 for e in events):
-        column("Node ID", lambda e: e.node_id)
-    if any(e.input_shapes for e in events):
-        wide = _width((e.input_shapes for e in events), shapes_width)
-        column("Input Shapes", lambda e: str(e.input_shapes)[:wide], wide)
-    sources = len(columns)
-    if stacks:
-        wide_source = _width((line for e in events for line in e.stack or ()), source_width)
-        column("Source Location", lambda e: _end(e.stack[0], wide_source) if e.stack else "", wide_source)
-    counts = [e.flops for e in events if e.flops] if events._with_flops else []
-    if counts:
-        scale, name = _flops_scale(min(counts))
-        column(f"Total {name}", lambda e: f"{e.flops * scale:8.3f}" if e.flops else "--")
-
-    def line(cells: Any) -> str:
-        return "".join(f"{cell:{'<' if title == 'Source Location' else '>'}{width}}{_SPACE}" for cell,
-            (title, width, _) in zip(cells, columns))
-
-    length = sum(width + len(_SPACE) for _, width, _ in columns) - len(_SPACE)
-    ruler = line("-" * width for _, width, _ in columns)
-    out: list[str] = []
-    if header is not None:
-        out += ["=" * length, header]
     if top_level_only:
-        out += ["=" * length, "This report only display top-level ops statistics"]
-    out += [ruler, line(title for title, _, _ in columns), ruler]
-    shown = 0
-    for e in rows:
-        if shown == row_limit:
-            break
-        if top_level_only and e.cpu_parent is not None:
-            continue
-        shown += 1
-        out.append(line(of(e) for _, _, of in columns))
-        if stacks:  # the further lines below the first
-            for entry in [*(_end(entry, wide_source) for entry in (e.stack or ())[1:]), ""]:
-                out.append(line([""] * sources + [entry] + [""] * (len(columns) - sources - 1)))
-    out += [ruler, f"Self CPU time total: {time(total)}"]
-    if on_device:
-        out.append(f"Self {kind} time total: {time(device_total)}")
-    return "\n".join([*out, ""])
+        rows = [e for e in rows if e.cpu_parent is None]
+    return _Table(events, widths, time_unit).text(rows if row_limit < 0 else rows[:row_limit], header, top_level_only)
+
+
+class _Column(NamedTuple):
+    """A column of a table of events."""
+
+    title: str
+    of: Callable[[Any], Any]
+    width: int = _WIDTH
+
+    def cell(self, text: Any) -> str:
+        return f"{text!s:{'<' if self.title == _SOURCE else '>'}{self.width}}{_SPACE}"
+
+
+class _Table:
+    """The events as a table: which columns there are depends on what was recorded."""
+
+    def __init__(self, events: EventList, widths: tuple[int | None, int | None, int | None],
+            time_unit: str | None) -> None:
+        self.events, (self.source_width, self.name_width, self.shapes_width) = events, widths
+        unit = _UNITS.get(time_unit or "")
+        self.time: Callable[[float], str] = (_format_time if unit is None
+            else lambda us: f"{us / unit:.3f}{time_unit}")
+        self.total = events.self_cpu_time_total
+        self.device_total = sum(e.self_device_time_total for e in events if _counts_for_device(e))
+        self.device, self.on_device = events[0].use_device, any(e.self_device_time_total > 0 for e in events)
+        if self.on_device and not self.device:
+            raise RuntimeError("use_device is None, but there is device performance data.")
+        self.kind = self.device.upper() if self.device else "None"
+        self.columns = [*self.names(), *self.cpu_times(), *self.device_times(), *self.memory(), *self.calls()]
+
+    def any(self, name: str) -> bool:
+        """Whether some event has this."""
+        return any(getattr(e, name) for e in self.events)
+
+    def names(self) -> Iterator[_Column]:
+        most = self.name_width
+        width = _width((e.key for e in self.events), most)
+        yield _Column("Name", lambda e: _cut(e.key, most), width)
+        if self.any("overload_name"):
+            yield _Column("Overload Name", lambda e: _cut(e.overload_name or "", most), width)
+
+    def cpu_times(self) -> Iterator[_Column]:
+        time, total = self.time, self.total
+        yield _Column("Self CPU %", lambda e: _share(e, "self_cpu_percent", e.self_cpu_time_total, total))
+        yield _Column("Self CPU", lambda e: time(e.self_cpu_time_total))
+        yield _Column("CPU total %",
+            lambda e: 0 if e.is_async else _share(e, "total_cpu_percent", e.cpu_time_total, total))
+        yield _Column("CPU total", lambda e: time(e.cpu_time_total))
+        yield _Column("CPU time avg", lambda e: time(e.cpu_time))
+
+    def device_times(self) -> Iterator[_Column]:
+        time, kind, total = self.time, self.kind, self.device_total
+        if self.on_device:
+            yield _Column(f"Self {kind}", lambda e: time(e.self_device_time_total))
+            yield _Column(f"Self {kind} %",
+                lambda e: _share(e, "total_device_percent", e.self_device_time_total, total))
+            yield _Column(f"{kind} total", lambda e: time(e.device_time_total))
+            yield _Column(f"{kind} time avg", lambda e: time(e.device_time))
+
+    def memory(self) -> Iterator[_Column]:
+        if self.events._profile_memory:
+            yield _Column("CPU Mem", lambda e: _format_memory(e.cpu_memory_usage))
+            yield _Column("Self CPU Mem", lambda e: _format_memory(e.self_cpu_memory_usage))
+            if self.device and any(e.self_device_memory_usage > 0 for e in self.events):
+                yield _Column(f"{self.kind} Mem", lambda e: _format_memory(e.device_memory_usage))
+                yield _Column(f"Self {self.kind} Mem", lambda e: _format_memory(e.self_device_memory_usage))
+
+    def calls(self) -> Iterator[_Column]:
+        yield _Column("# of Calls", lambda e: e.count)
+        if any(e.node_id != -1 for e in self.events):
+            yield _Column("Node ID", lambda e: e.node_id)
+        if self.any("input_shapes"):
+            wide = _width((e.input_shapes for e in self.events), self.shapes_width)
+            yield _Column("Input Shapes", lambda e: str(e.input_shapes)[:wide], wide)
+        if self.any("stack"):
+            source = _width((line for e in self.events for line in e.stack or ()), self.source_width)
+            yield _Column(_SOURCE, lambda e: _end(e.stack[0], source) if e.stack else "", source)
+        counts = [e.flops for e in self.events if e.flops] if self.events._with_flops else []
+        if counts:
+            scale, name = _flops_scale(min(counts))
+            yield _Column(f"Total {name}", lambda e: f"{e.flops * scale:8.3f}" if e.flops else "--")
+
+    def line(self, cells: Any) -> str:
+        return "".join(column.cell(text) for text, column in zip(cells, self.columns))
+
+    def further_sources(self, e: Any) -> Iterator[str]:
+        """The lines below that of an event: the rest of its stack, and an empty one."""
+        for column in self.columns:
+            if column.title == _SOURCE:
+                for entry in [*(_end(entry, column.width) for entry in (e.stack or ())[1:]), ""]:
+                    yield self.line(entry if c is column else "" for c in self.columns)
+
+    def text(self, rows: Any, header: str | None, top_level_only: bool) -> str:
+        length = sum(c.width + len(_SPACE) for c in self.columns) - len(_SPACE)
+        ruler = self.line("-" * c.width for c in self.columns)
+        out: list[str] = [] if header is None else ["=" * length, header]
+        if top_level_only:
+            out += ["=" * length, "This report only display top-level ops statistics"]
+        out += [ruler, self.line(c.title for c in self.columns), ruler]
+        for e in rows:
+            out += [self.line(c.of(e) for c in self.columns), *self.further_sources(e)]
+        out += [ruler, f"Self CPU time total: {self.time(self.total)}"]
+        if self.on_device:
+            out.append(f"Self {self.kind} time total: {self.time(self.device_total)}")
+        return "\n".join([*out, ""])
+
+
+def _share(e: Any, name: str, part: float, whole: float) -> str:
+    """A part of the total in percent, which the event keeps."""
+    share = _format_time_share(part, whole)
+    setattr(e, name, share)
+    return share
 
 
 def _width(texts: Any, most: int | None) -> int:

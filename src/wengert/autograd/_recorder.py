@@ -235,7 +235,7 @@ class Recorder(Interceptor):
             self.finish(event)
 
     def _bare(self, m: Modes, args: Any) -> Modes | None:
-        """The modes without this recorder, if the operator can then take its everyday, fast path: times should be its
+        """The modes without this recorder, if the operator can then take its fast path: times should be its
         own.
         """
         known = self._without
@@ -250,7 +250,7 @@ class Recorder(Interceptor):
         return plain
 
     def _made(self, event: Event, args: Any, answer: Any) -> None:
-        """Note the number of the step that an operator has left on the tape."""
+        """Note the sequence number of the node that an operator recorded."""
         first = answer[0] if isinstance(answer, (tuple, list)) and answer else answer
         edge = getattr(first, "_wg_edge", None)
         if edge is not None and not any(first is a for a in args):
@@ -313,8 +313,8 @@ class Recorder(Interceptor):
                 namespace.__dict__.clear()  # its functions refer to it
 
     def _time(self, node: Node, method: str, enter: Callable[[Node], None], thread: int, namespace: Any) -> None:
-        """Have the node tell when it is reached and when it works; its rule is asked in ``space``, if that is given."""
-        # The function hands the gradient on without keeping it: a gradient that nobody else sees is not copied.
+        """Time the node from its first hook and its rule; the rule runs in ``namespace``, if that is given."""
+        # The function passes the gradient on without a reference: a gradient with one reference is not copied.
         original = getattr(node, method)
         if method != "recorded" and namespace is not None and isinstance(node, OpNode) and method not in node.__dict__:
             original = partial(timed_gradients, node, namespace)
@@ -345,12 +345,12 @@ class Recorder(Interceptor):
 
 
 def timed_gradients(node: Any, namespace: Any, g: Any, needs: Any = None) -> Any:
-    """What the rule of ``node`` answers in that vocabulary, in plain arrays."""
+    """The result of the rule of ``node`` in that namespace, as plain arrays."""
     return unwatched(node._gradients(namespace, g, node.wanted if needs is None else needs))
 
 
 class _Arrival(NodeHooks):
-    """The hooks of a node, whose first call tells that the node has been reached."""
+    """The hooks of a node; their first call marks that the node was reached."""
 
     __slots__ = ("enter", "inner")
 
@@ -383,7 +383,7 @@ def number(node: Node) -> int:
     return -1 if type(node).__name__ == "AccumulateGrad" else node._sequence_nr()
 
 
-# -- the everyday path of an operator ----------------------------------------------------------------------------------
+# -- the common path of an operator ----------------------------------------------------------------------------------
 
 _PLAIN_ARGUMENTS = frozenset((int, float, bool, type(None), str))
 _direct: dict[tuple[str, str], Any] = {}

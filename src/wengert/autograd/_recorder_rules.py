@@ -1,6 +1,6 @@
 """What gradient rules do while a profiler is on: their steps on raw arrays become events, as operators on tensors do.
 
-The walk is given a vocabulary whose functions are recorded, and rules are given arrays that record the arithmetic that
+The backward runs in a namespace whose functions are recorded, and rules get arrays that record the arithmetic that
 is done with them. Both call what a walk without a profiler calls.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WatchedNamespace(ArrayNamespace):
-    """Arrays in, arrays out; what is done is told to the ``recorders``."""
+    """Operators on arrays that notify the ``recorders``."""
 
     watches = True
 
@@ -80,7 +80,7 @@ class WatchedNamespace(ArrayNamespace):
         return answer
 
     def accumulate(self, a: Any, b: Any) -> Any:  # type: ignore[override]
-        """In ``a``'s memory when nobody else sees it, as without a profiler; the event's name says which it was."""
+        """In ``a``'s memory if nothing else refers to it, as without a profiler; the event's name says which it was."""
         events = self.begin("aten::add", (a, b))
         box, first = [a], id(a)
         del a

@@ -1,6 +1,6 @@
 """PyTorch's names for what nodes remember: ``node._saved_self`` and its kin.
 
-Most follow from the declarations: an argument or result that a rule asked for has its own name (``input`` is ``self``),
+Most follow from the declarations: an argument or result that a rule uses has its own name (``input`` is ``self``),
 and the remembered shape of an argument is ``ARGUMENT_sym_sizes``. The table holds the operators where PyTorch's list is
 another. What we do not keep, because the gradient needs less, has no attribute.
 """
@@ -411,7 +411,7 @@ def saved_by_parts(node: Any, name: str) -> Any:
 
 
 def _kept(node: Any, name: str, tensor: Any) -> Any:
-    """A tensor among the arguments, which nobody may hold any more but the parts."""
+    """A tensor among the arguments, which may be referenced by the parts only."""
     if tensor is None:
         raise AttributeError(f"'{name}' of '{node.name()}' is no longer there: its gradient does not need it")
     if (node.gone() or any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved

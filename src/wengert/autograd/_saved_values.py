@@ -1,4 +1,4 @@
-"""``_saved_*`` and ``_raw_saved_*``: what a node remembers, for those who ask."""
+"""``_saved_*`` and ``_raw_saved_*``: the saved values of a node as attributes."""
 
 from __future__ import annotations
 

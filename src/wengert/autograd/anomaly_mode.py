@@ -1,7 +1,7 @@
 """Anomaly mode: which line of the forward pass made the node whose backward failed or gave NaN.
 
 While the mode is on, every node remembers the stack of the call that recorded it (code objects and line numbers; text
-is made only when it is shown), and a walk of the tape watches what each node returns.
+is made only when it is shown), and a backward checks what each node returns.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class _Anomaly:
         node.metadata.update(facts)
 
     def maker(self, kind: Any) -> Callable[[], Node]:
-        """A function that makes a node of a class and tells where."""
+        """A function that makes a node of a class and records the stack."""
 
         def make() -> Node:
             node: Node = kind()
@@ -162,7 +162,7 @@ class _Anomaly:
 class Stack:
     """A call stack as code objects and places in them, innermost first; iterating gives the text, outermost first.
 
-    Line numbers and sources are looked up only when somebody reads it.
+    Line numbers and sources are looked up at the first access.
     """
 
     __slots__ = ("places",)

@@ -35,7 +35,7 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-# the level in force, also where it is out of sight: within a custom forward, and where forward mode is switched off
+# the level in force, also where it is disabled: within a custom forward, and where forward mode is switched off
 _in_force: ContextVar[_EnteredLevel | None] = ContextVar("wengert_dual_level", default=None)
 _current = _in_force.get
 
@@ -74,7 +74,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if hidden is not None:
         _hidden.set(tuple(x for x in hidden if x is not current))
     current.__exit__()
-    _in_force.set(None)  # last: whoever is interrupted can begin again
+    _in_force.set(None)  # last: after an interruption it can be repeated
 
 
 class dual_level(_Mode):
@@ -132,7 +132,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def refuse_mapped(name: str, *tensors: Any) -> None:
-    """Refuse tensors of a mapped function, unless a derivative is further in: ``torch.func.jvp`` is what maps take."""
+    """Refuse batched tensors, unless a derivative lies inside of the map: ``vmap`` needs ``torch.func.jvp``."""
     if (classes.Batched_ is not None
             and any(type(t) is classes.Batched_ and t._innermost() and not t.level.directions for t in tensors)):
         raise RuntimeError(f"Batching rule not implemented for aten::{name}; the fallback path doesn't work on out= or "
@@ -163,7 +163,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def __getattr__(name: str) -> int:
-    """``_current_level``: 0 within a level, -1 outside; scripts ask for it to know whether they run forward mode."""
+    """``_current_level``: 0 within a level, -1 outside; scripts test it for active forward mode."""
     if name == "_current_level":
         return -1 if _current() is None else 0
     raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name!r}")

@@ -65,7 +65,7 @@ class _SingleLevelFunction(FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     backward = staticmethod(undefined_backward)
     vjp = backward  # another name that a Function may define it under
 
-    #: Whether saved tensors are let go of once ``backward`` has read ``ctx.saved_tensors``, which it can do once then.
+    #: Whether saved tensors are freed once ``backward`` has read ``ctx.saved_tensors``, which it can then read once.
     clear_saved_tensors_on_access = False
     #: Whether ``backward(ctx, grads)`` gets its gradients as one list, out of which it can take those that it has used.
     boxed_grads_call = False
@@ -250,7 +250,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return outputs
         row = outputs if isinstance(outputs, tuple) else (outputs,)
         if not all(o is None or isinstance(o, Tensor) for o in row):
-            return outputs  # refused by whoever asked
+            return outputs  # refused by the caller
         leaves = tuple(None if o is None else o.detach()._wg_require() for o in row)
         marked = delayed("trying to differentiate twice a function that was marked with @once_differentiable", leaves)
         return marked if isinstance(outputs, tuple) else marked[0]
@@ -259,7 +259,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Error(Node):
-    """Where a derivative would be that cannot be: of a ``once_differentiable`` backward, or where an error is asked
+    """A node without derivative: of a ``once_differentiable`` backward, or where an error is requested
     for.
     """
 

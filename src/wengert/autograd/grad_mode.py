@@ -90,7 +90,7 @@ class set_multithreading_enabled(_Switch):
 
 
 def is_multithreading_enabled() -> bool:
-    """What ``set_multithreading_enabled`` was last told in this thread or task."""
+    """The value of ``set_multithreading_enabled`` in this thread or task."""
     return _multithreading.get()
 
 
@@ -98,7 +98,7 @@ class enforce_grad_layout_policy(_Switch):
     """Whether the gradient that a leaf takes over has the strides of the leaf (if that is dense) or lies row by row (if
     not).
 
-    On from the beginning. Off, a gradient nobody else holds is taken as it comes. Per thread or task.
+    On by default. Off, a gradient without other references is kept as it arrives. Per thread or task.
 
     >>> p = torch.ones(2, 3).t().requires_grad_()
     >>> with torch.autograd.enforce_grad_layout_policy(False):

@@ -1,6 +1,6 @@
 """``gradcheck`` and ``gradgradcheck``: gradients compared with central differences, and a verdict where they differ.
 
-The numerical Jacobian moves one element of one input at a time; the analytical one asks ``grad`` for one row per
+The numerical Jacobian moves one element of one input at a time; the analytical one calls ``grad`` for one row per
 element of the outputs, or forward mode for one column per element of the inputs.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tensor import wrap
-from ..tensor.backward import grad
+from ._entry_points import grad
 from ._gradcheck.error import GradcheckError
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
 
 def _random_like(o: Any, noncontiguous: bool) -> Any:
-    """A random vector in the place of a gradient of ``o``, from the stream that ``manual_seed`` sets."""
+    """A random vector in place of a gradient of ``o``, from the stream that ``manual_seed`` sets."""
     from ..functions.random import rand
 
     a = rand(o.shape, dtype=o.dtype).mul_(2).sub_(1)._wg_data

@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 from ..graph import node as graph_node
 from ..graph.engine import current_graph_task
 from ..graph.handles import RemovableHandle
-from ..graph.modes import NO_HOOKS, Modes, Scope, _Mode, transforms
+from ..graph.modes import Modes, Scope, _Mode, transforms
 from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
+from ..transforms.running import NO_HOOKS
 from ._engine import ImperativeEngine, executes
 from ._mutation import allow_mutation_on_saved_tensors
 
@@ -247,7 +248,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
     Gradients that a backward does not reach arrive as None. Each backward counts for itself, also where several run at
     the same time. As in PyTorch the tensor that a backward starts from, if it is the only one, is not waited for.
-    Under ``autograd.grad`` it raises ``RuntimeError`` for a leaf (with ``"all"``) whose gradient is asked for.
+    Under ``autograd.grad`` it raises ``RuntimeError`` for a leaf (with ``"all"``) whose gradient is requested.
     Returns a handle whose ``remove()`` takes the hook away.
 
     >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)

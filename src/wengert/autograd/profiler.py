@@ -260,7 +260,7 @@ class profile:
         """Write a trace for https://ui.perfetto.dev; arrows lead from each operator to its step of the backward.
 
         ``metadata``: values, as JSON, that are written beside the events. A recording is written once
-        (``RuntimeError``), as in PyTorch; with ``use_python_export`` as often as is asked.
+        (``RuntimeError``), as in PyTorch; with ``use_python_export`` any number of times.
         """
         if not use_python_export:
             if self._saved:

@@ -127,7 +127,7 @@ class FunctionEvent(FormattedTimesMixin):
     """One call of an operator, one step of a backward, or one labelled block.
 
     ``start_us``, ``end_us``: microseconds. ``input_shapes``: a list for each argument, empty for what is no tensor.
-    ``sequence_nr`` is shared by an operator and the backward step that it left on the tape; -1 where there is none.
+    ``sequence_nr`` is shared by an operator and the node that it recorded; -1 where there is none.
     ``cpu_children`` and ``cpu_parent`` are filled by the ``EventList``.
     """
 
@@ -314,7 +314,7 @@ class FunctionEventAvg(FormattedTimesMixin):
 
 
 class EventList(list[Any]):
-    """Events (or averages) with what is asked of them all: averages, a table, a trace."""
+    """A list of events (or averages) with methods for averages, a table, a trace."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._use_device = kwargs.pop("use_device", None)

@@ -42,7 +42,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo ``install``: forget the ``torch`` modules and let the next ``import torch`` look for PyTorch."""
+    """Undo ``install``: drop the ``torch`` modules, so that the next ``import torch`` looks for PyTorch."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, TorchFinder)]
     for name in [n for n in sys.modules if n.partition(".")[0] in (THEIRS, "functorch")]:
         del sys.modules[name]
@@ -150,7 +150,7 @@ def explain(error: BaseException) -> None:
     if (not (isinstance(error, ImportError) and module in sys.modules
             and f"{module}.".startswith((f"{OURS}.", f"{THEIRS}.")))):
         return
-    if "._" in module:  # no module that a program asks for: something of ours is broken
+    if "._" in module:  # not a module that the program imports: an error in our own code
         return
     import re
 

@@ -1,4 +1,4 @@
-"""The distribution "torch", for programs that ask ``importlib.metadata`` which version is installed."""
+"""The distribution "torch", for programs that query ``importlib.metadata`` for the installed version."""
 
 from __future__ import annotations
 

@@ -58,15 +58,15 @@ _functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, CopySlices=CopySlice
 
 
 def _get_tracing_state() -> None:
-    """What a trace under way would know: there is none."""
+    """The state of a running trace: there is none."""
 
 
 def _log_api_usage_once(event: str) -> None:
-    """Nobody is told what a program uses."""
+    """No usage is logged."""
 
 
 def _is_grad_layout_enforcement_enabled() -> bool:
-    """What ``enforce_grad_layout_policy`` was last told."""
+    """The value of ``enforce_grad_layout_policy``."""
     return layout_enforced.get()
 
 
@@ -115,7 +115,6 @@ class _Profiler(ModuleType):
 _profiler = sys.modules[f"{_KNOWN_AS}._profiler"] = _Profiler(f"{_KNOWN_AS}._profiler")
 TensorBase = Tensor
 _VariableFunctions = _VariableFunctionsClass = _VF
-
 
 
 __all__ = [

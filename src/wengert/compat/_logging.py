@@ -1,6 +1,6 @@
-"""``torch._logging``: which parts tell what they do, chosen by ``set_logs`` or by ``TORCH_LOGS`` in the environment.
+"""``torch._logging``: which components log, chosen by ``set_logs`` or by ``TORCH_LOGS`` in the environment.
 
-One part has something to tell: ``autograd``, each node of a backward before it runs (at the level DEBUG). PyTorch's
+One component logs: ``autograd``, each node of a backward before it runs (at the level DEBUG). PyTorch's
 other names belong to its compilers, which are not here; they are accepted, and stay silent.
 
 >>> import logging, wengert as torch

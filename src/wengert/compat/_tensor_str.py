@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Options:
-    """What ``set_printoptions`` was told: ``precision``, ``threshold``, ``edgeitems``, ``linewidth``, ``sci_mode``."""
+    """The values of ``set_printoptions``: ``precision``, ``threshold``, ``edgeitems``, ``linewidth``, ``sci_mode``."""
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The loader of a module that is loaded already, for finders that know it by another name."""
+"""The loader of a module that is already loaded under another name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Functions that PyTorch offers under ``torch`` beside the modern form of the same thing.
 
 They are what ``nn.functional`` and the modules are built on there, with arguments in another order and numbers where
-today's functions take words (``reduction=1`` for ``"mean"``), and what older programs call. Each is told here in terms
-of the modern form. ``torch.NAME`` finds them when it is first asked.
+today's functions take words (``reduction=1`` for ``"mean"``), and what older programs call. Each is defined here by
+the modern form. ``torch.NAME`` finds them at the first access.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ def is_distributed(input: Tensor) -> bool:
     return False
 
 
-# -- plain numbers in the place of symbolic ones ----------------------------------------------------------------------
+# -- plain numbers in place of symbolic ones ----------------------------------------------------------------------
 
 
 def sym_int(a: Any) -> int:
@@ -417,14 +417,14 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """What ``set_deterministic_debug_mode`` or ``use_deterministic_algorithms`` was told: 0, 1 or 2."""
+    """The value of ``set_deterministic_debug_mode`` or ``use_deterministic_algorithms``: 0, 1 or 2."""
     from ..functions.settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
 
     return are_deterministic_algorithms_enabled() * (2 - is_deterministic_algorithms_warn_only_enabled())
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Whether the processor was told to round denormal numbers to zero: it cannot be, ``False`` for ``True``."""
+    """Set rounding of denormal numbers to zero: not supported, ``False`` for ``True``."""
     return not mode
 
 

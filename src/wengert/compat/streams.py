@@ -1,4 +1,4 @@
-"""Queues of work and marks in them, of the CPU, where work is done when it is asked for: there is
+"""Queues of work and marks in them, of the CPU, where work is done when it is requested: there is
 nothing to wait for.
 """
 
@@ -10,7 +10,7 @@ from ..tensor.types import device as device_class
 
 
 class Stream:
-    """A queue of work. On the CPU everything that was asked for is done."""
+    """A stream. On the CPU all work is finished when the call returns."""
 
     def __init__(self, device: Any = None, *, priority: int = 0, stream_id: int | None = None, device_index: int = -1,
             device_type: int = 0) -> None:

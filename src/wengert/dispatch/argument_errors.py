@@ -15,7 +15,7 @@ import functools
 import inspect
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -64,61 +64,137 @@ def annotated(name: str, names: Sequence[str] | Callable[..., Any], args: Sequen
     if about is not None:
         found = _found(about[0], given)
         return _must_be(name, found, about[0], about[1]) if found is not None else None
-    text = str(error)
-    if isinstance(error, AttributeError) and not isinstance(error.obj, classes.Tensor_):
-        found = _found(error.obj, given)
-        wanted = None if error.name is None else _kind_with(error.name)
-        if found is not None and wanted is not None:
-            return _must_be(name, found, error.obj, wanted)
-    huge = next(((p, v) for p, _, v in given for x in _flat(v) if type(x) is int and not -(2**63) <= x < 2**63), None)
-    if huge is not None:
-        if isinstance(huge[1], int):
-            return ValueError("Overflow when unpacking long long")
-        return TypeError(f"{name}(): argument '{huge[0]}' failed to unpack the object with error "
-            '"Overflow when unpacking long long"')
-    if re.search(_OF_SIZES, text) and not isinstance(error, OverflowError):
-        return RuntimeError(
-            f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})"
-        )
-    dim = next(
-        (v for p, _, v in given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v)
-            if type(v) is int and abs(v) > 99),
-        None,
-    )
-    first = args[0] if args else None
-    if dim is not None and isinstance(first, classes.Tensor_):
-        n = max(first.ndim, 1)
-        return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    if isinstance(error, OverflowError) or re.search(_OF_INTEGERS, text):
-        return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow")
-    if isinstance(error, RecursionError):
-        return ValueError(f"{name}(): the arguments are nested too deeply")
-    for p, at, v in given:
-        if (p in _tensor_names() and not isinstance(v, classes.Tensor_) and (dt.of_python(v) is None or at == 1 - skip)
-                and v is not None):
-            return _must_be(name, (p, at, None), v, "Tensor")
-    for p, at, v in given:
-        one = WHOLE.get(p) == "int"
-        fits = p not in WHOLE or (one and v is None)
-        if not fits and not isinstance(v,
-                (int, np.integer, classes.Tensor_) if one else (int, np.integer, classes.Tensor_, tuple, list)):
-            return _must_be(name, (p, at, None), v, WHOLE[p])
-    for p, _, v in given:
+    failed = _Failed(name, error, args[skip:], kwargs, given, args[0] if args else None, skip)
+    for explain in _EXPLANATIONS:
+        better = explain(failed)
+        if better is not None:
+            return better
+    kinds = [type(v).__name__ for v in failed.args] + [f"{p}={type(v).__name__}" for p, v in kwargs.items()]
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)})")
+
+
+class _Failed(NamedTuple):
+    """A call of ``name`` that ended with ``error``. ``given``: the parameter, the position (0 if by name) and the value
+    of each argument; ``first`` and ``skip``: the first argument, and how many are not counted.
+    """
+
+    name: str
+    error: Exception
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
+    given: list[tuple[str, int, Any]]
+    first: Any
+    skip: int
+
+    def must_be(self, p: str, at: int, v: Any, kind: str) -> Exception:
+        return _must_be(self.name, (p, at, None), v, kind)
+
+
+def _of_attribute(call: _Failed) -> Exception | None:
+    """Something that is no tensor was asked for an attribute."""
+    error = call.error
+    if not isinstance(error, AttributeError) or isinstance(error.obj, classes.Tensor_):
+        return None
+    found = _found(error.obj, call.given)
+    wanted = None if error.name is None else _kind_with(error.name)
+    return _must_be(call.name, found, error.obj, wanted) if found is not None and wanted is not None else None
+
+
+def _of_huge_integer(call: _Failed) -> Exception | None:
+    """An integer has more than 64 bits."""
+    for p, _, v in call.given:
+        if any(type(x) is int and not -(2**63) <= x < 2**63 for x in _flat(v)):
+            if isinstance(v, int):
+                return ValueError("Overflow when unpacking long long")
+            return TypeError(f"{call.name}(): argument '{p}' failed to unpack the object with error "
+                '"Overflow when unpacking long long"')
+    return None
+
+
+def _of_memory(call: _Failed) -> Exception | None:
+    """More was asked for than memory can hold."""
+    if isinstance(call.error, OverflowError) or not re.search(_OF_SIZES, str(call.error)):
+        return None
+    return RuntimeError(f"Storage size calculation overflowed: {call.name}() was asked for more than memory can hold "
+        f"({call.error})")
+
+
+def _of_dimension(call: _Failed) -> Exception | None:
+    """A dimension is far out of range."""
+    dim = next((v for p, _, v in call.given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v)
+        if type(v) is int and abs(v) > 99), None)
+    if dim is None or not isinstance(call.first, classes.Tensor_):
+        return None
+    n = max(call.first.ndim, 1)
+    return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+
+
+def _of_overflow(call: _Failed) -> Exception | None:
+    """A number does not fit an integer type."""
+    if isinstance(call.error, OverflowError) or re.search(_OF_INTEGERS, str(call.error)):
+        return RuntimeError(f"{call.name}(): value cannot be converted to type int64_t without overflow")
+    return None
+
+
+def _of_nesting(call: _Failed) -> Exception | None:
+    """Lists lie in each other too deeply."""
+    if isinstance(call.error, RecursionError):
+        return ValueError(f"{call.name}(): the arguments are nested too deeply")
+    return None
+
+
+def _of_no_tensor(call: _Failed) -> Exception | None:
+    """An argument that is a tensor by its name is none."""
+    for p, at, v in call.given:
+        if (p in _tensor_names() and not isinstance(v, classes.Tensor_) and v is not None
+                and (dt.of_python(v) is None or at == 1 - call.skip)):
+            return call.must_be(p, at, v, "Tensor")
+    return None
+
+
+def _of_no_integer(call: _Failed) -> Exception | None:
+    """An argument that is an integer, or several, by its name is none."""
+    for p, at, v in call.given:
+        kind = WHOLE.get(p)
+        several = () if kind == "int" else (tuple, list)
+        if (kind is not None and not (kind == "int" and v is None)
+                and not isinstance(v, (int, np.integer, classes.Tensor_, *several))):
+            return call.must_be(p, at, v, kind)
+    return None
+
+
+def _of_element(call: _Failed) -> Exception | None:
+    """Among several integers something is none."""
+    for p, _, v in call.given:
         row = v if isinstance(v, (tuple, list)) and WHOLE.get(p) == "tuple of ints" else ()
         for i, n in enumerate(row):
             if not isinstance(n, (int, np.integer, classes.Tensor_)):
                 kind = f"found element of type {type(n).__name__} at pos {i}"
-                return TypeError(f"{name}(): argument '{p}' must be tuple of ints, but {kind}")
-    if "broadcast" in text or "reshape array" in text:
-        rows = [(p, at, v) for p, at, v in given if isinstance(v, (list, tuple, np.ndarray))]
-        if len(rows) != 1:
-            return RuntimeError(f"{name}(): the shapes of the arguments do not fit together")
-        return _must_be(name, (*rows[0][:2], None), rows[0][2], WHOLE.get(rows[0][0], "Number"))
-    words = [(p, at, v) for p, at, v in given if isinstance(v, (str, bytes)) and not p.endswith(("mode", "reduction"))]
-    if len(words) == 1:
-        return _must_be(name, (*words[0][:2], None), words[0][2], "Number")
-    kinds = [type(v).__name__ for v in args[skip:]] + [f"{p}={type(v).__name__}" for p, v in kwargs.items()]
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)})")
+                return TypeError(f"{call.name}(): argument '{p}' must be tuple of ints, but {kind}")
+    return None
+
+
+def _of_shapes(call: _Failed) -> Exception | None:
+    """Shapes do not fit together, perhaps that of a list that should be a number."""
+    text = str(call.error)
+    if "broadcast" not in text and "reshape array" not in text:
+        return None
+    rows = [(p, at, v) for p, at, v in call.given if isinstance(v, (list, tuple, np.ndarray))]
+    if len(rows) != 1:
+        return RuntimeError(f"{call.name}(): the shapes of the arguments do not fit together")
+    return call.must_be(*rows[0], WHOLE.get(rows[0][0], "Number"))
+
+
+def _of_word(call: _Failed) -> Exception | None:
+    """One argument is text."""
+    words = [(p, at, v) for p, at, v in call.given if isinstance(v, (str, bytes))
+        and not p.endswith(("mode", "reduction"))]
+    return call.must_be(*words[0], "Number") if len(words) == 1 else None
+
+
+# What may be the matter, in the order of asking.
+_EXPLANATIONS = (_of_attribute, _of_huge_integer, _of_memory, _of_dimension, _of_overflow, _of_nesting, _of_no_tensor,
+    _of_no_integer, _of_element, _of_shapes, _of_word)
 
 
 @functools.cache

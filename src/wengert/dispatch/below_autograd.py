@@ -1,4 +1,4 @@
-"""How a call runs below the tape, where dispatch modes and tensors that dispatch do the forward and the node is made
+"""How a call runs below autograd, where dispatch modes and tensors that dispatch do the forward and the node is made
 around it.
 """
 
@@ -46,7 +46,7 @@ def run_operator(call: Call, call_next: Any) -> Any:
         refuse_recorded(op, call.out, inputs, m)
         return dispatched_into(op, args, call.out, m)
     parts = COMPOSED.get(op.name) if own or m.saved_tensor_hooks is None else None
-    if parts is not None:  # what PyTorch makes of others is made of them here, above the tape
+    if parts is not None:  # what PyTorch makes of others is made of them here, above autograd
         with internal_calls():
             answer = parts(
                 *(v if p in op.tensors or not isinstance(v, classes.Tensor_) else values[p]
@@ -147,7 +147,7 @@ RUN: dict[str, Callable[[Call, Any], Any]] = {"operator": run_operator, "inplace
 
 class Dispatcher(Interceptor):
     """The dispatch modes in force, and tensors whose class has a ``__torch_dispatch__``: they run each forward, below
-    the tape.
+    autograd.
     """
 
     order = DISPATCH

@@ -179,13 +179,13 @@ def _softmax(name: str) -> Callable[..., Any]:
     return lower
 
 
-#: Made of others above the tape, so that it is those which are recorded.
+#: Made of others above autograd, so that it is those which are recorded.
 COMPOSED: dict[str, Callable[..., Any]] = {
     "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index,
     "unsqueeze_index": _index, "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite,
     "cross_entropy_index": _cross_entropy, **{name: _softmax(name) for name in ("softmax", "log_softmax")},
 }
-#: Made of others below the tape.
+#: Made of others below autograd.
 LOWER: dict[str, Callable[..., Any]] = {**COMPOSED, "sum_to": _sum_to, "basic_scatter": _scatter}
 
 #: Rules in one kernel, which PyTorch has as operators.

@@ -35,15 +35,6 @@ def _counted(*overloads: str) -> Any:
     return lambda args, kwargs: (overloads[min(len(args), len(overloads)) - 1], args, kwargs)
 
 
-def _by_kind(overloads: dict[tuple[bool, ...], str], count: int) -> Any:
-    """By which of the first arguments are tensors."""
-
-    def named(args: Any, kwargs: Any) -> Any:
-        return overloads.get(tuple(isinstance(v, classes.Tensor_) for v in args[:count]), "default"), args, kwargs
-
-    return named
-
-
 def _new(args: Any, kwargs: Any) -> Any:
     return "default", (args[0], _size(args[1:], kwargs)), kwargs
 

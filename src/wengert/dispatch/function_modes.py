@@ -129,8 +129,8 @@ class TorchFunctionMode(Scope):
     """Base of modes: as a context, ``__torch_function__`` takes every operator that is called inside.
 
     It receives the function, the types that override operators, and the arguments, and gives the result;
-    ``func(*args, **kwargs)`` does what would have been done, seen by the modes further out. Unlike a dispatch mode it
-    stands above the tape: what it calls is recorded.
+    ``func(*args, **kwargs)`` does what would have been done, seen by the modes outside. Unlike a dispatch mode it
+    stands above autograd: what it calls is recorded.
 
     >>> from wengert.overrides import TorchFunctionMode
     >>> class Show(TorchFunctionMode):

@@ -1,4 +1,4 @@
-"""How a forward is run below the tape: by dispatch modes and by the classes of tensors that dispatch."""
+"""How a forward is run below autograd: by dispatch modes and by the classes of tensors that dispatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors whose class has a ``__torch_dispatch__``: it runs every operator on them, below the tape.
+"""Tensors whose class has a ``__torch_dispatch__``: it runs every operator on them, below autograd.
 
 Such a tensor often has no memory of its own (``Tensor._make_wrapper_subclass``): its array has the right shape, strides
 and type, and numbers that mean nothing. So nodes of its operators save tensors instead of arrays, in the manner of

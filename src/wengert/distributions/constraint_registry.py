@@ -1,7 +1,7 @@
 """From constraints to transforms: how unconstrained numbers become numbers that satisfy a constraint.
 
 ``transform_to(constraint)`` is the best for optimisation (it may have more parameters than needed),
-``biject_to(constraint)`` is one to one and knows its Jacobian. Both can be taught:
+``biject_to(constraint)`` is one to one and has a Jacobian. Both can be extended:
 ``transform_to.register(MyConstraint, factory)``.
 
 >>> torch.distributions.transform_to(torch.distributions.constraints.positive)(torch.tensor(0.0))

@@ -78,7 +78,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that gives a constraint; asked of the class, it is a dependent constraint itself."""
+    """A property that gives a constraint; on the class, it is a dependent constraint itself."""
 
     def __init__(self, fn: Any = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         property.__init__(self, fn)
@@ -204,13 +204,6 @@ class _IntegerGreaterThan(_Above):
 class _LessThan(_Below):
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
-
-
-class _IntegerLessThan(_Below):
-    is_discrete = True
-
-    def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value <= self.upper_bound)
 
 
 class _Interval(_Between):

@@ -40,7 +40,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check what they are given if they are not told; ``ValueError`` unless a bool."""
+        """The default of ``validate_args`` for all distributions; ``ValueError`` unless a bool."""
         if value not in (True, False):
             raise ValueError
         Distribution._validate_args = value

@@ -1,4 +1,4 @@
-"""Parameters given as probabilities or as logarithms of them, and each computed from the other when it is asked for."""
+"""Parameters given as probabilities or as logarithms of them, and each computed from the other when it is requested."""
 
 from __future__ import annotations
 

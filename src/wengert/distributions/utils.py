@@ -52,7 +52,7 @@ def sum_rightmost(value: Any, dim: int) -> Any:
     return value.reshape((*value.shape[: value.dim() - dim], -1)).sum(-1) if dim else value
 
 
-_sum_rightmost = sum_rightmost  # the name by which libraries of distributions know it
+_sum_rightmost = sum_rightmost  # its name in libraries of distributions
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:

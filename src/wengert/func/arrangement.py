@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DimensionBindError(Exception):
-    """The sizes of a tensor are not those that a pattern asks for."""
+    """The sizes of a tensor do not fit a pattern."""
 
 
 def _sizes(left: list[list[str]], shape: Sequence[int], lengths: dict[str, int]) -> dict[str, int]:
@@ -45,7 +45,7 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
         tensor: a tensor, or several of one shape, which are stacked first.
         pattern: the names of the dimensions before and after ``->``; names in parentheses share a dimension, the first
             of them outermost, ``...`` stands for any further dimensions and ``1`` for one of size one.
-        axes_lengths: sizes of names that the shape does not tell.
+        axes_lengths: sizes of names that do not follow from the shape.
 
     Raises:
         ValueError: a pattern that cannot be, or is not one for so many dimensions.

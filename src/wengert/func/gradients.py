@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..functions.creation import ones_like, zeros_like
 from ..graph.engine import reachable_nodes
-from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes, transforming
+from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes
 from ..tensor import Tensor
 from ..tensor.autograd_meta import edge_of, normal_version, requires_grad
-from ..tensor.backward import grad as _grad
 from ..tensor.exchange import sealed
 from ..transforms import vmap as batching
 from ..transforms.grad_scope import GradScope, computing_gradients
+from ..transforms.mapped_backward import gradients as _grad
+from ..transforms.running import transforming
 from . import trees
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class GradLevel:
     """
 
     def __init__(self) -> None:
-        self.recording = is_grad_enabled()  # whether somebody outside may differentiate the output
+        self.recording = is_grad_enabled()  # whether the output may be differentiated outside
         self.maps = [m for m in map_levels.get() if not m.directions]
         self.grad_scope = GradScope()
         self.own = self.grad_scope.own
@@ -58,7 +59,7 @@ class GradLevel:
         return batching.wrap_levels(batching.unwrap_levels(t, self.maps), self.maps) if self.maps else t
 
     def has_outer_leaves(self, tensors: Iterable[Any], recording: bool | None = None) -> bool:
-        """Whether the history of ``tensors`` leads to a leaf that this level has not made, and somebody wants to know.
+        """Whether the history of ``tensors`` leads to a leaf that this level has not made, while recording.
 
         ``recording``: whether gradients are enabled where the tensors go.
         """

@@ -11,9 +11,9 @@ from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from ..functions.random import get_rng_state, set_rng_state
-from ..graph.modes import transforming
 from ..tensor import Tensor
 from ..tensor.functions import function
+from ..transforms.running import transforming
 from ..transforms.vmap import Batched, VmapLevel, expanded
 from ..transforms.vmap import wrapped as with_batch
 from . import trees
@@ -176,7 +176,7 @@ def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
 
 
 def _collected(func: Any, answer: Any, out_dims: Any, level: VmapLevel) -> Any:
-    """The answer with the batch of ``level`` where ``out_dims`` wants it."""
+    """The answer with the batch of ``level`` at ``out_dims``."""
     results = []
     for d, x in zip(_out(func, answer, out_dims), trees.leaves(answer)):
         batched = type(x) is Batched and x.level is level

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None,
         kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
-    """``module(*args, **kwargs)`` with the given tensors in the place of its parameters and buffers.
+    """``module(*args, **kwargs)`` with the given tensors in place of its parameters and buffers.
 
     ``parameter_and_buffer_dicts``: a dict from names to tensors, or a tuple of such dicts without common names.
     ``args``: one argument, or a tuple. ``tie_weights``: what is given for one name of a shared parameter counts for

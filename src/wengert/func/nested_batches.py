@@ -22,7 +22,7 @@ _VIEWS = ("reshape", "detach", "t", "swapaxes", "movedim", "flatten", "unflatten
 
 
 class Part(Tensor):
-    """What a mapped function sees of a nested tensor: one part, of which nobody knows the sizes.
+    """What a mapped function sees of a nested tensor: one part, of unknown sizes.
 
     ``value``: the nested tensor; ``level``: the map.
     """

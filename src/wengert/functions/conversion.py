@@ -318,7 +318,7 @@ def _check_other(self: Tensor, other: Tensor, place: str) -> None:
 
 
 def apply_(self: Tensor, callable: Any) -> Tensor:
-    """Put ``callable(value)`` in the place of every value."""
+    """Put ``callable(value)`` in place of every value."""
     if requires_grad(self):
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
     if self.is_meta:  # no values
@@ -330,7 +330,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 
 
 def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
-    """Put ``callable(value, other value)`` in the place of every value."""
+    """Put ``callable(value, other value)`` in place of every value."""
     if requires_grad(self) or requires_grad(other):
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
     _check_other(self, other, "map_: expected * for 'other'")
@@ -341,7 +341,7 @@ def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
-    """Put ``callable(value, value of x, value of y)`` in the place of every value."""
+    """Put ``callable(value, value of x, value of y)`` in place of every value."""
     if requires_grad(self) or requires_grad(x) or requires_grad(y):
         raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
     for name, t in (("x", x), ("y", y)):

@@ -166,27 +166,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     basic, advanced, last = split(self, None if key is True else key)  # True: a dimension that takes what is given
     target = self if basic is None else function(_STEP.get(last, "basic_index"))(self, basic)
     if advanced is not None:
-        if not isinstance(value, Tensor):
-            value = Tensor._wg_wrap(np.asarray(number(value, self._wg_data.dtype), self._wg_data.dtype))
-        elif (value._wg_data.dtype != self._wg_data.dtype and value.numel() == 1 and len(advanced[1]) == 1
-                and advanced[1][0]._wg_data.dtype.kind == "b"):
-            # PyTorch fills by the mask; what is put at places it does not convert
-            value = function("cast")(value, self.dtype)
-        if modes().grad and (requires_grad(target) or requires_grad(value)):
-            check_history(target)
-        shape = _indexed_shape(target._wg_data, advanced[0])
-        value = _without_leading_ones(value)
-        if (value._wg_vc is target._wg_vc and value.numel() == 1 and not requires_grad(value)
-                and advanced[1][0]._wg_data.dtype.kind == "b"):
-            value = Tensor._wg_wrap(value._wg_data.copy())  # one number is read first
-        if not _broadcasts(value._wg_data.shape, shape):
-            raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
-                f"shape {list(shape)}"
-            )
-        inplace_function("index_put")(target, advanced[0], value)
-        return
-    if isinstance(value, Tensor):
+        _put(target, advanced, value)
+    elif isinstance(value, Tensor):
         if not value._wg_data.ndim and target._wg_data.ndim and value._wg_data.dtype.kind != "c":
             inplace_function("fill")(target, value)
             return
@@ -201,6 +182,29 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if type(target) is not classes.Batched_ and overlapping(target._wg_data):  # unlike fill_
             raise RuntimeError(OVERLAP)
         inplace_function("fill")(target, filler)
+
+
+def _put(target: Tensor, advanced: tuple[list[Any], list[Any]], value: Any) -> None:
+    """Write ``value`` at index tensors, ``advanced``: as ``split`` gives them."""
+    indices, masks = advanced
+    by_mask = masks[0]._wg_data.dtype.kind == "b"
+    if not isinstance(value, Tensor):
+        value = Tensor._wg_wrap(np.asarray(number(value, target._wg_data.dtype), target._wg_data.dtype))
+    elif value._wg_data.dtype != target._wg_data.dtype and value.numel() == 1 and len(masks) == 1 and by_mask:
+        # PyTorch fills by the mask; what is put at places it does not convert
+        value = function("cast")(value, target.dtype)
+    if modes().grad and (requires_grad(target) or requires_grad(value)):
+        check_history(target)
+    shape = _indexed_shape(target._wg_data, indices)
+    value = _without_leading_ones(value)
+    if value._wg_vc is target._wg_vc and value.numel() == 1 and not requires_grad(value) and by_mask:
+        value = Tensor._wg_wrap(value._wg_data.copy())  # one number is read first
+    if not _broadcasts(value._wg_data.shape, shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
+        )
+    inplace_function("index_put")(target, indices, value)
 
 
 def _without_leading_ones(value: Any) -> Any:
@@ -248,57 +252,89 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
         raise IndexError(_too_many(row, ndim, key))
     if not any(k is Ellipsis for k in row):
         row = (*row, Ellipsis)
-    basic: list[Any] = []
-    advanced: list[Any] = []  # per dimension of the basic result
-    last: Any = slice
-    at = 0  # the dimension of ``t`` that the next component reads
-    meaningful = False
+    parts = _Parts(t._wg_data.shape)
     for k in row:
         if k is Ellipsis:
-            rest = ndim - used
-            basic += [slice(None)] * rest
-            advanced += [None] * rest
-            at += rest
+            parts.whole(ndim - used)
         elif k is None:
-            basic.append(None)
-            advanced.append(None)
-            last, meaningful = None, True
+            parts.new_dimension()
         elif type(k) is int:
-            n = t._wg_data.shape[at]
-            if not -n <= k < n:
-                raise IndexError(f"index {k} is out of bounds for dimension {at} with size {n}")
-            basic.append(k)
-            last, meaningful = int, True
-            at += 1
+            parts.select(k)
         elif type(k) is slice:
-            if k.step is not None and k.step <= 0:
-                raise ValueError("step must be greater than zero")
-            if not _takes_all(k, t._wg_data.shape[at]):
-                last, meaningful = slice, True
-            basic.append(k)
-            advanced.append(None)
-            at += 1
+            parts.cut(k)
         elif k is True or k is False:
-            basic.append(None)
-            advanced.append(Tensor._wg_wrap(np.asarray([k])))
-            meaningful = True
+            parts.new_dimension(Tensor._wg_wrap(np.asarray([k])))
         else:
-            for i in range(k._wg_data.ndim if k._wg_data.dtype == bool else 1):
-                if k._wg_data.dtype == bool and k._wg_data.shape[i] != t._wg_data.shape[at + i]:
-                    raise IndexError(
-                        f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed "
-                        f"tensor {list(t.shape)} at index {at + i}"
-                    )
-                basic.append(slice(None))
-            if k._wg_data.ndim == 0 and k._wg_data.dtype == bool:
-                basic.append(None)
-                meaningful = True
-            advanced.append(k)
-            at += k._wg_data.ndim if k._wg_data.dtype == bool else 1
-    if not any(k is not None for k in advanced):
-        return ((*basic, ...) if meaningful else None), None, last
-    masks = [k for k in advanced if k is not None]
-    return ((*basic, ...) if meaningful else None), (_as_indices(advanced, t), masks), last
+            parts.index(k)
+    basic = (*parts.basic, ...) if parts.meaningful else None
+    masks = [k for k in parts.advanced if k is not None]
+    return basic, (_as_indices(parts.advanced, t), masks) if masks else None, parts.last
+
+
+class _Parts:
+    """A key taken apart, component by component: ``basic`` is for NumPy's basic indexing, ``advanced`` has an index
+    tensor, or None, for each dimension of what that gives.
+
+    ``meaningful``: the basic key does something; ``last``: the kind of the last of its components that does. ``at``:
+    the dimension that the next component reads.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.at = shape, 0
+        self.basic: list[Any] = []
+        self.advanced: list[Any] = []
+        self.last: Any = slice
+        self.meaningful = False
+
+    def whole(self, count: int) -> None:
+        """``count`` dimensions as they are."""
+        self.basic += [slice(None)] * count
+        self.advanced += [None] * count
+        self.at += count
+
+    def new_dimension(self, flag: Any = None) -> None:
+        """One more dimension; ``flag``: a tensor of one boolean that says whether anything is in it."""
+        self.basic.append(None)
+        self.advanced.append(flag)
+        self.meaningful = True
+        if flag is None:
+            self.last = None
+
+    def select(self, k: int) -> None:
+        """One index of a dimension."""
+        n = self.shape[self.at]
+        if not -n <= k < n:
+            raise IndexError(f"index {k} is out of bounds for dimension {self.at} with size {n}")
+        self.basic.append(k)
+        self.last, self.meaningful = int, True
+        self.at += 1
+
+    def cut(self, k: slice) -> None:
+        """A part of a dimension."""
+        if k.step is not None and k.step <= 0:
+            raise ValueError("step must be greater than zero")
+        if not _takes_all(k, self.shape[self.at]):
+            self.last, self.meaningful = slice, True
+        self.basic.append(k)
+        self.advanced.append(None)
+        self.at += 1
+
+    def index(self, k: Any) -> None:
+        """An index tensor, or a mask over as many dimensions as it has."""
+        mask = k._wg_data.dtype == bool
+        dims = k._wg_data.ndim if mask else 1
+        for i in range(dims):
+            if mask and k._wg_data.shape[i] != self.shape[self.at + i]:
+                raise IndexError(
+                    f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed "
+                    f"tensor {list(self.shape)} at index {self.at + i}"
+                )
+        self.basic += [slice(None)] * dims
+        if not dims:
+            self.basic.append(None)
+            self.meaningful = True
+        self.advanced.append(k)
+        self.at += dims
 
 
 def _as_tuple(key: Any) -> tuple[Any, ...]:
@@ -370,6 +406,37 @@ def _bound(v: Any) -> Any:
     return v.__index__()
 
 
+def _tidy_tensor(k: Any) -> Any:
+    """An index tensor as it is, or as the number or bool that it holds."""
+    d = k._wg_data.dtype
+    if d.kind in "iu":
+        if k._wg_data.ndim == 0 and d.char == "B" and type(k) is not classes.Batched_:
+            return bool(k.item() if k._wg_opaque else k._wg_data)
+        if k._wg_data.ndim == 0:
+            return k if type(k) is classes.Batched_ else int(k.item() if k._wg_opaque else k._wg_data)
+        if d.char == "B":
+            warn(BYTES)
+            return k.to(dt.bool_) if k._wg_opaque else Tensor._wg_wrap(k._wg_data.astype(bool))
+        return k
+    if d.kind == "b":
+        if type(k) is classes.Batched_:
+            raise RuntimeError(_NO_MASK)
+        return bool(k if k._wg_opaque else k._wg_data) if k._wg_data.ndim == 0 else k
+    raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+
+
+def _indices_of(k: Any) -> np.ndarray:
+    """The array that a sequence of indices stands for."""
+    try:
+        a = (np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple))
+            else np.asarray(k))
+    except ValueError as e:
+        raise TypeError("a sequence in a key must hold indices, or sequences of one length of them") from e
+    if a.size == 0 and a.dtype.kind == "f":
+        a = a.astype(np.int64)
+    return a
+
+
 def _tidy(k: Any) -> Any:
     """One component of a key as int, slice, None, Ellipsis, bool or an index tensor."""
     kind = type(k)
@@ -380,34 +447,13 @@ def _tidy(k: Any) -> Any:
             return slice(*(_bound(v) for v in (k.start, k.stop, k.step)))
         return k
     if isinstance(k, Tensor):
-        d = k._wg_data.dtype
-        if d.kind in "iu":
-            if k._wg_data.ndim == 0 and d.char == "B" and type(k) is not classes.Batched_:
-                return bool(k.item() if k._wg_opaque else k._wg_data)
-            if k._wg_data.ndim == 0:
-                return k if type(k) is classes.Batched_ else int(k.item() if k._wg_opaque else k._wg_data)
-            if d.char == "B":
-                warn(BYTES)
-                return k.to(dt.bool_) if k._wg_opaque else Tensor._wg_wrap(k._wg_data.astype(bool))
-            return k
-        if d.kind == "b":
-            if type(k) is classes.Batched_:
-                raise RuntimeError(_NO_MASK)
-            return bool(k if k._wg_opaque else k._wg_data) if k._wg_data.ndim == 0 else k
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        return _tidy_tensor(k)
     if isinstance(k, (np.bool_,)):
         return bool(k)
     if isinstance(k, np.integer):
         return int(k)
     if isinstance(k, (list, tuple, range, np.ndarray)):
-        try:
-            a = (np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple))
-                else np.asarray(k))
-        except ValueError as e:
-            raise TypeError("a sequence in a key must hold indices, or sequences of one length of them") from e
-        if a.size == 0 and a.dtype.kind == "f":
-            a = a.astype(np.int64)
-        return _tidy(Tensor._wg_wrap(a))
+        return _tidy_tensor(Tensor._wg_wrap(_indices_of(k)))
     if hasattr(k, "__index__"):
         return k.__index__()
     if isinstance(k, str):

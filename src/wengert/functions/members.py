@@ -59,7 +59,7 @@ class Members(Geometry):
         if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
             from ..dispatch.subclass_dispatch import questions
 
-            t.__dict__["_asks"] = questions(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
+            t.__dict__["_overridden"] = questions(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
         return parametric(t, data) if require_grad else t
 
     def as_subclass(self: Any, cls: Any) -> Any:

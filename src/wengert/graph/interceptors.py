@@ -25,7 +25,7 @@ class Call:
     ``"function"`` that is no operator (creation, conversion), or the ``"apply"`` of a custom Function. ``op``: the
     operator's declaration, or the function. ``out``: where the results go, or None. ``public``: what the user called,
     where that is not the function of the operator's name. ``run(call)`` does it; an interceptor may put something else
-    in its place, as it may change ``args``, or put its own ``forward(op, values)`` in the place of the operator's.
+    in its place, as it may change ``args``, or put its own ``forward(op, values)`` in place of the operator's.
     """
 
     __slots__ = ("args", "forward", "kind", "kwargs", "op", "out", "public", "run")

@@ -1,7 +1,7 @@
 """Sparse tensors: tensors whose array stores only some places (``arrays.sparse.Coo``).
 
 A sparse tensor is a ``Tensor`` around a ``Coo`` in place of an ndarray. Operators reach it through
-``__torch_function__``, as every tensor subclass does, so nothing is asked of dense tensors; what is not in
+``__torch_function__``, as every tensor subclass does, so dense tensors need no test; what is not in
 the table below is refused. Most entries are a dense operation on the values, put back at the same places.
 """
 
@@ -105,11 +105,6 @@ class SparseTensor(Tensor):
     def is_coalesced(self) -> bool:
         """Whether each place is stored once, in order."""
         return self._wg_data.coalesced
-
-    def _coalesced_(self, coalesced: bool) -> Any:
-        a = self._wg_data
-        self._wg_data = Coo(a.indices, a.values, a.shape, coalesced)
-        return self
 
     def coalesce(self) -> Any:
         """The tensor with each place stored once, in order."""
@@ -461,7 +456,7 @@ def _div(a: Any, b: Any) -> Any:
 
 
 def _mm(a: Any, b: Any, masked: bool = False) -> Any:
-    """The matrix product; ``masked``: the gradient of a sparse factor is asked for at its stored places only."""
+    """The matrix product; ``masked``: the gradient of a sparse factor is requested at its stored places only."""
     if _is_sparse(a) and b.ndim == 1:
         return _mm(a, b.unsqueeze(1), masked).squeeze(1)
     if a.ndim != 2 or b.ndim != 2:

@@ -113,7 +113,7 @@ def _refusing(name: str) -> Callable[..., Any]:
     return refuse
 
 
-# The methods that are no operators here; those that want strides are refused in PyTorch's words.
+# The methods that are no operators here; those that need strides are refused in PyTorch's words.
 for _name, _method in {
     "t_": _turning(_t), **dict.fromkeys(("transpose_", "swapaxes_", "swapdims_"), _turning(_transpose)),
     **dict.fromkeys(("squeeze_", "unsqueeze_", "as_strided_"), _refusing("as_strided_")),

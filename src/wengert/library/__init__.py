@@ -154,7 +154,7 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
 
 
 def _check_placed(fn: Callable[..., Any]) -> None:
-    """Refuse a function for one device that could not be told which: it takes neither tensors nor a device."""
+    """Refuse a function for one device whose arguments determine none: neither tensors nor a device."""
     parameters = inspect.signature(fn).parameters
     if not any("Tensor" in str(p.annotation) for p in parameters.values()) and "device" not in parameters:
         raise ValueError("Functions without tensor inputs are required to have a `device: torch.device` argument")
@@ -413,7 +413,7 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
 
 def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: Any = None,
         raise_exception: bool = True, atol: float | None = None, rtol: float | None = None) -> dict[str, str]:
-    """Check that an operator keeps to its schema, that its gradient is registered, and that its fake kernel tells the
+    """Check that an operator keeps to its schema, that its gradient is registered, and that its fake kernel gives the
     truth.
 
     Gives the verdict of each test, ``"SUCCESS"`` or the error; ``raise_exception`` raises the first error instead.
@@ -512,7 +512,7 @@ _CHECKS: dict[str, Callable[..., None]] = {
 
 
 class _SafeKernelFunction:
-    """What runs for an operator at a key, as it was when it was asked for."""
+    """What ran for an operator at a key when this object was made."""
 
     def __init__(self, run: Callable[..., Any]) -> None:
         self._run = run

@@ -1,7 +1,7 @@
 """Kernels of the user's for operators that there are: ``Library("aten", "IMPL").impl("mul.Tensor", f, "CPU")``.
 
-For the keys of the tape (``Autograd``, ``AutogradCPU``) a function stands in the place of an operator and its node; for
-``CPU`` it stands below the tape, where dispatch modes are. So both are watchers in the modes, from the first kernel to
+For the autograd keys (``Autograd``, ``AutogradCPU``) a function stands in place of an operator and its node; for
+``CPU`` it stands below autograd, where dispatch modes are. So both are watchers in the modes, from the first kernel to
 the last, and a program without them pays for none of it. Other threads have modes of their own: in them the operators
 that have a kernel put the watcher there themselves.
 """
@@ -37,16 +37,16 @@ def _found(name: str, keys: tuple[str, ...]) -> Callable[..., Any] | None:
 
 
 class _Kernels(Interceptor):
-    """The watcher: an interceptor above the tape, and the outermost dispatch mode below it."""
+    """The watcher: an interceptor above autograd, and the outermost dispatch mode below it."""
 
     order = KERNELS
-    hidden = True  # from those who ask which modes are active
+    hidden = True  # from queries of the active modes
 
     def applies_to(self, call: Call) -> bool:
         return call.kind == "operator" and call.out is None
 
     def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
-        """A call of an operator, above the tape."""
+        """A call of an operator, above autograd."""
         op, args, m = call.op, call.args, modes()
         kernel = _found(_name(named(op, args)), _ABOVE + (_BELOW if op.name in LOWER else ()))
         if kernel is None:

@@ -78,13 +78,13 @@ context: ContextVar[Callable[[], Any] | None] = ContextVar("wengert_fake_context
 
 
 def current_context() -> Any:
-    """What the fake kernel that is running may ask; None outside of any."""
+    """The context of the fake kernel that is running; None outside of any."""
     make = context.get()
     return None if make is None else make()
 
 
 def in_context(make: Callable[[], Any], fake: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Run a fake kernel, which may ask for a context that ``make()`` gives."""
+    """Run a fake kernel, which may get a context that ``make()`` gives."""
     token = context.set(context.get() or make)
     try:
         return fake(*args, **kwargs)
@@ -100,7 +100,7 @@ def fallthrough_kernel() -> None:
 class CustomOperator:
     """One operator of the user's: its schema, its kernels by device, and its gradient.
 
-    ``closed``: whether its kernels run below the tape, as those of ``custom_op`` do, and those of an operator with a
+    ``closed``: whether its kernels run below autograd, as those of ``custom_op`` do, and those of an operator with a
     gradient. The kernels of others may be made of recorded operators.
     """
 
@@ -157,7 +157,7 @@ class CustomOperator:
             return self(*map(converted, args), **{k: converted(v) for k, v in keyword_only.items()})
 
     def _open(self, args: tuple[Any, ...], keyword_only: dict[str, Any], flat: list[Any]) -> Any:
-        """What was registered for the tape if there is such a thing, else a kernel."""
+        """What was registered for autograd, if anything, else a kernel."""
         if not below.get() and not modes().inference:
             registered = self.kernels.get("autogradcpu") or self.kernels.get("autograd")
             if registered is not None:
@@ -212,7 +212,7 @@ class CustomOperator:
         )
 
     def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
-        """The kernel, below the tape, under the dispatch modes that are active."""
+        """The kernel, below autograd, under the dispatch modes that are active."""
         m = modes()
         given = (*args, *keyword_only.values())
         if self.rules and (m.dispatch or dispatch.dispatching(given)):
@@ -264,7 +264,7 @@ class CustomOperator:
         return answer
 
     def _check_fresh(self, args: Any, answer: Any) -> None:
-        """Results must be memory of their own: the tape knows nothing of views that a kernel makes."""
+        """Results must be memory of their own: autograd cannot track views that a kernel makes."""
         seen = {id(memory_of(t)) for t in _flatten(args)[0] if isinstance(t, Tensor)}
         for t in _flatten(answer if isinstance(answer, tuple) else (answer,))[0]:
             if not isinstance(t, Tensor):

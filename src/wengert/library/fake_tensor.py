@@ -1,7 +1,7 @@
 """Tensors that have a shape, a type and a device, and no numbers: what a program would make, without memory or work.
 
 A ``FakeTensor`` wraps a tensor of the device ``meta`` and says that it is on another. In a ``FakeTensorMode`` all that
-is made is fake; operators give fake results. What asks for a number raises.
+is made is fake; operators give fake results. Reading a number raises.
 
 >>> from wengert._subclasses import FakeTensorMode
 >>> with FakeTensorMode():
@@ -52,7 +52,7 @@ class _OperatorError(RuntimeError):
 
 
 class DataDependentOutputException(_OperatorError):  # noqa: N818  PyTorch's name
-    """A number was asked for, and there is none."""
+    """A number was read, and there is none."""
 
 
 class DynamicOutputShapeException(_OperatorError):  # noqa: N818  PyTorch's name
@@ -209,10 +209,6 @@ class FakeTensorConverter:
         memo[key] = (weakref.ref(t, lambda _: memo.pop(key, None)), made)
         return made
 
-    def from_meta_and_device(self, fake_mode: FakeTensorMode, t: Tensor, device: Any, **_: Any) -> Any:
-        """The fake around ``t``, which has no numbers already."""
-        return FakeTensor(fake_mode, t, device)
-
 
 def _meta_of(t: Tensor) -> Tensor:
     if t.is_meta and not isinstance(t, FakeTensor):
@@ -226,7 +222,7 @@ def _meta_of(t: Tensor) -> Tensor:
 
 
 def _refuse_unknown_shapes(func: Any, args: Any) -> None:
-    """Refuse operators whose result has a shape that only numbers tell."""
+    """Refuse operators whose result shape depends on data."""
     name = func._opname
     if name in _SHAPES or (name == "repeat_interleave" and func._overloadname == "Tensor"):
         raise DynamicOutputShapeException(func)
@@ -241,7 +237,7 @@ class FakeTensorMode(TorchDispatchMode):
     raises an ``AssertionError``. The other settings are accepted: shapes are always numbers here.
 
     Raises:
-        DataDependentOutputException: a number of a fake tensor was asked for, as by ``item()``.
+        DataDependentOutputException: a number of a fake tensor was requested, as by ``item()``.
         DynamicOutputShapeException: an operator gives a result whose shape depends on numbers.
     """
 

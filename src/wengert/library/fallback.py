@@ -1,4 +1,4 @@
-"""Operators that were given a kernel and nothing for the tape (PyTorch's autograd fallback).
+"""Operators with a kernel and no autograd formula (PyTorch's autograd fallback).
 
 Their kernel runs as it is: what it does with recorded operators is recorded. In the mode ``"warn"`` a backward that
 comes to a result says that nobody has registered a gradient; in ``"nothing"`` it does not.

@@ -1,6 +1,6 @@
 """Modules and names of PyTorch that programs import although there is nothing behind them here.
 
-Libraries import them in their headers for a part that a program does not use, or to ask whether a value is of their
+Libraries import them in their headers for a part that a program does not use, or to test whether a value is of their
 kind: ``isinstance(x, torch.fx.Proxy)``. So they can be imported, by everybody. What they give says what is missing, and
 why, as soon as it is used.
 """
@@ -56,7 +56,7 @@ def _no() -> bool:
     return False
 
 
-# Names in areas where nothing is that have an answer all the same; libraries ask when they are imported.
+# Names in absent areas that have a value all the same; libraries read them when they are imported.
 _ANSWERS = {
     "torch.fx.wrap": _unchanged, "torch.fx._symbolic_trace.is_fx_tracing": _no,
     "torch.fx._symbolic_trace.is_fx_symbolic_tracing": _no, "torch.utils._triton.has_triton": _no,
@@ -71,7 +71,7 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 class Absent:
     """Something that is not here.
 
-    It may be imported, compared, named in annotations and asked whether a value is of its kind.
+    It may be imported, compared, named in annotations and used in ``isinstance``.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -103,7 +103,7 @@ class Absent:
 
 
 class _Base:
-    """What a class inherits that wants to inherit from something absent: it cannot be instantiated."""
+    """Replaces an absent base class: the derived class cannot be instantiated."""
 
     _name = _reason = ""
 
@@ -150,7 +150,7 @@ def absent_name(module: str, name: str) -> Any:
     """
     below = known_as(module.partition(".")[2])
     if not name.startswith("__"):
-        if name in submodules(module):  # which Python's import statement asks for here before it imports it
+        if name in submodules(module):  # which Python's import statement looks up here before it imports it
             return import_module(f"{module}.{name}")
         if name in _NAMES.get(below, "").split() or f"{below}.".startswith("testing._internal."):
             why = reason(below, name) or area(below) or "it is not needed here"

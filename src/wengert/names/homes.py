@@ -26,7 +26,7 @@ MOVED = {
 }
 _KNOWN_AS = {ours: theirs for theirs, ours in MOVED.items()}
 
-# A module that is asked for by a name on the left, or below it, is the module on the right, which has the same public
+# A module that is requested by a name on the left, or below it, is the module on the right, which has the same public
 # names.
 HOMES = {
     "_functorch.apis": "func.functorch", "_functorch.batch_norm_replacement": "func.functorch",
@@ -147,7 +147,7 @@ def moved(name: str) -> str | None:
 
 
 def known_as(name: str) -> str:
-    """The name by which programs know our module ``name``: the way back from :func:`moved`."""
+    """The public name of our module ``name``: the inverse of :func:`moved`."""
     return _translated(name, _KNOWN_AS) or name
 
 

@@ -130,7 +130,7 @@ def area(module: str) -> str | None:
 
 
 def reason(module: str, name: str) -> str | None:
-    """Why there is no ``torch.module.name``, and what there is instead; None if nobody has written it down.
+    """Why there is no ``torch.module.name``, and what there is instead; None if that is not listed.
 
     >>> reason("", "package")
     "programs are not packaged; save the state_dict with torch.save, and install the program's source"
@@ -203,11 +203,11 @@ def hint(name: str, known: Iterable[str], module: str = "") -> str:
 
 
 def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -> AttributeError:
-    """The error that a module's ``__getattr__`` raises for a name it does not know.
+    """The error that a module's ``__getattr__`` raises for an unknown name.
 
     Args:
-        module: the module that was asked.
-        name: what it was asked for.
+        module: the module that lacks the name.
+        name: the missing name.
         known: the names to suggest from; those in ``dir(module)`` where it is left out.
 
     >>> import wengert.nn.init
@@ -218,11 +218,11 @@ def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -
 
     ours, _, rest = module.__name__.partition(".")
     rest = known_as(rest)
-    if sys.modules.get(THEIRS) is sys.modules.get(ours):  # the program knows us by that name
+    if sys.modules.get(THEIRS) is sys.modules.get(ours):  # the program imports us by that name
         ours = THEIRS
     full = f"{ours}.{rest}".rstrip(".")
     text = f"module {full!r} has no attribute {name!r}"
-    # A dunder is asked for by Python's own machinery, which wants a quick answer and shows it to nobody.
+    # A dunder is looked up by Python itself, which does not show the message.
     if not name.startswith("__"):
         text += hint(name, dir(module) if known is None else known, rest)
     return AttributeError(text, name=name)
@@ -235,7 +235,6 @@ def missing_from(module: str) -> Callable[[str], NoReturn]:
         raise missing(sys.modules[module], name)
 
     return refuse
-
 
 
 def submodules(package: str) -> list[str]:

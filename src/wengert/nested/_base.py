@@ -1,7 +1,7 @@
 """What both kinds of nested tensor share: the class, its place among the operators, and one node for each operation.
 
 A nested tensor is a ``Tensor`` around an ``arrays.nested.Nested``. An operator on it is dense operators on the array of
-its numbers, which know their gradients; what they leave on the tape becomes one node of PyTorch's name
+its numbers, which have gradients; the nodes that they record become one node of PyTorch's name
 (``tensor.whole``).
 """
 
@@ -109,7 +109,7 @@ class Nest(Tensor):
     _own_operators = "and functions"  # it is asked about both
     _wg_data: Any
     is_nested = True
-    _wg_opaque = True  # nobody else looks at its numbers
+    _wg_opaque = True  # nothing else reads its numbers
     table: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     @classmethod
@@ -124,7 +124,7 @@ class Nest(Tensor):
         run = cls.table.get(name)
         if run is not None:
             return run(*args, **kwargs)
-        inner = getattr(func, "__wrapped__", None)  # a function of others, which are asked about in their turn
+        inner = getattr(func, "__wrapped__", None)  # a function of others, which are checked themselves
         if inner is not None:
             return inner(*args, **kwargs)
         op = TABLE.get(name)
@@ -182,7 +182,7 @@ class Nest(Tensor):
                      [before, *(x for x in args[1:] if isinstance(x, Tensor))], since)
         return target
 
-    # -- what a tensor tells of itself ---------------------------------------------------------------------------------
+    # -- attributes of a tensor ---------------------------------------------------------------------------------
 
     @property
     def _packed(self) -> Tensor:
@@ -284,7 +284,7 @@ class Nest(Tensor):
     def fill_(self, value: Any) -> Any:
         return type(self)._in_place("fill", (self, value), {})
 
-    # what a number on the left asks for
+    # for a number on the left
     def __rsub__(self, other: Any) -> Any:
         return function("sub")(other, self) if isinstance(other, Tensor) else function("rsub")(self, other)
 

@@ -71,7 +71,7 @@ def on_numbers(t: Any, make: Callable[[Tensor], Any], name: str | None = None, v
 
 
 def need_plain(t: Any, what: str) -> None:
-    """Refuse what wants the numbers row by row, all of them, ragged in the first dimension of the parts."""
+    """Refuse operators that need all numbers row by row, ragged in the first dimension of the parts."""
     if numbers_plan(t).ragged != 1 or numbers_plan(t).rows.lengths is not None:
         raise ValueError(f"NestedTensor {what}: expected self to be a contiguous jagged layout NestedTensor")
 

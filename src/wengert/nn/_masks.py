@@ -37,7 +37,7 @@ def causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
 
 
 def is_causal_mask(mask: Tensor | None, is_causal: bool | None, size: int | None) -> bool:
-    """What is known of a mask being the causal one; where nobody says (``is_causal=None``), it is compared."""
+    """Whether a mask is the causal one; without ``is_causal``, it is compared."""
     if is_causal is not None or mask is None:
         return is_causal is True
     causal = causal_mask(mask.size(-2) if size is None else size, device=mask.device, dtype=mask.dtype)

@@ -86,7 +86,6 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
 
     Shapes: ``query (L, N, E)``, ``key (S, N, E_k)``, ``value (S, N, E_v)``; ``N`` may be left out of all three.
     """
-    F = PLACES["functional"]
     batched = query.dim() == 3
     _check_dimensions(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
@@ -99,7 +98,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
             "`generate_square_subsequent_mask` to create this mask.")
-    linear = F["linear"]
+    linear = PLACES["functional"]["linear"]
     if use_separate_proj_weight:
         weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
         _need(all(w is not None for w in weights), "use_separate_proj_weight is True but q_proj_weight is None")
@@ -125,14 +124,14 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if padding is not None:
         hidden = _for_each_head(padding, batch, num_heads, k.shape[1])
         mask = hidden if mask is None else mask + hidden
-    p = dropout_p if training else 0.0
+    p, found = dropout_p if training else 0.0, None
     if need_weights:
         out, found = _attended(q, k, v, mask, p)
         found = found.view(batch, num_heads, length, k.shape[1])
         found = found.mean(1) if average_attn_weights else found
         found = found if batched else found.squeeze(0)
     else:
-        out, found = _attended_at_once(q, k, v, mask, p, num_heads), None
+        out = _attended_at_once(q, k, v, mask, p, num_heads)
     out = linear(out.reshape(length * batch, width), out_proj_weight, out_proj_bias).view(length, batch, -1)
     return (out if batched else out.squeeze(1)), found
 

@@ -1,4 +1,4 @@
-"""The functions on tensors that modules use: ``from wengert.nn._tensors import cat``, from the tensor floor's table."""
+"""The functions on tensors that modules use: ``from wengert.nn._tensors import cat``, from the table of functions."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class UninitializedTensorMixin:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Only attributes, and conversions to another type or place, can be asked for."""
+        """Only attributes, and conversions to another type or place, can be requested."""
         name = getattr(func, "__name__", str(func))
         if name in _ALLOWED:
             return disabled(func, types, args, kwargs)

@@ -236,7 +236,7 @@ def _transposed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding
     if all(e < s for e, s in zip(extra, stride)) and min(found):
         size = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))
         y = F.conv_transposed(x, weight, bias, shape + size, stride, padding, dilation, groups)
-    else:  # room for one window more: the whole output first, then cut on the left and padded on the right
+    else:  # space for one window more: the whole output first, then cut on the left and padded on the right
         pads = tuple(v for p, e in zip(reversed(padding), reversed(extra)) for v in (-p, e - p))
         y = F.conv_transposed(x, weight, bias, shape + size, stride, (0,) * n, dilation, groups, pads)
     return y if batched else F.squeeze(y, 0)

@@ -220,7 +220,7 @@ def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, A
 
 def _single(row: list[Any], shape: list[int], others: set[Any], out: list[Any],
         sizes: dict[Any, int]) -> tuple[list[Any], list[Any]]:
-    """One operand by itself: diagonals, broadcast dimensions dropped, sums over what nobody else has."""
+    """One operand by itself: diagonals, broadcast dimensions dropped, sums over what no other operand has."""
     todo: list[Any] = []
     for c in [c for k, c in enumerate(row) if row.index(c) == k and row.count(c) > 1]:
         while row.count(c) > 1:

@@ -100,7 +100,7 @@ def _scale(norm: Any, forward: bool) -> int:
 
 
 def _floating(F: Any, x: Any, to_complex: bool = False) -> Any:
-    """Integers as floating, and real as complex where that is asked for."""
+    """Integers as floating, and real as complex on request."""
     d = F.dtype_of(x)
     if d.itemsize == 2 and d.kind in "fV":
         raise RuntimeError(f"Unsupported dtype {dt.scalar_name(d)}")

@@ -147,7 +147,7 @@ def _refused(name: str, arrays: list[Any]) -> str | None:
 
 
 def given(answer: Any, d: np.dtype) -> Any:
-    """A result in the type of eight bits, unless another was asked for; of complex32, in it or its parts' type."""
+    """A result in the type of eight bits, unless another was requested; of complex32, in it or its parts' type."""
     if d.kind == "W":
         return converted(answer, d if answer.dtype == C64 else F16) if answer.dtype.kind in "fc" else answer
     return narrowed(answer, d) if answer.dtype == F32 else answer

@@ -229,7 +229,7 @@ def index_fill(input: Array, dim, index: Array, value):
     inplace=True, node="IndexFillBackward1", places=(),
 )
 def index_fill_tensor(input: Array, dim, index: Array, value: Array):
-    """``index_fill`` with a 0-d tensor, which may want a gradient."""
+    """``index_fill`` with a 0-d tensor, which may require a gradient."""
     if value.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
             "dimension(s).")
@@ -276,7 +276,7 @@ def masked_fill(input: Array, mask: Array, value):
     promote=None, inplace=True, node="MaskedFillBackward1", places=(), layout="rows",
 )
 def masked_fill_tensor(input: Array, mask: Array, value: Array):
-    """``masked_fill`` with a 0-d tensor, which may want a gradient."""
+    """``masked_fill`` with a 0-d tensor, which may require a gradient."""
     if value.ndim:
         raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
             "dimension(s).")

@@ -20,7 +20,7 @@ operator, composite = family("functional")
 
 
 class Bits:
-    """A constant array that a node keeps for its rule: no gradient is ever asked of it."""
+    """A constant array that a node keeps for its rule; it has no gradient."""
 
     __slots__ = ("array",)
 

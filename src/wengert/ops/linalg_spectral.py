@@ -23,7 +23,7 @@ _, legacy = family("torch", "Tensor")
 
 
 def nothing(F: Any, g: Any) -> bool:
-    """Whether a gradient is zero for good: the outputs that nobody used."""
+    """Whether a gradient is constantly zero: of an unused output."""
     return (F.raw or not g.requires_grad) and F.every(g == 0)
 
 
@@ -33,7 +33,7 @@ def _eye(F: Any, n: int, like: Any) -> Any:
 
 
 def untied(F: Any, x: Any) -> Any:
-    """Zeros in the shape of ``x`` that lead to it on the tape, as a constant result does in PyTorch."""
+    """Zeros in the shape of ``x`` with an edge to it, as a constant result has in PyTorch."""
     return F.masked_fill(x, F.constant(np.ones((), bool)), 0)
 
 
@@ -148,7 +148,7 @@ def _svdvals_back(F: Any, g: Any, A: Any) -> Any:
 
 @operator(grad=dict(A=_svdvals_back), wirtinger=True, node="LinalgSvdBackward0", places=())
 def singular_values(A: Array):
-    """Those of ``linalg_svdvals``, where nobody asks for a derivative."""
+    """Those of ``linalg_svdvals``, where no derivative is needed."""
     check_matrix("linalg.svd", A)
     if np.isfinite(A).all():
         return np.linalg.svd(A, compute_uv=False)

@@ -21,7 +21,7 @@ operator, composite = family()
     name="_nested_view_from_jagged", node="NestedViewFromJaggedBackward0",
 )
 def nested_view(input: Array, plan):
-    """The nested array whose numbers are those of ``input``, in the places that ``plan`` tells."""
+    """The nested array whose numbers are those of ``input``, at the positions of ``plan``."""
     return Nested(input, plan)
 
 

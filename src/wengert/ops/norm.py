@@ -243,7 +243,7 @@ def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
         *g, grad_output, input, weight = (None if x is None else wide(x) for x in (*g, grad_output, input, weight))
     of_input, *others = g
     of_weight, of_bias = (None if v is None else _per_channel(F, v, ndim) for v in others)
-    if input is None:  # only the gradient in the bias was asked for
+    if input is None:  # only the gradient in the bias is needed
         return None if of_bias is None else F.expand(of_bias, shape), None, None, None, None
     n = _count([input.shape[a] for a in axes])
     known: Any = (None, None)

@@ -91,10 +91,11 @@ _TAKEN = {"op", "quick", "general", "inplace", "renamed_keywords", "more", "mode
 class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
-    __slots__ = ("aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "forward", "inplace",
-        "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable", "opmath",
-        "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules", "saved",
-        "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without", "wrt")
+    __slots__ = ("aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "flags", "forward",
+        "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable",
+        "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules",
+        "saved", "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without",
+        "wrt")
 
     name: str
     forward: Callable[..., Any]
@@ -120,6 +121,7 @@ class Operator:
         self.tensors = tuple(p for p in self.params if notes.get(p, "").startswith("Array"))
         self.tensor_lists = tuple(p for p in self.tensors if notes[p].startswith("Arrays"))
         self.optional = tuple(p for p in self.tensors if notes[p].endswith("None"))
+        self.flags = frozenset(p for p, v in self.defaults.items() if type(v) is bool)
         self.outputs = options.get("outputs", ("result",))
         self.nondifferentiable = options.get("nondifferentiable", ())
         shown = () if self.outputs is ... else self.outputs
@@ -183,12 +185,11 @@ class Operator:
                 raise TypeError(f"{self.name}: a gradient rule asks for {n!r}, which is neither argument nor result")
 
 
-
 class Composite:
     """An operator defined by others; ``define`` takes the namespace ``F`` first."""
 
-    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node",
-        "optional", "outputs", "params", "places", "pointwise", "raw", "whole")
+    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "fixed", "flags", "grad", "layout", "name",
+        "node", "optional", "outputs", "params", "places", "pointwise", "raw", "whole")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
         self.define, self.raw = define, options.get("raw")
@@ -198,6 +199,7 @@ class Composite:
         self.defaults = (
             dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {}))
         self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
+        self.flags = frozenset(p for p, v in self.defaults.items() if type(v) is bool)
         self.fixed = options.get("fixed", ())  # tensors that PyTorch has no gradient for
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""

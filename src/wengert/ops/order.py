@@ -27,7 +27,7 @@ def _take(input: Any, places: Any, dim: int, keepdim: Any) -> tuple[Any, Any]:
 
 
 def _ranked(name: str, input: Any, dim: Any, keepdim: Any, rank: Any) -> tuple[Any, Any]:
-    """The element that ``rank(sorted, n)`` asks for in each row, and its place."""
+    """The element of rank ``rank(sorted, n)`` in each row, and its index."""
     ordered(f"{name}_cpu", input.dtype)
     d = axis(dim, input.ndim)
     if not input.ndim:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, has_memory
+from ..arrays.array_likes import as_array
 from .operator import family
 from .pointwise import number, to_common_dtype
 from .refusals import floating, only, real, unsupported
@@ -81,10 +81,10 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
         raise RuntimeError(f"expected dtype {a} for `end` but got dtype {b}")
     if input.dtype.kind in "iub":
         raise unsupported("lerp_kernel_scalar", input.dtype)
-    if not has_memory(weight) and input.dtype.kind != "c":
+    if type(weight) is not np.ndarray and input.dtype.kind != "c":
         return K.lerp(input, end, weight)
     step = end - input
-    if not has_memory(weight):
+    if type(weight) is not np.ndarray:
         near, rest = abs(weight) < 0.5, 1 - weight
         if input.dtype.kind == "V":
             weight, rest = number(weight, input.dtype), number(rest, input.dtype)
@@ -209,7 +209,7 @@ def special_xlog1py(input: Array, other: Array):
 
 
 def _product_or_zero(kernel: str, input: Any, other: Any, log: Any) -> Any:
-    input, other = as_array(input), as_array(other)  # the short cut brings Python numbers as they are
+    input, other = as_array(input), as_array(other)  # the fast path passes Python numbers as they are
     zero = (input == 0) & ~np.isnan(other)
     d = real(kernel, input if input.ndim or not other.ndim else other).dtype
     return np.where(zero, 0, input * log(other)).astype(d, copy=False)

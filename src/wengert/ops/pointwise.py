@@ -101,7 +101,7 @@ _BOOLS_MINUS = ("Subtraction, the `-` operator, with two bool tensors is not sup
 
 
 def _times_alpha(input: Any, other: Any, alpha: Any) -> Any:
-    d = (other if hasattr(other, "dtype") else input).dtype  # the short cut brings Python numbers as they are
+    d = (other if hasattr(other, "dtype") else input).dtype  # the fast path passes Python numbers as they are
     if type(alpha) is bool and d.kind != "b":
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if type(alpha) is float and d.kind in "iub":

@@ -71,7 +71,7 @@ def batched(F: Any, input: Any, n: int, name: str) -> tuple[Any, bool]:
 
 
 def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[Any, bool, tuple[int, ...]]:
-    """``input`` with a batch dimension, whether it had one, and the output size asked for (None: as in the input)."""
+    """``input`` with a batch dimension, whether it had one, and the requested output size (None: as in the input)."""
     shape = list(input.shape)
     average = "avg" in name
     row = (output_size,) * n if isinstance(output_size, int) or output_size is None else tuple(output_size)
@@ -93,7 +93,7 @@ def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[A
 
 
 def _check_empty(name: str, n: int, shape: list[int], mean: bool) -> None:
-    """Refuse dimensions of size zero besides the batch, unless a ``mean`` over everything is asked for."""
+    """Refuse dimensions of size zero besides the batch, unless for a ``mean`` over everything."""
     average = "avg" in name
     flat = average and n == 1  # averages of one dimension are averages of two
     for i in range(len(shape) - n if average and n < 3 else 1, 0 if mean else len(shape)):

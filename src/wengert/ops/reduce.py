@@ -31,7 +31,7 @@ _maximum: Any = np.maximum.reduce
 
 
 def axes_of(dim: Any, ndim: int) -> Any:
-    """``dim`` as NumPy wants it: None for all, an int, or a tuple."""
+    """``dim`` as NumPy's ``axis``: None for all, an int, or a tuple."""
     return dim if dim is None or (type(dim) is int and ndim) else dims_of(dim, ndim)
 
 
@@ -103,7 +103,7 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
 
 # -- sums and means ----------------------------------------------------------------------------------------------------
 
-# One operator, two node names: PyTorch tells the sum of everything from the sum over dimensions.
+# One operator, two node names: PyTorch distinguishes the sum of everything from the sum over dimensions.
 for _name, _node in (("sum", "SumBackward0"), ("sum_dim", "SumBackward1")):
 
     @operator(

@@ -146,7 +146,7 @@ def _log_back(F: Any, g: Any, input: Any, result: Any, dim: Any) -> Any:
 
 def _lowest(d: Any) -> float:
     """A finite stand-in for the logarithm of zero, which keeps NaN out of the derivatives."""
-    return float(np.finfo(wide_type(d) or d).min) / 4  # room for what is added to it
+    return float(np.finfo(wide_type(d) or d).min) / 4  # space for what is added to it
 
 
 def _log_accumulate(x: Any, dim: int) -> Any:

@@ -49,7 +49,7 @@ def _sort_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any) -> Any:
     return F.scattered(g, dim, indices, input_shape, True) if input_shape else g
 
 
-# The order is always stable; PyTorch names the node after whether that was asked for.
+# The order is always stable; PyTorch names the node after whether that was requested.
 for _name, _node in (("sort", "SortBackward0"), ("sort_stable", "SortBackward1")):
 
     @operator(grad=dict(input=_sort_back), name=_name, node=_node, layout="elementwise", **PICKED)
@@ -90,7 +90,7 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
 
         raise unsupported("topk_cpu", input.dtype)
     if not input.ndim:
-        return input.copy(), np.zeros((), np.int64)  # also where none is asked for
+        return input.copy(), np.zeros((), np.int64)  # also where none is requested
     key = (slice(None),) * d
     if 8 * k >= n or not k or input.dtype.kind == "V":
         order = in_rows(_order(input, d, largest)[(*key, slice(0, k))])

@@ -1,7 +1,7 @@
 """Sparse arrays (``arrays.sparse.Coo``): making them, taking them apart, and what look-up tables and matrices need.
 
 Everything else that sparse tensors can do is these and dense operators on the values. The gradient of a sparse array
-is asked for at its stored places only.
+is requested at its stored places only.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _dense_back(F: Any, g: Any, indices: Any, masked: bool, input_shape: Any) ->
 
 @operator(grad=dict(input=_dense_back), node="ToDenseBackward0")
 def sparse_dense(input: Array, indices: Array, masked: bool):
-    """The array with its zeros; ``indices``: its distinct places; ``masked``: the gradient is asked for there only."""
+    """The array with its zeros; ``indices``: its distinct places; ``masked``: the gradient is requested there only."""
     return input.dense() if type(input) is Coo else input
 
 

@@ -207,7 +207,6 @@ def sinc(input: Array):
     return np.where(input == 0, 1, K.sin(x) / np.where(input == 0, 1, x)).astype(input.dtype, copy=False)
 
 
-
 # -- Bessel functions ------------------------------------------------------------------------------------------------
 
 

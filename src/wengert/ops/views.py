@@ -52,7 +52,7 @@ def check_parts(first: Any, second: Any) -> None:
 
 
 def no_dimensions(dim: int) -> IndexError:
-    """That a tensor of no dimensions was asked for its dimension ``dim``."""
+    """The error that a 0-d tensor has no dimension ``dim``."""
     return IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
 
 
@@ -163,7 +163,7 @@ def reshape(input: Array, shape=()):
 
 @operator(grad=_back, places=())
 def unsafe_view(input: Array, shape):
-    """``reshape`` of what nobody else has, which is then no view to the tape."""
+    """``reshape`` of a value without other references, which is not recorded as a view."""
     return input.reshape(shape)
 
 

@@ -94,7 +94,7 @@ def check_betas(betas: Any) -> None:
 
 
 def decayed(p: Tensor, grad: Tensor, weight_decay: Any) -> Tensor:
-    """``grad + weight_decay * p``, recorded; the decay may itself be a tensor that wants a gradient."""
+    """``grad + weight_decay * p``, recorded; the decay may itself be a tensor that requires a gradient."""
     return grad + weight_decay * p.clone() if isinstance(weight_decay, Tensor) or weight_decay != 0 else grad
 
 
@@ -245,7 +245,7 @@ class PerParameter(Optimizer):
     # -- options ------------------------------------------------------------------------------------------------------
 
     def _allow_fused(self) -> None:
-        """Check ``fused`` against the other implementations, and tell ``GradScaler`` what it changes."""
+        """Check ``fused`` against the other implementations, and pass ``GradScaler`` what it changes."""
         options = self.defaults
         if options["fused"]:
             if options["differentiable"]:
@@ -255,7 +255,7 @@ class PerParameter(Optimizer):
             self._step_supports_amp_scaling = True
 
     def _overflowed(self) -> bool:
-        """Undo the loss scale that ``GradScaler`` left to this step; whether it asks to skip it.
+        """Undo the loss scale that ``GradScaler`` left to this step; whether to skip it.
 
         Only with ``fused=True`` does the scaler set ``grad_scale`` and ``found_inf`` here.
         """

@@ -139,4 +139,4 @@ class Adafactor(Optimizer):
 
 
 def _epsilon(dtype: np.dtype) -> float:
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 2.0**-7  # NumPy does not know bfloat16
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 2.0**-7  # NumPy has no bfloat16

@@ -18,7 +18,7 @@ __all__ = ["Adamax"]
 
 
 class Adamax(PerParameter):
-    """Adamax: Adam with a decayed maximum in the place of the second moment.
+    """Adamax: Adam with a decayed maximum in place of the second moment.
 
     Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, section 7.1.
     """

@@ -294,7 +294,7 @@ def _array(value: Any) -> Any:
     return value._wg_data[()] if isinstance(value, Tensor) and not value._wg_opaque else value
 
 
-# What is asked of a vector, an array or a tensor whose class computes.
+# Operations on a vector, which is an array or a tensor whose class computes.
 
 
 def _dot(a: Any, b: Any) -> Any:

@@ -40,7 +40,7 @@ required = _RequiredParameter()
 
 
 def _labelled(name: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """``call(*args, **kwargs)``, under a label if somebody watches."""
+    """``call(*args, **kwargs)``, labelled if a profiler is active."""
     if not modes().watchers:
         return call(*args, **kwargs)
     from wengert.autograd.profiler import record_function
@@ -182,7 +182,7 @@ class Optimizer:
         return wrapper
 
     def _patch_step_function(self) -> None:
-        # On the class and once: subclasses need not know that there are hooks.
+        # On the class and once: subclasses need no code for hooks.
         step = type(self).step
         if not getattr(step, "hooked", False):
             type(self).step = self.profile_hook_step(step)  # type: ignore[method-assign]

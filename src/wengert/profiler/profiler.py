@@ -107,7 +107,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False,
         use_python_export: bool = False) -> Callable[[Any], None]:
-    """For ``on_trace_ready``: write each trace into ``dir_name``, under a name that TensorBoard's plugin knows."""
+    """For ``on_trace_ready``: write each trace into ``dir_name``, under a name for TensorBoard's plugin."""
     worker = worker_name
 
     def save(p: Any) -> None:
@@ -124,7 +124,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
 
 
 class _KinetoProfile:
-    """One recording, from ``start`` to ``stop``, with what is asked of it and the notes that go into its trace.
+    """One recording, from ``start`` to ``stop``, with its options and the metadata of its trace.
 
     ``activities``: what to record; devices other than the CPU are accepted with a warning. The other options are those
     of ``autograd.profiler.profile``; ``execution_trace_observer`` is started and stopped together with the recording.

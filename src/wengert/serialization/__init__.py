@@ -1,7 +1,7 @@
 """PyTorch's files: ``save`` and ``load``, in both directions, without ever running code from a file.
 
 A ``.pt`` file is a zip archive: a pickle that says what there is, and the memory of the tensors beside it. Reading
-interprets the pickle with a machine that only builds plain data (:mod:`.unpickler`) and only knows the names in an
+interprets the pickle with a machine that only builds plain data (:mod:`.unpickler`) and only accepts the names in an
 allow-list (:mod:`.names`). What cannot be read raises :class:`LoadError`. The heavy parts are imported when they are
 first needed.
 """
@@ -59,7 +59,7 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
         obj: tensors, state dicts, or any nest of containers, numbers and text.
         f: a path, or an object with ``write``.
         pickle_module: accepted for compatibility; must be None or ``pickle``.
-        pickle_protocol: of the pickle inside; PyTorch's ``weights_only`` reader wants 2.
+        pickle_protocol: of the pickle inside; PyTorch's ``weights_only`` reader needs 2.
         _use_new_zipfile_serialization: False writes the format that PyTorch had before 1.6.
 
     Raises ``RuntimeError`` if the folder does not exist, or if tensors look at the same memory as different types.

@@ -25,7 +25,7 @@ _without_data: ContextVar[bool] = ContextVar("_without_data", default=False)
 
 
 class skip_data:
-    """Save tensors without their numbers: within it, files have the room for them, and load as zeros.
+    """Save tensors without their numbers: within it, files reserve the space for them, and load as zeros.
 
     Args:
         materialize_fake_tensors: accepted for compatibility.
@@ -70,7 +70,7 @@ def save_archive(obj: Any, name: str, protocol: int, byte_order: bool) -> Callab
 
 
 class StorageReader:
-    """Gives the unpickler the storages that it asks for, each once.
+    """Gives the unpickler its storages, each once.
 
     Args:
         archive: the container.

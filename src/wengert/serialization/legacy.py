@@ -25,7 +25,7 @@ from .unpickler import Unpickler
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SMALL = 1 << 16  # bytes that may be asked for without a look at what is left
+_SMALL = 1 << 16  # bytes that may be read without a check of what is left
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 
@@ -52,7 +52,7 @@ def save_legacy(obj: Any, protocol: int) -> Callable[[Any], None]:
 
 
 class _Rest:
-    """What is left of a file, for the unpickler: it is never asked for more bytes than there are."""
+    """What is left of a file, for the unpickler, which never reads more bytes than there are."""
 
     def __init__(self, file: Any) -> None:
         self.file, self.end, self.readline = file, size_of(file), file.readline
@@ -75,7 +75,7 @@ class _Rest:
 
 
 class _Storages:
-    """Gives the unpickler the storages that it asks for; what they hold comes after the pickles, and is read then."""
+    """Gives the unpickler its storages; their contents follow the pickles, and are read then."""
 
     def __init__(self, rest: _Rest, restore: Callable[[Any, str], Any]) -> None:
         self.rest, self.restore = rest, restore

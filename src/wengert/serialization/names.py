@@ -36,7 +36,7 @@ UNTYPED = StorageType("UntypedStorage", dt.uint8)
 
 
 def known() -> dict[str, Any]:
-    """PyTorch's full name -> object, for all that a file may name without being asked about."""
+    """PyTorch's full name -> object, for all that a file may name without further permission."""
     if _by_name:
         return _by_name
     from collections import Counter, OrderedDict, defaultdict

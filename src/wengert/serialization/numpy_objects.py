@@ -1,6 +1,6 @@
 """NumPy's arrays, scalars and types in files.
 
-NumPy believes what it is told when such objects are given their state: that a field lies within its element, that raw
+NumPy does not check the state that such objects are given: that a field lies within its element, that raw
 bytes are pointers to objects. So types are made anew from what the file says of them, by the constructor that checks
 it, and an array's size is compared with what there is before NumPy takes memory for it.
 """

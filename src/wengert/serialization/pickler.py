@@ -101,7 +101,7 @@ class Pickler(_Writer):
             return _reduced_nested(obj)
         if isinstance(obj, Tensor):
             reduce = type(obj).__reduce_ex__
-            # a subclass's asks its class first
+            # a subclass's calls its class first
             if Tensor.__reduce_ex__ in (reduce, getattr(reduce, "__wrapped__", None)):
                 return _reduced(obj)
         if isinstance(obj, _BY_NAME):

@@ -1,4 +1,4 @@
-"""What a file may ask for by name: tensors from storages, parameters from tensors.
+"""What a file may name: tensors from storages, parameters from tensors.
 
 These functions are the only ones that reading a file calls, so they check what they are given.
 """
@@ -135,7 +135,7 @@ def state_of(tensor: Any) -> Any:
 
 
 def attributed(tensor: Any, state: Any) -> Any:
-    """The tensor, with what ``state_of`` told."""
+    """The tensor, with the state of ``state_of``."""
     own, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     if not isinstance(slots or {}, dict) or not isinstance(own or {}, dict):
         raise RuntimeError("a tensor's attributes must be a dictionary")

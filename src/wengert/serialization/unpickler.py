@@ -1,6 +1,6 @@
 """Pickle bytes to objects, without running code from the file.
 
-A pickle is a little program for a stack machine. Here the machine knows only the instructions that build plain data;
+A pickle is a little program for a stack machine. Here the machine has only the instructions that build plain data;
 the names that a program may look up are those of :mod:`.names`, what it may call, make or fill are the things that
 these names stand for.
 """

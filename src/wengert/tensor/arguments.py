@@ -50,6 +50,10 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
             else:
                 raise must_be(op, p, i, v, "Tensor")
+        elif p in op.flags:
+            if not isinstance(v, (bool, np.bool_)):
+                raise must_be(op, p, i, v, "bool")
+            raw[p] = v
         elif type(v) is dt.dtype:
             raw[p] = v.np
         elif p == "dtype" and isinstance(v, type) and v in dt.OF_TYPES:
@@ -116,7 +120,7 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
-    """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of
+    """The forward on converted arguments; in half precision its kernel where nothing else is requested, or by way of
     float32.
     """
     before = flags.quieten(flags.IGNORED)

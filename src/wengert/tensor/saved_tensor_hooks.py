@@ -86,7 +86,7 @@ def unpacked(entry: Packed) -> Any:
 
 
 def stand_in(tensor: Any, edge: Any) -> Any:
-    """``tensor``, which an unpack hook gave, in the place of the one that was saved with ``edge``."""
+    """``tensor``, which an unpack hook gave, in place of the one that was saved with ``edge``."""
     leaf = None if edge is None else getattr(edge[0], "variable", None)
     if leaf is not None and leaf._wg_data is tensor._wg_data:
         return leaf

@@ -1,4 +1,4 @@
-"""Transformations of functions: forward mode, ``vmap``, and what ``func`` needs of the tape."""
+"""Transformations of functions: forward mode, ``vmap``, and what ``func`` needs of autograd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``utils``: data loading, checkpointing and other helpers, each imported when it is first asked for."""
+"""``utils``: data loading, checkpointing and other helpers, each imported at its first use."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ __all__ = ["all_same_mode", "no_dispatch"]
 
 
 def no_dispatch() -> DisableTorchDispatch:
-    """A context in which neither a dispatch mode nor a class is asked to run operators."""
+    """A context in which neither a dispatch mode nor a class runs operators."""
     return DisableTorchDispatch()
 
 

@@ -1,4 +1,4 @@
-"""``TorchDispatchMode``: code of the user's that runs every operator below the tape."""
+"""``TorchDispatchMode``: code of the user's that runs every operator below autograd."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class TorchDispatchMode(Scope):
     """Base of modes: as a context, ``__torch_dispatch__`` runs every operator called inside.
 
     It receives ``func`` (such as ``torch.ops.aten.mul.Tensor``), the types that override operators, and the arguments,
-    and gives the result; ``func(*args, **kwargs)`` runs the operator, seen by the modes further out. Nothing that is
-    done there is recorded: the tape has its node for the operator anyway.
+    and gives the result; ``func(*args, **kwargs)`` runs the operator, seen by the outer modes. Nothing that is
+    done there is recorded: the operator itself has been recorded already.
 
     >>> from wengert.utils._python_dispatch import TorchDispatchMode
     >>> class Show(TorchDispatchMode):
@@ -132,7 +132,7 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
     """What a ``__torch_dispatch__`` shall return for ``func`` that gave ``out``: of an operator that writes, the
     argument that it wrote to.
 
-    (A view need not be told whose memory it looks at: the operator that is recorded says so.)
+    (A view needs no reference to its base: the recorded operator has it.)
     """
     written = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
     if not written:

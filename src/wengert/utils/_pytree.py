@@ -88,9 +88,6 @@ _is_leaf = tree_is_leaf
 # -- further containers ------------------------------------------------------------------------------------------------
 
 
-CONSTANT_NODES: set[type] = set()
-
-
 def register_pytree_node(cls: type[Any], flatten_fn: Callable[[Any], tuple[list[Any], Context]],
         unflatten_fn: Callable[[Iterable[Any], Context], Any], *, serialized_type_name: str | None = None,
         to_dumpable_context: Callable[[Context], Any] | None = None,
@@ -134,7 +131,6 @@ def _deregister_pytree_node(cls: type[Any]) -> None:
     """Make instances of ``cls`` leaves again."""
     del SUPPORTED_NODES[cls]
     _WRITTEN.pop(cls, None)
-    CONSTANT_NODES.discard(cls)
 
 
 def register_dataclass(cls: type[Any], *, field_names: list[str] | None = None,
@@ -195,24 +191,6 @@ def register_constant(cls: type[Any]) -> None:
             f"{cls}")
     register_pytree_node(cls, lambda x: ([], ConstantNode(x)), lambda values, context: context.value,
         flatten_with_keys_fn=lambda x: ([], ConstantNode(x)))
-    CONSTANT_NODES.add(cls)
-
-
-def _is_constant_holder(spec: TreeSpec) -> bool:
-    """Whether a specification is that of a constant."""
-    return isinstance(spec.context, ConstantNode)
-
-
-def _retrieve_constant(spec: TreeSpec) -> Any:
-    """The constant that it is of."""
-    if not _is_constant_holder(spec):
-        raise AssertionError("spec does not correspond to a registered constant pytree node")
-    return tree_unflatten([], spec)
-
-
-def is_constant_class(cls: type[Any]) -> bool:
-    """Whether ``register_constant`` was told about ``cls``."""
-    return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
 # -- specifications ----------------------------------------------------------------------------------------------------

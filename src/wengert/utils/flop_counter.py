@@ -31,7 +31,7 @@ def _shape(x: Any) -> Any:
 
 
 def shape_wrapper(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f``, given shapes in the place of tensors, and the result's as ``out_shape``."""
+    """``f``, given shapes in place of tensors, and the result's as ``out_shape``."""
 
     @functools.wraps(f)
     def by_shape(*args: Any, out_val: Any = None, **kwargs: Any) -> Any:
@@ -43,7 +43,7 @@ def shape_wrapper(f: Callable[..., Any]) -> Callable[..., Any]:
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Say how an operator (``torch.ops.aten.NAME``, or a list of them) is counted.
 
-    The function decorated receives the arguments with shapes in the place of tensors, and ``out_shape``; with
+    The function decorated receives the arguments with shapes in place of tensors, and ``out_shape``; with
     ``get_raw`` the tensors themselves, and ``out_val``.
     """
 

@@ -14,8 +14,8 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """Inside ``with``, ``parents`` is the set of the names of the modules that are running; ``is_bw`` tells of a
-    backward.
+    """Inside ``with``, ``parents`` is the set of the names of the modules that are running; ``is_bw``: whether a
+    backward is running.
 
     A name is that of the class for the outermost module, and the path of attributes below it: ``MLP.layers.0``.
 

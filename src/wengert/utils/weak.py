@@ -1,4 +1,4 @@
-"""Dictionaries and references that hold tensors weakly, and know them by identity: ``==`` of tensors is no answer.
+"""Dictionaries and references that hold tensors weakly, by identity: ``==`` of tensors gives no bool.
 
 >>> from wengert.utils.weak import WeakTensorKeyDictionary
 >>> x, notes = torch.ones(2), WeakTensorKeyDictionary()
@@ -43,7 +43,7 @@ class WeakIdRef(weakref.ref):  # type: ignore[type-arg]
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
-    """A dictionary whose keys are told apart by identity, and are forgotten when nobody else holds them.
+    """A dictionary with keys compared by identity and held weakly.
 
     ``ref_type``: what makes a reference of a key.
     """
@@ -129,7 +129,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     __hash__ = None  # type: ignore[assignment]
 
 
-WeakTensorKeyDictionary = WeakIdKeyDictionary  # for tensors, which have no other equality that could be asked
+WeakTensorKeyDictionary = WeakIdKeyDictionary  # for tensors, which have no other usable equality
 
 
 class TensorWeakRef:

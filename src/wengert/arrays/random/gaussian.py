@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-
 def fill(stream: Stream, out: NDArray, mean: float, std: float) -> None:
     """Fill a flat array of at least 16 floats of any width.
 

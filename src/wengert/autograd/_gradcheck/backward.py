@@ -1,4 +1,4 @@
-"""Gradients that ``backward`` gives, compared with differences; and what else is asked of a backward.
+"""Gradients that ``backward`` gives, compared with differences; and further checks of a backward.
 
 A complex output counts as two real functions, its real and its imaginary part; for a complex input the derivative is
 ``d/dx + 1j * d/dy``.
@@ -12,8 +12,8 @@ import numpy as np
 
 from ...functions.random import get_rng_state, randn_like
 from ...tensor import wrap
-from ...tensor.backward import grad
 from ...tensor.functions import function
+from .._entry_points import grad
 from .error import BATCHED, OF_UNDEFINED, RANDOM, UNDEFINED_IS_CHECKED, GradcheckError
 from .problem import Move, Problem, close, dense, differentiable, direction, is_sparse, like, same, spread, stored
 from .report import mismatch

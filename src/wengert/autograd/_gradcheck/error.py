@@ -11,7 +11,7 @@ class GradcheckError(RuntimeError):
     """What ``gradcheck`` found.
 
     ``verdict``: ``"wrong"`` (the gradient is), ``"kink"`` (the function is not differentiable there), ``"precision"``
-    (the differences were too coarse to tell, and a better step agrees), ``"non-deterministic"``, or None where the
+    (the differences were too coarse, and a better step agrees), ``"non-deterministic"``, or None where the
     failure is of another kind. ``index``: the worst element, ``(input, element of it, output, element of it)``, or
     None.
     """

@@ -1,4 +1,4 @@
-"""Tangents that forward mode gives, compared with differences; and what else is asked of them.
+"""Tangents that forward mode gives, compared with differences; and further checks of them.
 
 Only what the function does with its arguments is seen: a tangent does not reach an input that it captured. A complex
 input counts as two real ones: its imaginary axis is considered first, then its real one.

@@ -39,7 +39,7 @@ def is_sparse(t: Any) -> bool:
 
 
 def dense(t: Any) -> np.ndarray:
-    """The array of a tensor, with its zeros if it is sparse, as its class tells it if that dispatches."""
+    """The array of a tensor, with its zeros if it is sparse; from its class if that dispatches."""
     if t._wg_dispatches:
         return numbers(t)
     return t._wg_data.dense() if is_sparse(t) else t._wg_data  # type: ignore[no-any-return]

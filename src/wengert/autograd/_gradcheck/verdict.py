@@ -1,4 +1,4 @@
-"""Why a gradient differs from a difference quotient: it is wrong, or there is a kink, or the quotient cannot tell."""
+"""Why a gradient differs from a difference quotient: it is wrong, at a kink, or the quotient is inaccurate."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from ...arrays.storageless import StoragelessArray
 from ...graph.interceptors import Call, run_interceptors
 from ...graph.modes import modes
 from ...graph.node import next_sequence
+from ...ops.errors import must_be
 from ...ops.spellings import OTHER_NAMES, renamed
 from ...tensor import classes, functions
 from ...tensor.autograd_meta import requires_grad
@@ -74,6 +75,8 @@ def _runner(op: Composite) -> Callable[[tuple[Any, ...], dict[str, Any], Any], A
     define = op.define if not op.by_example else by_example(op.define)
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        if op.flags:
+            refuse_flags(op, args, kwargs)
         since = next_sequence() if op.whole else 0
         found = define(TRACED_OPS, *args, **kwargs)
         if op.layout is not None:
@@ -83,6 +86,13 @@ def _runner(op: Composite) -> Callable[[tuple[Any, ...], dict[str, Any], Any], A
         return found if out is None else _write(found, out, op.name)
 
     return run
+
+
+def refuse_flags(op: Composite, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse anything but bools for parameters whose default is one, as the conversion of other operators does."""
+    for i, (p, v) in enumerate((*zip(op.params, args), *kwargs.items())):
+        if p in op.flags and not isinstance(v, (bool, np.bool_)):
+            raise must_be(op.name, p, i + 1 if i < len(args) else 0, v, "bool")
 
 
 def laid(answer: Any, layout: str, source: Any) -> Any:

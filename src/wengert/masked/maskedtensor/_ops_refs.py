@@ -1,6 +1,6 @@
 """Fills the two tables in which MaskedTensor looks things up.
 
-Functions of the public surface that need gradients of their own stand in the one, operators below the tape, under
+Functions of the public surface that need gradients of their own stand in the one, operators below autograd, under
 PyTorch's names, in the other. Both are filled from the modules of the families; what is left over has its rules here.
 """
 
@@ -135,7 +135,7 @@ FUNCTIONS.update({
 })
 
 
-# -- below the tape ----------------------------------------------------------------------------------------------------
+# -- below autograd ----------------------------------------------------------------------------------------------------
 
 
 def _on_data(packet: Any) -> Any:

@@ -41,7 +41,7 @@ def is_masked_tensor(obj: Any, /) -> bool:
     return isinstance(obj, MaskedTensor)
 
 
-# -- what the rules ask ------------------------------------------------------------------------------------------------
+# -- helpers of the rules ----------------------------------------------------------------------------------------------
 
 
 def _get_data(a: Any) -> Any:
@@ -158,9 +158,9 @@ class Constructor(Function):
 class MaskedTensor(Tensor):
     """A tensor of which only the elements where a mask is true are there.
 
-    Operators of one tensor keep the mask, those of two want masks that are equal, and reductions count what is there.
+    Operators of one tensor keep the mask, those of two need equal masks, and reductions count what is there.
     Made by ``masked_tensor`` and ``as_masked_tensor``; ``get_data``, ``get_mask`` and ``to_tensor`` lead out again.
-    What an operator that it does not know would mean is not guessed: a ``TypeError`` names it. Strided tensors, and
+    An unsupported operator raises ``TypeError``. Strided tensors, and
     those of the layouts ``sparse_coo`` and ``sparse_csr``, whose values then have the places of the mask's.
 
     >>> import warnings; warnings.simplefilter("ignore")

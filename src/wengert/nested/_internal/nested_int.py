@@ -1,4 +1,4 @@
-"""The size of a ragged dimension: one number for each part, and so none that could be told."""
+"""The size of a ragged dimension: one number for each part, so no single number."""
 
 from __future__ import annotations
 

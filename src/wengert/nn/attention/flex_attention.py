@@ -242,7 +242,7 @@ def _listed(dense: Any) -> list[Tensor]:
 def create_block_mask(mask_mod: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
         device: Any = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False,
         separate_full_blocks: bool = True, **_: Any) -> BlockMask:
-    """The mask that ``mask_mod(b, h, q_idx, kv_idx)`` tells, and its blocks.
+    """The mask of ``mask_mod(b, h, q_idx, kv_idx)``, and its blocks.
 
     >>> create_block_mask(lambda b, h, q, kv: q >= kv, 1, 1, 256, 256).full_kv_num_blocks
     tensor([[[0, 1]]], dtype=torch.int32)

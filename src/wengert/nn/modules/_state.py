@@ -32,7 +32,6 @@ class _IncompatibleKeys(NamedTuple):
         return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
 
 
-
 class StateMethods:
     """The part of ``Module`` that saves and loads."""
 

@@ -199,7 +199,7 @@ class Softplus(Declared, function="softplus", takes=["beta", "threshold"], shows
 
 
 class _AlongDim(Declared):
-    """A normalisation along ``dim``; without one, along what PyTorch chose before it asked (with a warning)."""
+    """A normalisation along ``dim``; without one, along PyTorch's former default (with a warning)."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()

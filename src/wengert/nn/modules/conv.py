@@ -18,7 +18,6 @@ from .utils import _ntuple, _reverse_repeat_tuple, _single
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
     Sizes = int | Sequence[int]
 
 __all__ = [

@@ -20,7 +20,6 @@ from .module import Module
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
     Flag = bool | None
 
 __all__ = [

@@ -295,7 +295,7 @@ def _after_hooks(hooks: OrderedDict[int, Callable[..., Any]], module: Module, na
 def weight_and_bias(module: Any) -> tuple[Any, Any]:
     """The two attributes, as layers need them at every call: a registered parameter is found several times faster here.
 
-    (Python asks ``__getattr__`` only after its own search has failed.) A reparametrized weight is not registered.
+    (Python calls ``__getattr__`` only after its own search has failed.) A reparametrized weight is not registered.
     """
     parameters = module._parameters
     try:

@@ -14,7 +14,6 @@ from .utils import _ntuple, _single
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
     Sizes = int | Sequence[int]
 
 __all__ = [

@@ -24,7 +24,7 @@ __all__ = [
     "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
 ]
 
-# What few programs use is imported when it is asked for: module -> the names it gives.
+# Imported at the first use: module -> the names it gives.
 _LATER: dict[str, tuple[str, ...]] = {
     "parametrizations": (), "parametrize": (), "prune": (), "stateless": (),
     "fusion": ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"),

@@ -38,7 +38,7 @@ class SpectralNorm:
         return weight.movedim(self.dim, 0).flatten(1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
-        """The weight of the present original, after a power iteration if asked."""
+        """The weight of the present original, optionally after a power iteration."""
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:

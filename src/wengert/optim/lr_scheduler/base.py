@@ -120,7 +120,7 @@ class LRScheduler:
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The learning rates of epoch ``last_epoch``; for use within ``step``, others ask ``get_last_lr``."""
+        """The learning rates of epoch ``last_epoch``; for use within ``step``; otherwise use ``get_last_lr``."""
         if not self._get_lr_called_within_step:
             warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
                 UserWarning, stacklevel=2)

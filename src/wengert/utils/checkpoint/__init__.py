@@ -1,4 +1,4 @@
-"""Gradient checkpointing: forget what a part of the network saved, and compute it again when backward needs it.
+"""Gradient checkpointing: drop what a part of the network saved, and compute it again when backward needs it.
 
 Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016). The default recomputes through saved-tensor hooks
 (``recompute``), so that any graph, hook or keyword argument works; ``use_reentrant=True`` is the older form, a custom
@@ -113,7 +113,7 @@ def _restored() -> Iterator[None]:
 
 def _recorded_again(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool,
         context_fn: Callable[[], Any], determinism_check: str, debug: bool, early_stop: bool) -> Any:
-    """The form that is not reentrant: ``function`` runs again when backward asks for the first saved value."""
+    """The form that is not reentrant: ``function`` runs again when backward reads the first saved value."""
     complain = None
     if debug_enabled(debug):
         from .report import logs
@@ -125,7 +125,7 @@ def _recorded_again(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     forward_context, recompute_context = context_fn()
     if not is_grad_enabled():
-        return function(*args, **kwargs)  # nothing will be computed again, so the contexts are not asked for
+        return function(*args, **kwargs)  # nothing will be computed again, so the contexts are not made
     frame = Frame(function, args, kwargs, preserve, recompute_context, determinism_check == "default", early_stop,
         complain)
     with _restored(), frame.recording(), forward_context:

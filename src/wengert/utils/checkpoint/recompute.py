@@ -1,7 +1,7 @@
 """The second run: placeholders in the graph, and the frame that fills them.
 
 While the checkpointed function runs, saved-tensor hooks put a ``_Holder`` into the graph for every tensor that would
-have been saved. The first holder that a backward asks for makes its ``Frame`` run the function again, with hooks that
+have been saved. The first holder that a backward reads makes its ``Frame`` run the function again, with hooks that
 catch what is saved this time: the n-th tensor belongs to the n-th holder. What was caught lives as long as that
 backward (``Walk``), and each tensor only until it is used.
 """
@@ -36,7 +36,7 @@ class CheckpointError(RuntimeError):
 
 
 class _StopRecomputationError(Exception):
-    """Everything that was asked for has been recomputed."""
+    """Everything that is needed has been recomputed."""
 
 
 # What the contexts below have set; None leaves it to each checkpoint's own argument.
@@ -67,7 +67,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 
 def debug_enabled(asked: bool) -> bool:
-    """Whether a checkpoint that ``asked`` for it gets a record of its operators."""
+    """Whether a checkpoint with ``debug=asked`` records its operators."""
     return asked if _debug is None else _debug
 
 
@@ -125,7 +125,7 @@ class Frame:
         saved_tensor_hooks = modes().saved_tensor_hooks
         if not modes().inference and any(isinstance(a, Tensor) and a.is_inference() for a in args):
             _ = INFERENCE_VERSION[0]  # they cannot be saved, and it says so
-        # Inputs are saved like any other tensor: inside an outer checkpoint they too are forgotten and recomputed.
+        # Inputs are saved like any other tensor: inside an outer checkpoint they too are dropped and recomputed.
         self.inputs = [(True, SavedTensor(a, None, saved_tensor_hooks)) if isinstance(a, Tensor) else (False, a)
             for a in args]
         self.surroundings = Surroundings(preserve)

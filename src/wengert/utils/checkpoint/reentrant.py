@@ -26,7 +26,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Any) -> None:
-    """Warn if no input asks for a gradient."""
+    """Warn if no input requires a gradient."""
     if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
         import warnings
 

@@ -36,8 +36,8 @@ _RECOMPUTE, _CONSUMED = object(), object()  # in the storage: not kept; kept, an
 class CheckpointPolicy(enum.Enum):
     """What a policy answers: keep the result of the operator, or compute it again.
 
-    ``MUST_`` and ``PREFER_`` say how firmly; nobody overrules a preference here. Offloading is for compilers, which
-    move results to the CPU; as in PyTorch, what they do not compile is computed again.
+    ``MUST_`` and ``PREFER_`` differ for compilers; here a preference is always followed. Offloading is for compilers,
+    which move results to the CPU; as in PyTorch, what they do not compile is computed again.
     """
 
     MUST_SAVE = 0
@@ -78,7 +78,7 @@ class _VersionWrapper:
 
 
 class _CachingTorchDispatchMode(TorchDispatchMode):
-    """The first run: ask the policy, keep results, by operator and number of the call."""
+    """The first run: call the policy, keep results, by operator and number of the call."""
 
     def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, dict[int, Any]],
             ac_graph_id: Any = None) -> None:
@@ -105,7 +105,7 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
 
 
 class _CachedTorchDispatchMode(TorchDispatchMode):
-    """The second run: give back what was kept. The policy is not asked again."""
+    """The second run: give back what was kept. The policy is not called again."""
 
     def __init__(self, policy_fn: Any, storage: dict[Any, dict[int, Any]],
             allow_cache_entry_mutation: bool = False) -> None:

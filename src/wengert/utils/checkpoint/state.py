@@ -54,7 +54,7 @@ class Surroundings:
         now = RandomState() if self.random is not None else None
         before, functions = modes().watchers, modes().functions
         try:
-            # a backward is asked of modes as a whole
+            # a backward is passed to modes as a whole
             change(watchers=(*(o for o in before if not isinstance(o, Caster)), *self.casters), functions=())
             if self.random is not None:
                 self.random.restore()
@@ -70,7 +70,7 @@ class Surroundings:
 
 
 class DefaultDeviceType:
-    """The kind of device that ``checkpoint`` takes for granted where no argument tells: the CPU, unless one is set."""
+    """The kind of device that ``checkpoint`` assumes where no argument has one: the CPU, unless one is set."""
 
     _default_device_type: str | None = None
 

@@ -168,7 +168,7 @@ class DataLoader:
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def check_worker_number_rationality(self) -> None:
-        """Warn where more workers are asked for than there are processors."""
+        """Warn where more workers are requested than there are processors."""
         if not self.num_workers:
             return
         import os

@@ -33,7 +33,7 @@ class DistributedSampler(Sampler):
     So that all processes get equally many, the list is filled up from its beginning, or cut with ``drop_last``.
 
     Raises:
-        RuntimeError: ``num_replicas`` or ``rank`` is left out and there is no process group to ask.
+        RuntimeError: ``num_replicas`` or ``rank`` is left out and there is no process group.
         ValueError: ``rank`` is not between 0 and ``num_replicas - 1``.
 
     >>> from wengert.utils.data import DistributedSampler

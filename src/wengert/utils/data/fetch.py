@@ -35,7 +35,7 @@ class Fetcher:
         self.drop_last = drop_last
 
     def fetch(self, index: Any) -> Any:
-        """The collated data; for a stream ``index`` only tells how many samples to take."""
+        """The collated data; for a stream ``index`` only gives the number of samples."""
         raise NotImplementedError
 
 

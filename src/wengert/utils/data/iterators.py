@@ -84,7 +84,7 @@ def _warn_of_pinning(device: str) -> None:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """Loads each batch when it is asked for."""
+    """Loads each batch when it is requested."""
 
     def __init__(self, loader: DataLoader):
         super().__init__(loader)

@@ -38,7 +38,7 @@ def numbers(t: Tensor) -> Iterator[int]:
 
 
 class Sampler:
-    """What a loader asks for indices: subclasses define ``__iter__`` and, where it is known, ``__len__``."""
+    """Gives a loader its indices: subclasses define ``__iter__`` and, where it is known, ``__len__``."""
 
     __class_getitem__: Any = classmethod(GenericAlias)
 

@@ -81,13 +81,13 @@ class ExceptionWrapper:
             raise kind(message=message)
         try:
             exception = kind(message)
-        except Exception:  # a constructor that wants other arguments
+        except Exception:  # a constructor with other arguments
             raise RuntimeError(message) from None
         raise exception
 
 
 class Settings(NamedTuple):
-    """What a worker needs to know, sent once when it starts."""
+    """The settings of a worker, sent once when it starts."""
 
     kind: int
     dataset: Any
@@ -115,7 +115,7 @@ def seed_worker(base_seed: int, worker_id: int) -> int:
 
 
 def run(settings: Settings, worker_id: int, tasks: Any, results: Any, stop: Any) -> None:
-    """Serve tasks until told to end, or until the parent process is gone.
+    """Run tasks until the end message, or until the parent process is gone.
 
     Args:
         settings: what is common to all workers.
@@ -187,7 +187,7 @@ class _Server:
 
 
 def _portable(result: Any, where: str) -> ExceptionWrapper:
-    """What to send in the place of something that cannot be pickled; called while that error is handled."""
+    """What to send in place of something that cannot be pickled; called while that error is handled."""
     if isinstance(result, ExceptionWrapper):  # its type cannot: a class made inside a function, say
         result.exc_type = RuntimeError
         return result
@@ -205,7 +205,7 @@ def _sender(results: Any) -> Callable[[Any], None]:
         while True:
             try:
                 results.send_bytes(waiting.get())
-            except OSError:  # nobody reads any more
+            except OSError:  # no reader is left
                 return
 
     Thread(target=send_all, daemon=True).start()

@@ -15,7 +15,7 @@ __all__ = ["Measurement", "TaskSpec", "ordered_unique", "select_unit", "set_torc
     "unit_to_english"]
 
 _MAX_SIGNIFICANT_FIGURES = 4
-_MIN_CONFIDENCE_INTERVAL = 25e-9  # what a clock can tell
+_MIN_CONFIDENCE_INTERVAL = 25e-9  # the resolution of a clock
 _WARN, _WARN_LOUDLY = 0.1, 0.25  # of the interquartile range, as a part of the median
 _UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1.0)}
 
@@ -31,7 +31,7 @@ def unit_to_english(u: str) -> str:
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The unit in which a time is best told, and how many seconds it has.
+    """The best unit for a time, and how many seconds it has.
 
     >>> select_unit(2e-5)
     ('us', 1e-06)
@@ -161,7 +161,7 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times spread so much that they tell little."""
+        """Whether the times spread too much to be meaningful."""
         return bool(self._warning())
 
     def _warning(self) -> str:

@@ -42,7 +42,7 @@ class _Table:
         self.results, self.colorize, self.trim = results, colorize, trim
         self.warn = warn and any(m.has_warnings for m in results)
         self.unit, self.scale = select_unit(min(m.median for m in results))
-        self.env = len({m.env for m in results}) > 1  # otherwise it tells nothing
+        self.env = len({m.env for m in results}) > 1  # otherwise it has no information
         self.cells: dict[tuple[Any, Any], Measurement] = {(self._row(m), m.description): m for m in results}
         self.rows = sorted(ordered_unique(self._row(m) for m in results), key=lambda row: row[:2])
         self.columns = ordered_unique(m.description for m in results)

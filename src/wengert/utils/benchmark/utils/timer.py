@@ -28,7 +28,7 @@ class Language(enum.Enum):
 
 
 class Timer:
-    """Measures a statement, as ``timeit.Timer`` does, with a warm-up and on one thread unless told otherwise.
+    """Measures a statement, as ``timeit.Timer`` does, with a warm-up and on one thread by default.
 
     Args:
         stmt: what is measured.
@@ -39,7 +39,7 @@ class Timer:
         label: what tables are called; measurements of one label stand in one table.
         sub_label: the row.
         description: the column.
-        env: further tells rows apart, say the version.
+        env: a further label of rows, say the version.
         num_threads: how many threads compute.
         language: ``"python"``; statements in C++ are refused, as nothing compiles them.
     """
@@ -129,7 +129,7 @@ class Timer:
         return self._blocks(enough, min_run_time, max_run_time, callback)
 
     def collect_callgrind(self, number: int = 100, **options: Any) -> NoReturn:
-        """Is refused: counting instructions needs a debugger that knows PyTorch's core.
+        """Is refused: counting instructions needs a debugger for PyTorch's core.
 
         Raises:
             OSError: always.
