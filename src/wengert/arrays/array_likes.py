@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .array_likes import as_array, in_rows
-
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -39,14 +37,14 @@ def as_array(a: Any, dtype: Any = None) -> Any:
     """``np.asarray`` that leaves foreign arrays where they are."""
     if type(a) in FOREIGN:
         return a if dtype is None or a.dtype == dtype else a.astype(dtype)
-    return as_array(a, dtype)
+    return np.asarray(a, dtype)
 
 
 def in_rows(a: Any) -> Any:
     """``np.ascontiguousarray`` that leaves foreign arrays where they are (and keeps a 0-d array one)."""
     if type(a) in FOREIGN:
         return a if a.flags.c_contiguous else a.copy()
-    return in_rows(a)
+    return np.ascontiguousarray(a)
 
 
 class Window(np.lib.mixins.NDArrayOperatorsMixin):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_likes import Scattered, unsupported
+from .array_likes import Scattered, new_filled, unsupported
 from .sparse import Coo
 
 BY_ROW, BLOCKED = frozenset(("sparse_csr", "sparse_bsr")), frozenset(("sparse_bsr", "sparse_bsc"))
@@ -148,7 +148,7 @@ def pressed(a: Coo, layout: str, block: tuple[int, ...] = ()) -> Compressed:
     n = len(stored) // count if count else 0
     lengths = np.bincount(stored // n_second if n_second else stored, minlength=count * n_first).reshape(count, n_first)
     starts = np.concatenate([np.zeros((count, 1), np.int64), np.cumsum(lengths, axis=1)], axis=1)
-    values = np.zeros((len(stored), high, wide, *dense), a.dtype, like=a)
+    values = new_filled(a, np.zeros, (len(stored), high, wide, *dense), a.dtype)
     values[place.reshape(-1), row % high, column % wide] = a.values
     others = stored % n_second if n_second else stored
     inner = block if layout in BLOCKED else ()

@@ -4,11 +4,11 @@ A ``ForeignArray`` holds an array of another library (``inner``) and has the int
 compute on it with the same code as on NumPy's arrays: NumPy hands ufuncs and functions to ``__array_ufunc__`` and
 ``__array_function__``, which call the other library's function of the same name; a kernel (``arrays.kernels``) is taken
 from the class's table ``kernels``, or its plain definition runs on the foreign array. Nothing is copied to NumPy
-silently: ``__array__`` raises ``LeavesDevice``. The call of the operator, or of a kernel in a gradient rule, then runs
-once on copies in NumPy and its results go back to the device; ``left`` counts these by name (``on_host``).
+silently: ``__array__`` raises ``LeavesDeviceError``. The operator then runs on copies in NumPy, and its results go back
+to the device; ``left`` counts these calls by name (``on_host``).
 
-A subclass sets ``xp``, ``inner_type`` and ``device``, and defines ``upload``, ``download``, ``strided`` and ``address``;
-``install`` makes it known to the engine.
+A subclass sets ``xp``, ``inner_type`` and ``device``, and defines ``upload``, ``download``, ``strided`` and
+``address``; ``install`` makes it known to the engine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class LeavesDevice(TypeError):
+class LeavesDeviceError(TypeError):
     """Something asked for the elements of a foreign array as a NumPy array."""
 
 
@@ -158,8 +158,8 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         return value
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise LeavesDevice(f"can't convert {self.device[0]} device type tensor to numpy. Use Tensor.cpu() to copy the "
-            "tensor to host memory first.")
+        raise LeavesDeviceError(f"can't convert {self.device[0]} device type tensor to numpy. Use Tensor.cpu() to copy "
+            "the tensor to host memory first.")
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
@@ -197,14 +197,14 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         call = cls.functions.get(name) or (getattr(cls.xp, name, None) if getattr(np, name, None) is ufunc else None)
         if call is None:
             if method != "__call__" or name not in kernels.FAMILY_OF:
-                raise LeavesDevice(f"{name}.{method}")
+                raise LeavesDeviceError(f"{name}.{method}")
             return delivered(kernel(cls, name, inputs, options), out)
         if method != "__call__":
             if method == "at" and type(inputs[0]) is not cls:  # which is written to: not to a copy on the device
-                raise LeavesDevice(f"{name}.at")
+                raise LeavesDeviceError(f"{name}.at")
             call = getattr(call, method, None)
             if call is None:
-                raise LeavesDevice(f"{name}.{method}")
+                raise LeavesDeviceError(f"{name}.{method}")
         if out is not None and all(type(o) is cls for o in out) and method == "__call__" and "where" not in options:
             found = self._called(call, inputs, {**options, "out": out if len(out) > 1 else out[0]})
             return out[0] if len(out) == 1 else out
@@ -225,7 +225,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
                     space = getattr(space, part, None)
             call = getattr(space, func.__name__, None)
         if call is None or (func.__name__ in WRITERS and type(args[0]) is not cls):
-            raise LeavesDevice(f"{module}.{func.__name__}")
+            raise LeavesDeviceError(f"{module}.{func.__name__}")
         kwargs.pop("like", None)
         return self._called(call, args, kwargs)
 
@@ -234,7 +234,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         try:
             found = call(*cls.unwrapped(tuple(args)), **cls.unwrapped(kwargs))
         except (TypeError, NotImplementedError) as error:  # an option or a type that the library does not have
-            raise LeavesDevice(str(error)) from error
+            raise LeavesDeviceError(str(error)) from error
         return cls.wrapped(found, *_flat(args))
 
     # -- methods ------------------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def class_among(values: Any) -> Any:
     return None
 
 
-def on_host(name: str, call: Callable[..., Any], args: Any, kwargs: Any, error: LeavesDevice) -> Any:
+def on_host(name: str, call: Callable[..., Any], args: Any, kwargs: Any, error: LeavesDeviceError) -> Any:
     """``call(*args, **kwargs)`` on copies in NumPy, with the results on the device."""
     cls = class_among((*args, *kwargs.values()))
     if cls is None:
@@ -354,7 +354,7 @@ def run(name: str, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """``call(*args, **kwargs)`` of a forward: on copies in NumPy where it asks for them, with results on the device."""
     try:
         found = call(*args, **kwargs)
-    except LeavesDevice as error:
+    except LeavesDeviceError as error:
         return on_host(name, call, args, kwargs, error)
     if type(found) not in FOREIGN:
         cls = class_among((*args, *kwargs.values()))

@@ -200,7 +200,9 @@ def _innermost_channels(a: Any, kind: str) -> bool:
 def _line(a: np.ndarray) -> np.ndarray:
     """``(N, C, L)`` as images of one line."""
     shape, strides = (*a.shape[:2], 1, a.shape[2]), (*a.strides[:2], a.shape[2] * a.strides[2], a.strides[2])
-    return a.look(shape, strides, a.start()) if type(a) in FOREIGN else np.lib.stride_tricks.as_strided(a, shape, strides)
+    if type(a) in FOREIGN:
+        return a.look(shape, strides, a.start())
+    return np.lib.stride_tricks.as_strided(a, shape, strides)
 
 
 def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None, make: Any = np.empty,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_likes import as_array
+from .array_likes import as_array, new_filled
 
 
 @np.errstate(all="ignore")
@@ -139,7 +139,7 @@ def solve(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
     """``(x, info)`` with ``a @ x = b``; where ``a`` is singular, NaN and the 1-based place of its first zero pivot."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not a.size or not b.size:
-        return np.zeros((*batch, *b.shape[-2:]), b.dtype, like=b), np.zeros(a.shape[:-2], np.int32)
+        return new_filled(b, np.zeros, (*batch, *b.shape[-2:]), b.dtype), np.zeros(a.shape[:-2], np.int32)
     try:
         return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:

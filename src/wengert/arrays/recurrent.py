@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import kernels as K
-from .array_likes import in_rows
+from .array_likes import in_rows, new_filled
 from .plain.recurrent import LAYERS
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def _walked(layer: str, gates: Array, w_hh: Array, h: Array, sizes: Any, reverse
 def lstm(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes: Any, reverse: bool) -> tuple[Array, ...]:
     """Outputs (R, hidden), last ``h`` and ``c`` (N, hidden), the cells of all rows, ``act``. Gate order: i, f, g, o."""
     hidden = h0.shape[1]
-    output, cells = np.empty((2, len(gates), hidden), gates.dtype, like=gates)
-    h, c, act = h0.copy(), c0.copy(), np.empty(gates.shape, gates.dtype, like=gates)
+    output, cells = new_filled(gates, np.empty, (2, len(gates), hidden), gates.dtype)
+    h, c, act = h0.copy(), c0.copy(), new_filled(gates, np.empty, gates.shape, gates.dtype)
     if _walked("lstm", gates, w_hh, h, sizes, reverse, c=c, act=act, cells=cells, output=output):
         return output, h, c, cells, act
     for rows, n in steps(sizes, reverse):
@@ -107,7 +107,8 @@ def lstm_grad(g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: A
 def gru(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes: Any, reverse: bool) -> tuple[Array, ...]:
     """Outputs (R, hidden), the last state (N, hidden), ``act``: r, z, n and the state's part of n."""
     hidden = h0.shape[1]
-    output, act = np.empty((len(gates), hidden), gates.dtype, like=gates), np.empty((len(gates), 4 * hidden), gates.dtype, like=gates)
+    output = new_filled(gates, np.empty, (len(gates), hidden), gates.dtype)
+    act = new_filled(gates, np.empty, (len(gates), 4 * hidden), gates.dtype)
     h = h0.copy()
     if _walked("gru", gates, w_hh, h, sizes, reverse, bias=b_hh, act=act, output=output):
         return output, h, act
@@ -135,7 +136,7 @@ def gru_grad(g: Any, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, 
     """``g``: the gradients of ``gru``'s first two results."""
     walk, hidden = steps(sizes, reverse), h0.shape[1]
     h_before = before(h0, output, walk)
-    d, d_own = np.empty((2, len(act), 3 * hidden), act.dtype, like=act)
+    d, d_own = new_filled(act, np.empty, (2, len(act), 3 * hidden), act.dtype)
     dh, g_output = g[1].copy(), in_rows(g[0])
     if not _walked("gru_grad", d, w_hh, dh, sizes, reverse, h0=h0, act=act, output=output, own=d_own, grad=g_output):
         r, z, new, own_new = (act[:, k * hidden : (k + 1) * hidden] for k in range(4))
@@ -159,7 +160,7 @@ def gru_grad(g: Any, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, 
 
 def elman(gates: Array, w_hh: Array, h0: Array, relu: bool, sizes: Any, reverse: bool) -> tuple[Array, ...]:
     """Outputs (R, hidden) and the last state (N, hidden) of ``tanh`` (or ``relu``) ``(gates + w_hh h)``."""
-    output = np.empty((len(gates), h0.shape[1]), gates.dtype, like=gates)
+    output = new_filled(gates, np.empty, (len(gates), h0.shape[1]), gates.dtype)
     h = h0.copy()
     if _walked("elman", gates, w_hh, h, sizes, reverse, relu, output=output):
         return output, h

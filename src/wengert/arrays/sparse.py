@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_likes import Scattered, unsupported
+from .array_likes import Scattered, new_filled, unsupported
 
 
 class Coo(Scattered):
@@ -87,7 +87,7 @@ class Coo(Scattered):
 
     def dense(self) -> np.ndarray:
         """The array with its zeros."""
-        return self.add_to(np.zeros(self.shape, self.dtype, like=self))
+        return self.add_to(new_filled(self, np.zeros, self.shape, self.dtype))
 
     def fits(self, other: Coo) -> None:
         """Refuse to add an array of another shape, or with other sparse dimensions."""

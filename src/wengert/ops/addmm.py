@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, new_filled
 from ..arrays.dtypes import as_number, scalar_name
 from .matmul import cpp_name, mismatch, mT, product, same_type, stacked_alike, turned
 from .operator import family
@@ -165,7 +165,8 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
         kinds = [scalar_name(x.dtype) for x in (input, mat, vec)]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds))
     if not mat.size:  # then the shape is that of ``input``
-        return np.zeros(mat.shape[:1], mat.dtype, like=mat) if beta == 0 else as_array(input * _factor(beta, mat.dtype))
+        return (new_filled(mat, np.zeros, mat.shape[:1], mat.dtype) if beta == 0
+            else as_array(input * _factor(beta, mat.dtype)))
     if mat.dtype.kind == "b":
         from .refusals import unsupported
 

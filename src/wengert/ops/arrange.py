@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
 from .operator import family
@@ -381,7 +381,7 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
 )
 def diagonal_back(input: Array, size, offset, dim1, dim2):
     """Zeros of shape ``size`` with ``input`` on a diagonal."""
-    out = np.zeros(size, input.dtype, like=input)
+    out = new_filled(input, np.zeros, size, input.dtype)
     _diagonal(out, offset, dim1, dim2)[...] = input
     return out
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, in_rows
+from ..arrays.array_likes import as_array, in_rows, new_filled
 from .operator import family
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_freq
     if padding_idx >= 0:
         kept = flat != padding_idx
         values, flat = values[kept], flat[kept]
-    out = np.zeros((rows, width), input.dtype, like=input)
+    out = new_filled(input, np.zeros, (rows, width), input.dtype)
     return K.add_at(out, flat, in_rows(values))
 
 

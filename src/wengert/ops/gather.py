@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, in_rows
+from ..arrays.array_likes import as_array, in_rows, new_filled
 from ..arrays.errors import alert
 from ..arrays.reduce import wide_type
 from .operator import family
@@ -122,7 +122,7 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     """
     dim = axis(dim, input.ndim)
     if not index.size:
-        return np.empty(index.shape, input.dtype, like=input)
+        return new_filled(input, np.empty, index.shape, input.dtype)
     index = whole("gather", index)
     match("gather", input, dim, index)
     if input.ndim and index.ndim:
@@ -145,7 +145,7 @@ def _quick(out: Any, dim: int, index: Any) -> bool:
 @operator(grad=dict(input=lambda F, g, dim, index: F.gather(g, dim, index)), node="ScatterAddBackward0", places=())
 def scattered(input: Array, dim, index: Array, size, exact=False):
     """The gradient of ``gather``: ``input`` added into zeros of shape ``size``. ``exact``: no place occurs twice."""
-    out = np.zeros(size, input.dtype, like=input)
+    out = new_filled(input, np.zeros, size, input.dtype)
     if not index.size:
         return out
     dim = axis(dim, len(size))

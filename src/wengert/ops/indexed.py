@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, in_rows
+from ..arrays.array_likes import as_array, in_rows, new_filled
 from ..arrays.reduce import add_slices, wide_type
 from .gather import whole
 from .operator import family
@@ -81,7 +81,7 @@ def index_added(input: Array, dim, index: Array, size):
     dim, index = axis(dim, len(size)), index.reshape(-1)
     if input.size and _evenly(index, size[dim]) and input.dtype.kind in "fc" and input.dtype.itemsize > 2:
         return add_slices(input.reshape((*size[: dim + 1], -1, *size[dim + 1 :])), dim + 1)
-    return add_rows(np.zeros(size, input.dtype, like=input), dim, index, input)
+    return add_rows(new_filled(input, np.zeros, size, input.dtype), dim, index, input)
 
 
 def _vector(name: str, input: Any, dim: Any, index: Any, negative: bool = False) -> tuple[int, Any]:

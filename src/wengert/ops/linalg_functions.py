@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import linalg as kernels
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, new_filled
 from ..arrays.layouts import lay
 from .linalg_solve import check_matrix, check_sides, check_square, mH
 from .linalg_spectral import eigh, singular_values, svd
@@ -58,7 +58,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
             "float, double, cfloat or cdouble types"
         )
     if not A.size:
-        return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype, like=A)
+        return new_filled(A, np.zeros, (*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
     atol, rtol = tolerance(A, atol, rtol)
     if hermitian:
         check_square("linalg.pinv", A)
@@ -154,7 +154,7 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
         rank = keep.sum(-1)
     else:
         s, rank = np.zeros((*A.shape[:-2], min(m, n)), A.real.dtype), np.zeros(A.shape[:-2], np.int64)
-        x = np.zeros((*batch, n, b.shape[-1]), A.dtype, like=A)
+        x = new_filled(A, np.zeros, (*batch, n, b.shape[-1]), A.dtype)
     rest = nothing
     if m > n and not n and driver == "gels":
         rest = np.zeros((*batch, b.shape[-1]), A.real.dtype)  # whatever ``B`` is

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import linalg as kernels
+from ..arrays.array_likes import new_filled
 from ..arrays.errors import LinAlgError
 from ..arrays.kernels import cast
 from .matmul import mT
@@ -407,7 +408,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
             "function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    nothing = np.zeros(0, LU_data.dtype, like=LU_data)
+    nothing = new_filled(LU_data, np.zeros, 0, LU_data.dtype)
     P = _permuter(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
     return (P, *_unpacked(LU_data)) if unpack_data else (P, nothing, nothing.copy())
 

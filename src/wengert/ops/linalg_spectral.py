@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import new_filled
 from ..arrays.errors import LinAlgError
 from .linalg_solve import check_matrix, check_square, element, mH
 from .operator import family
@@ -330,7 +331,7 @@ def linalg_qr(A: Array, mode="reduced"):
             "'complete'")
     A = A + 0.0  # no zero is negative, for which LAPACKs take opposite signs
     if mode == "r":
-        return np.zeros(0, A.dtype, like=A), np.linalg.qr(A, "r")
+        return new_filled(A, np.zeros, 0, A.dtype), np.linalg.qr(A, "r")
     return tuple(np.linalg.qr(A, mode))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import Scattered, as_array, has_memory
+from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.dtypes import c_name, scalar_name
 from .operator import family
 
@@ -233,7 +233,7 @@ def bmm(input: Array, mat2: Array):
     stacked_alike(input, mat2)
     if input.dtype != mat2.dtype:
         if not input.size or not mat2.size:  # types are not looked at where nothing is multiplied
-            return np.zeros((*input.shape[:2], mat2.shape[2]), mat2.dtype, like=mat2)
+            return new_filled(mat2, np.zeros, (*input.shape[:2], mat2.shape[2]), mat2.dtype)
         same_type(input, mat2, "bmm")
     return product(input, mat2)
 

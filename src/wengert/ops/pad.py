@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.array_likes import new_filled
 from ..arrays.dtypes import FLOAT8_IN_USE, as_number
 from ..arrays.errors import refuse_overflow
 from ..arrays.float8 import converted
@@ -46,7 +47,7 @@ def constant_pad_nd(input: Array, pad, value=0):
         raise RuntimeError("narrow(): length must be non-negative.")
     inner = tuple(slice(max(a, 0), m - max(b, 0)) for m, (a, b) in zip(shape, pairs))
     outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
-    out = np.empty(shape, input.dtype, like=input)
+    out = new_filled(input, np.empty, shape, input.dtype)
     if input.dtype in FLOAT8_IN_USE:
         refuse_overflow(value, input.dtype)
     out[...] = converted(as_number(value), input.dtype)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.array_likes import new_filled
 from ..arrays.dtypes import is_half
 from ..arrays.errors import alert
 from ..arrays.storageless import zeros_if_storageless
@@ -110,7 +111,7 @@ def _edges(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
 @operator(grad=_pool_back("AdaptiveMaxPool#D"), **_two, layout="pictures")
 def adaptive_max_windows(input: Array, size):
     n, c, *space = input.shape
-    values = np.empty((n, c, *size), input.dtype, like=input)
+    values = new_filled(input, np.empty, (n, c, *size), input.dtype)
     indices = np.empty((n, c, *size), np.int64)
     places = np.arange(math.prod(space)).reshape(space)
     edges = [_edges(s, o) for s, o in zip(space, size)]

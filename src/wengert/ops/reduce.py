@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import Scattered, as_array, has_memory
+from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.errors import warn
 from ..arrays.plain.folds import PRODUCT
 from ..arrays.reduce import add_up, fold, sum_halves, wide_type
@@ -62,7 +62,7 @@ def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = F
         a = a.reshape(kept(size, dim))
     if product(size) > 4096:  # a view costs no memory, but is the slower of the two where there is little to fill
         return np.broadcast_to(a, size)
-    out = np.empty(size, a.dtype, like=a)
+    out = new_filled(a, np.empty, size, a.dtype)
     out[...] = a
     return out
 

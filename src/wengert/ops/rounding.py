@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.array_likes import new_filled
 from .operator import family
 from .pointwise import conjugate, flat_gradient, no_derivative, number, to_common_dtype
 from .powers import LN2
@@ -198,7 +199,7 @@ def nan_to_num(input: Array, nan=0.0, posinf=None, neginf=None):
 def _by_parts(f: Any, input: Any, *more: Any) -> Any:
     """``f`` of the real and imaginary parts; whole numbers as they are."""
     if input.dtype.kind == "c":
-        out = np.empty(input.shape, input.dtype, like=input)
+        out = new_filled(input, np.empty, input.shape, input.dtype)
         out.real, out.imag = f(input.real, *more), f(input.imag, *more)
         return out
     return f(input, *more) if input.dtype.kind in "fV" else input.copy()

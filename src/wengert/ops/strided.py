@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, new_filled
 from ..arrays.strides import look, memory_of, start_of
 from .operator import family
 from .views import axis
@@ -56,7 +56,7 @@ def unfold_back(input: Array, shape, dimension, size, step):
     """Overlapping windows added up."""
     if not shape:
         return input.sum().reshape(())
-    out = np.zeros(shape, input.dtype, like=input)
+    out = new_filled(input, np.zeros, shape, input.dtype)
     d = axis(dimension, len(shape))
     n, key = input.shape[d], (slice(None),) * d
     for k in range(size):
@@ -112,7 +112,7 @@ def through_memory(input: Array, written, read, shared):
     Places that ``shared`` shows several times (an expanded tensor) get the mean: the map is its own adjoint's mirror.
     """
     n = 1 + max(_last(*p) for p in (written, read, shared))
-    memory = np.zeros(n, input.dtype, like=input)
+    memory = new_filled(input, np.zeros, n, input.dtype)
     if _apart(*written[:2]):
         _seen_in(memory, *written)[...] = input
     else:

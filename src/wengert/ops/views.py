@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
-from ..arrays.array_likes import as_array, has_memory, in_rows
+from ..arrays.array_likes import as_array, has_memory, in_rows, new_filled
 from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
@@ -306,7 +306,7 @@ for _name, _node in (
     linear=True)
 def basic_scatter(input: Array, shape, key):
     """Zeros of ``shape`` with ``input`` at ``key``."""
-    whole = np.zeros(shape, input.dtype, like=input)
+    whole = new_filled(input, np.zeros, shape, input.dtype)
     whole[key] = input
     return whole
 
@@ -325,7 +325,7 @@ def index(input: Array, indices: Arrays | None, exact=False):
         shape = _shape_at(input, indices)
         if shape is None or 0 not in shape:
             raise bad_index(input, key) from error
-        return np.zeros(shape, input.dtype, like=input)  # where nothing is read, nothing is wrong with places
+        return new_filled(input, np.zeros, shape, input.dtype)  # where nothing is read, nothing is wrong with places
     if (not has_memory(found) or not has_memory(input)
             or any(i is not None and i.dtype.kind not in "iu" for i in indices or ())):
         return found

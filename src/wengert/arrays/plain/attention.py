@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert.arrays.array_likes import new_filled
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -78,7 +80,8 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
     """
     lead = None if needs[3] else _heads(query, key, value, mask)
     if lead is not None:
-        found = [np.empty(x.shape, x.dtype, like=x) if need else None for x, need in zip((query, key, value), needs)]
+        found = [new_filled(x, np.empty, x.shape, x.dtype) if need else None
+            for x, need in zip((query, key, value), needs)]
         for h in np.ndindex(*lead):
             grads = attention_grad(g[h], query[h], key[h], value[h], None if mask is None else mask[h], causal, scale,
                 needs)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.array_likes import new_filled
 from wengert.arrays.plain import windows
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class ByColumns:
         size = windows.window_counts(x.shape[2:], weight.shape[2:], stride, padding, dilation)
         o = weight.shape[0]
         if 0 in x.shape or 0 in weight.shape or 0 in size:
-            y = np.zeros((x.shape[0], o, *size), x.dtype, like=x)
+            y = new_filled(x, np.zeros, (x.shape[0], o, *size), x.dtype)
         else:
             columns = self._columns(x, weight.shape[2:], stride, padding, dilation, groups)
             y = np.matmul(weight.reshape(groups, o // groups, -1), columns).reshape(x.shape[0], o, *size)
@@ -54,7 +55,7 @@ class ByColumns:
         """Return the gradient of a convolution in its input, of that ``shape``: the transposed convolution of ``g``."""
         n, o = g.shape[:2]
         if 0 in g.shape or 0 in weight.shape or 0 in shape:
-            return np.zeros(shape, g.dtype, like=g)
+            return new_filled(g, np.zeros, shape, g.dtype)
         rows = weight.reshape(groups, o // groups, -1)
         columns = np.matmul(rows.swapaxes(1, 2), g.reshape(n, groups, o // groups, -1))
         columns = columns.reshape(n, -1, columns.shape[-1])
@@ -68,7 +69,7 @@ class ByColumns:
         """Return the gradient of a convolution in its filters, which have ``shape``."""
         n, o = g.shape[:2]
         if 0 in g.shape or 0 in x.shape or 0 in shape:
-            return np.zeros(shape, g.dtype, like=g)
+            return new_filled(g, np.zeros, shape, g.dtype)
         columns = self._columns(x, shape[2:], stride, padding, dilation, groups)
         rows = g.reshape(n, groups, o // groups, -1)
         return np.matmul(rows, columns.swapaxes(2, 3)).sum(0).reshape(shape)

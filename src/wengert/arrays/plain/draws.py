@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert.arrays.array_likes import new_filled
+
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
 
@@ -35,7 +37,7 @@ def _sixteens(uniforms: Array, mean: float, std: float) -> Array:
     """Turn each run of 16 uniforms into 16 normals: the first 8 give the radius, the last 8 the angle."""
     kind = uniforms.dtype.type
     eight = _EIGHT[uniforms.itemsize]
-    halves = np.empty((2, uniforms.size // 2), uniforms.dtype, like=uniforms)
+    halves = new_filled(uniforms, np.empty, (2, uniforms.size // 2), uniforms.dtype)
     halves.view(eight)[...] = uniforms.view(eight).reshape(-1, 2).T
     radius, angle = halves
     np.subtract(1, radius, out=radius)  # into (0, 1], for the logarithm

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays import kernels as K
+from wengert.arrays.array_likes import new_filled
 from wengert.arrays.plain.widen import wide
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
     n, c, inner = _split(x, groups)
     z = wide(x)
     if not x.size:
-        empty = np.zeros((n, groups), z.dtype, like=z)
+        empty = new_filled(z, np.zeros, (n, groups), z.dtype)
         return x.copy(), empty, empty.copy()
     with np.errstate(all="ignore"):
         mean, var = K.channel_moments(z.reshape(1, n * groups, -1))
@@ -52,7 +53,7 @@ def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array 
     """Return the gradients of ``x``, ``weight`` and ``bias``; None for those not in ``needed``."""
     n, c, inner = _split(x, groups)
     if not x.size:
-        grads = (np.zeros_like(x), np.zeros(c, x.dtype, like=x), np.zeros(c, x.dtype, like=x))
+        grads = (np.zeros_like(x), new_filled(x, np.zeros, c, x.dtype), new_filled(x, np.zeros, c, x.dtype))
         return tuple(v if there else None for v, there in zip(grads, needed))  # type: ignore[return-value]
     z, flow = (wide(v).reshape(1, n * c, inner) for v in (x, g))
     centre, spread = (np.repeat(v, c // groups, axis=1).reshape(-1) for v in (mean, rstd))

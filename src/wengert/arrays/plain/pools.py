@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.array_likes import new_filled
 from wengert.arrays.plain.windows import window_counts
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     n, c = g.shape[:2]
     area = math.prod(size)
     flat = (index.reshape(n * c, math.prod(index.shape[2:])) + area * np.arange(n * c)[:, None]).ravel()
-    grad = np.zeros(n * c * area, g.dtype, like=g)
+    grad = new_filled(g, np.zeros, n * c * area, g.dtype)
     np.add.at(grad, flat, g.ravel())
     return grad.reshape(n, c, *size)
 
@@ -105,7 +106,7 @@ def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Int
     counts = g.shape[2:]
     with np.errstate(all="ignore"):
         share = (g / _divisors(size, counts, kernel, stride, padding, include, override)).astype(g.dtype, copy=False)
-    grad = np.zeros((*g.shape[:2], *size), g.dtype, like=g)
+    grad = new_filled(g, np.zeros, (*g.shape[:2], *size), g.dtype)
     for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
         grad[image] += share[windows]
     return grad

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.array_likes import new_filled
 from wengert.arrays.plain.widen import deliver, wide
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, ep
     """
     axes, z = _trailing(x, dims), wide(x)
     with np.errstate(all="ignore"):
-        mean = z.mean(axis=axes, keepdims=True) if z.size else np.zeros(_kept(x, dims), z.dtype, like=z)
+        mean = z.mean(axis=axes, keepdims=True) if z.size else new_filled(z, np.zeros, _kept(x, dims), z.dtype)
         z = z - mean
         rstd = 1 / np.sqrt((z * z).mean(axis=axes, keepdims=True) + z.dtype.type(eps)) if z.size else mean.copy()
         z *= rstd
@@ -112,7 +113,7 @@ def rms_norm(x: Array, dims: int, weight: Array | None, eps: float) -> tuple[Arr
     """Divide by the root of the mean square over the last ``dims`` axes, then scale. Returns ``(out, rstd)``."""
     axes, z = _trailing(x, dims), wide(x)
     with np.errstate(all="ignore"):
-        square = (z * z).mean(axis=axes, keepdims=True) if z.size else np.ones(_kept(x, dims), z.dtype, like=z)
+        square = (z * z).mean(axis=axes, keepdims=True) if z.size else new_filled(z, np.ones, _kept(x, dims), z.dtype)
         rstd = 1 / np.sqrt(square + z.dtype.type(eps))
         z = z * rstd
         if weight is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.array_likes import as_array
+from wengert.arrays.array_likes import as_array, new_filled
 from wengert.arrays.plain.widen import wide
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:
         raise IndexError(f"Target {target[target >= x.shape[1]][0]} is out of bounds.")
     z = wide(x)
     with np.errstate(all="ignore"):
-        top = z.max(axis=1, keepdims=True) if z.size else np.zeros((len(z), 1), z.dtype, like=z)
+        top = z.max(axis=1, keepdims=True) if z.size else new_filled(z, np.zeros, (len(z), 1), z.dtype)
         total = np.log(np.exp(z - top).sum(axis=1)) + top[:, 0]
         picked = np.take_along_axis(z, np.maximum(target, 0)[:, None], axis=1)[:, 0]
         loss = np.where(target < 0, z.dtype.type(0), total - picked)

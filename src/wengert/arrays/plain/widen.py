@@ -52,7 +52,9 @@ def by_blocks(compute: Callable[..., Array], arrays: Sequence[Array], dtype: np.
     None, and nothing done, where there is only one block, or the arrays differ in shape or are not contiguous.
     """
     first = arrays[0]
-    if first.size <= BLOCK or type(first) in FOREIGN or any(a.shape != first.shape or not a.flags.c_contiguous for a in arrays):
+    if first.size <= BLOCK or type(first) in FOREIGN:
+        return None
+    if any(a.shape != first.shape or not a.flags.c_contiguous for a in arrays):
         return None
     if out is not None and (out.shape != first.shape or not out.flags.c_contiguous):
         return None

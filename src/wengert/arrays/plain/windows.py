@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.array_likes import in_rows
+from wengert.arrays.array_likes import in_rows, new_filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def im2col(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) 
     counts = window_counts(tuple(size), kernel, stride, padding, dilation)
     if any(padding):
         x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))
-    columns = np.empty((n, c, math.prod(kernel), *counts), x.dtype, like=x)
+    columns = new_filled(x, np.empty, (n, c, math.prod(kernel), *counts), x.dtype)
     for place, offset in enumerate(_offsets(kernel, dilation)):
         columns[:, :, place] = x[_slices(offset, counts, stride)]
     return columns.reshape(n, c * math.prod(kernel), math.prod(counts))
@@ -61,7 +61,8 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     n, c = columns.shape[0], columns.shape[1] // math.prod(kernel)
     counts = window_counts(size, kernel, stride, padding, dilation)
     columns = columns.reshape(n, c, math.prod(kernel), *counts)
-    padded = np.zeros((n, c, *(s + 2 * p for s, p in zip(size, padding, strict=True))), columns.dtype, like=columns)
+    around = [s + 2 * p for s, p in zip(size, padding, strict=True)]
+    padded = new_filled(columns, np.zeros, (n, c, *around), columns.dtype)
     for place, offset in enumerate(_offsets(kernel, dilation)):
         padded[_slices(offset, counts, stride)] += columns[:, :, place]
     inside: tuple[Any, ...] = (..., *(slice(p, p + s) for s, p in zip(size, padding, strict=True)))

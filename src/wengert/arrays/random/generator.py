@@ -369,7 +369,7 @@ class Generator:
 
     def rrelu_slopes(self, x: NDArray, lower: float, upper: float) -> NDArray:
         """The slopes of a randomized leaky ReLU: uniform in ``[lower, upper)`` where ``x <= 0``, one elsewhere."""
-        out = np.ones(x.shape, x.dtype, like=x)
+        out = np.ones(x.shape, x.dtype)
         negative = x <= 0
         uniforms = self.uniform((int(np.count_nonzero(negative)),), np.float64)
         if x.dtype != np.float64:

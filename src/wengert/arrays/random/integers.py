@@ -34,7 +34,7 @@ def _remainder(values: NDArray[np.uint64], divisor: int) -> NDArray[np.uint64]:
 
 def _filled(count: int, kind: Kind, draw: Callable[[int], NDArray[np.uint64]], size: int, base: int) -> NDArray:
     """``base + draw() % size`` for ``count`` numbers, wrapping at 64 bits, in the requested dtype."""
-    out = np.empty(count, kind.dtype, like=kind)
+    out = np.empty(count, kind.dtype)
     offset = np.uint64(base % (1 << 64))
     for start, stop in pieces(count):
         values = draw(stop - start)
