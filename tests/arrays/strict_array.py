@@ -23,7 +23,7 @@ class StrictArray(ForeignArray):
     __slots__ = ()
     xp, inner_type, device = np, (np.ndarray, np.generic), ("privateuseone", 0)
     left: Counter[str] = Counter()
-    functions = {"diagonal": diagonal}  # noqa: RUF012
+    functions = {"diagonal": diagonal}
 
     @classmethod
     def upload(cls, array: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Every sample of the operator table on strict foreign arrays beside NumPy's: printed as JSON, by operator.
+"""Every sample of the operator table on foreign arrays beside NumPy's: printed as JSON, by operator.
+
+usage: foreign_sweep.py [cuda] [PART/PARTS]    on strict arrays, or on CuPy's; every PARTSth operator, from PART on
 
 A program of its own, because a class of foreign arrays that is installed stays so. Each operator has ``failures``, what
 did not agree (results, gradients, gradients of gradients), and ``left``, what ran on copies in NumPy.
@@ -20,19 +22,23 @@ from wengert.tensor.functions import function
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.arrays.strict_array import StrictArray
 from tests.ops.samples import ANY_VALUE, NO_SECOND, SAMPLES
 from tests.ops.sampling import draw
 
+if "cuda" in sys.argv:
+    from wengert.cuda.arrays import CudaArray as Array
+else:
+    from tests.arrays.strict_array import StrictArray as Array
 
-def strict(x: Any, seen: dict[int, Any]) -> Any:
-    """``x`` with tensors on the strict device."""
+
+def moved(x: Any, seen: dict[int, Any]) -> Any:
+    """``x`` with tensors on the device."""
     if isinstance(x, torch.Tensor):
         if id(x) not in seen:
-            t = torch.Tensor._wg_wrap(StrictArray(StrictArray.upload(x._wg_data)))
+            t = torch.Tensor._wg_wrap(Array(Array.upload(x._wg_data)))
             seen[id(x)] = t.requires_grad_(x.requires_grad)
         return seen[id(x)]
-    return [strict(v, seen) for v in x] if isinstance(x, list) else x
+    return [moved(v, seen) for v in x] if isinstance(x, list) else x
 
 
 def tensors(x: Any) -> list[Any]:
@@ -63,7 +69,7 @@ def numbers(t: Any, on_device: bool) -> Any:
         return None
     a = t._wg_data
     a = a.resolved() if hasattr(a, "resolved") else a
-    if type(a) is StrictArray:
+    if type(a) is Array:
         return a.download()
     if on_device:
         raise TypeError(f"the result is a {type(a).__name__}")
@@ -76,7 +82,7 @@ def failure(name: str, sample: Any) -> str:
     args = [draw(a, rng, torch) for a in sample.args]
     options = {k: draw(v, rng, torch) for k, v in sample.options.items()}
     f, second, seen = function(name), name not in NO_SECOND, {}
-    there = [strict(a, seen) for a in args], {k: strict(v, seen) for k, v in options.items()}
+    there = [moved(a, seen) for a in args], {k: moved(v, seen) for k, v in options.items()}
     expected = [numbers(t, False) for t in computed(f, args, options, second)]
     try:
         found = [numbers(t, bool(seen)) for t in computed(f, *there, second)]
@@ -92,12 +98,13 @@ def failure(name: str, sample: Any) -> str:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    foreign.install(StrictArray)
+    foreign.install(Array)
+    part, _, parts = next((a for a in sys.argv if "/" in a and a[0].isdigit()), "0/1").partition("/")
     table = {}
-    for name, samples in SAMPLES.items():
-        StrictArray.left.clear()
+    for name, samples in list(SAMPLES.items())[int(part) :: int(parts)]:
+        Array.left.clear()
         failures = [f for f in (failure(name, s) for s in samples) if f]
-        table[name] = {"failures": failures, "left": sorted(StrictArray.left)}
+        table[name] = {"failures": failures, "left": sorted(Array.left)}
     json.dump(table, sys.stdout)
 
 

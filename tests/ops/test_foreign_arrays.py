@@ -14,8 +14,7 @@ import pytest
 from .samples import SAMPLES
 
 #: Operators that run on copies in NumPy: the only ones.
-LEAVE = frozenset(
-    """
+LEAVE = """
     adaptive_max_windows avg_pool_windows block_diag cholesky_solve clone cofactor complex diagonal_scatter digamma
     erf erfc erfinv fractional_windows gelu gelu_grad i0 igamma igammac index_add index_copy index_fill
     index_fill_tensor index_pick index_select index_total lerp_tensor lgamma linalg_cross linalg_ldl_factor
@@ -25,7 +24,7 @@ LEAVE = frozenset(
     polar polygamma put repeat_places rot90 scatter scatter_add scatter_pick scatter_total scatter_value
     segment_reduce select_scatter slice_scatter special_erfcx special_i0e special_i1 special_i1e special_log_ndtr
     special_ndtri
-""".split())
+"""
 
 
 @cache
@@ -40,4 +39,4 @@ def test_agrees_with_numpy(name: str) -> None:
 
 
 def test_operators_that_leave_the_device() -> None:
-    assert {name for found in sweep().values() for name in found["left"]} == LEAVE
+    assert {name for found in sweep().values() for name in found["left"]} == set(LEAVE.split())

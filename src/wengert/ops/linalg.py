@@ -162,7 +162,7 @@ def linalg_vander(F, x, *, N=None):
         raise RuntimeError("N must be greater than 1.")
     x = x if F.dtype_of(x).kind in "fcVW" else F.cast(x, dt.I64)
     rest = F.cumprod(F.expand(F.unsqueeze(x, -1), (*x.shape, n - 1)), -1)
-    return F.cat([F.constant(np.ones((*x.shape, 1), F.dtype_of(rest))), rest], -1)
+    return F.cat([F.new_zeros(rest, (*x.shape, 1)) + 1, rest], -1)
 
 
 @composite(places=("torch",))
@@ -175,7 +175,7 @@ def vander(F, x, N=None, increasing=False):
         raise RuntimeError("N must be non-negative.")
     d = F.dtype_of(x) if F.dtype_of(x).kind in "fcVW" else dt.I64
     if n < 2:
-        return F.constant(np.ones((x.shape[0], n), d))
+        return F.new_zeros(x, (x.shape[0], n), d) + 1
     out = F.linalg_vander(x, N=n)
     return out if increasing else F.flip(out, (-1,))
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import numpy as np
-
 from ..arrays.kinds import ARRAYS
 from ..graph.modes import modes, set_modes
 from .autograd_meta import INFERENCE_VERSION, meta_of, normal_version
@@ -19,6 +17,8 @@ from .version_check import Packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy as np
 
     from ..ops.operator import Operator
 
