@@ -33,6 +33,14 @@ def new_filled(like: Any, make: Any, shape: tuple[int, ...], dtype: np.dtype) ->
     return make(shape, dtype, like=like) if type(like) in FOREIGN else make(shape, dtype)
 
 
+def as_copy(a: Any, dtype: Any = None, order: Any = "K") -> Any:
+    """``np.array(a)``, a copy, that leaves foreign arrays where they are."""
+    if type(a) in FOREIGN:
+        found = a.copy(order)
+        return found if dtype is None or found.dtype == dtype else found.astype(dtype)
+    return np.array(a, dtype, order=order)
+
+
 def as_array(a: Any, dtype: Any = None) -> Any:
     """``np.asarray`` that leaves foreign arrays where they are."""
     if type(a) in FOREIGN:

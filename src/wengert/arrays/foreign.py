@@ -202,7 +202,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         if method != "__call__":
             if method == "at" and type(inputs[0]) is not cls:  # which is written to: not to a copy on the device
                 raise LeavesDeviceError(f"{name}.at")
-            call = getattr(call, method, None)
+            call = getattr(call, method, None) or cls._method_of(name, method)
             if call is None:
                 raise LeavesDeviceError(f"{name}.{method}")
         if out is not None and all(type(o) is cls for o in out) and method == "__call__" and "where" not in options:
@@ -215,6 +215,20 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         np.copyto(out[0], found, casting="unsafe", where=where)
         return out[0]
 
+    @classmethod
+    def _method_of(cls, name: str, method: str) -> Any:
+        """A method of a ufunc by way of a function, where the library's ufunc does not have it."""
+        called = getattr(cls.xp, _AS_FUNCTIONS.get(f"{name}.{method}", ""), None)
+        if called is None:
+            return None
+        if method == "accumulate":
+            return lambda x, axis=0, dtype=None: called(x, axis=axis, dtype=dtype)
+
+        def reduce(x: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Any:
+            return called(x if dtype is None else x.astype(dtype), axis=axis, keepdims=keepdims)
+
+        return reduce
+
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         cls, module = type(self), func.__module__ or "numpy"
         call = cls.functions.get(func.__name__)
@@ -226,8 +240,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
             call = getattr(space, func.__name__, None)
         if call is None or (func.__name__ in WRITERS and type(args[0]) is not cls):
             raise LeavesDeviceError(f"{module}.{func.__name__}")
-        kwargs.pop("like", None)
-        return self._called(call, args, kwargs)
+        return self._called(call, args, {k: v for k, v in kwargs.items() if k not in ("device", "like")})
 
     def _called(self, call: Any, args: Any, kwargs: Any) -> Any:
         cls = type(self)
@@ -264,6 +277,9 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         if name.startswith("_") or name not in METHODS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         method = getattr(self.inner, name)
+        if not self.ndim and name not in VIEWS:  # NumPy takes the axes 0 and -1 of a number
+            return lambda *args, **kwargs: self._called(method, args, {**kwargs, "axis": None}
+                if kwargs.get("axis") in (0, -1) else kwargs)
         if name in VIEWS:
             return lambda *args, **kwargs: self.wrapped(method(*args, **kwargs), self)
         return lambda *args, **kwargs: self._called(method, args, kwargs)
@@ -275,6 +291,9 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 VIEWS = frozenset(("reshape", "transpose", "swapaxes", "squeeze", "diagonal", "ravel"))
+_AS_FUNCTIONS = {"maximum.reduce": "max", "minimum.reduce": "min", "add.reduce": "sum", "multiply.reduce": "prod",
+    "logical_or.reduce": "any", "logical_and.reduce": "all", "add.accumulate": "cumsum",
+    "multiply.accumulate": "cumprod"}
 #: Functions that write to their first argument.
 WRITERS = frozenset(("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"))
 #: The methods of ``ndarray`` that foreign arrays have.
@@ -299,13 +318,15 @@ def delivered(found: Any, out: Any) -> Any:
 def kernel(cls: type[ForeignArray], name: str, args: Any, kwargs: Any) -> Any:
     """The kernel ``name`` of arrays of the class ``cls``: the class's own, or the plain definition."""
     own = cls.kernels.get(name)
-    if own is not None:
+    if own is not None and (name not in WRITING_KERNELS or type(args[0]) is cls):
         found = own(*cls.unwrapped(tuple(args)), **cls.unwrapped(kwargs))
         if found is not NotImplemented:
             return cls.wrapped(found, *_flat(args))
     return (_BY_PROTOCOL.get(name) or kernels.plain(name))(*args, **kwargs)
 
 
+#: Kernels that write to their first argument.
+WRITING_KERNELS = frozenset(("add_along", "add_at", "put_along"))
 #: Kernels about memory, which the protocol has.
 _BY_PROTOCOL: dict[str, Callable[..., Any]] = {
     "restrided": lambda x, shape, strides: x.look(shape, [s * x.itemsize for s in strides], x.start()),

@@ -52,7 +52,7 @@ def _series(name: str, t: Array) -> Array:
 
 def _split(x: Array, at: float, near: Callable[[Array], Array], far: Callable[[Array], Array]) -> Array:
     """``near`` of the elements up to ``at``, ``far`` of those above; NaN of NaN."""
-    value = np.full(x.shape, np.nan)
+    value = np.full_like(x, np.nan, np.float64)
     for mask, function in ((x <= at, near), (x > at, far)):
         if mask.any():
             value[mask] = function(x[mask])
@@ -300,7 +300,7 @@ def _upper_uniform(a: Array, x: Array) -> Array:
 
 def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array]:
     """``(P, Q)``, the lower and upper regularised incomplete gamma functions; NaN for negative arguments."""
-    lower, upper = np.full(a.shape, np.nan), np.full(a.shape, np.nan)
+    lower, upper = np.full_like(a, np.nan, np.float64), np.full_like(a, np.nan, np.float64)
     plain = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     uniform = plain & (a > 1e4) & (np.abs(x - a) < 0.05 * a)
     series = plain & ~uniform & ((x <= 1) | (x <= a))

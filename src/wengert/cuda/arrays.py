@@ -7,15 +7,27 @@ extra ``wengert[cuda]`` brings CuPy.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..arrays.foreign import ForeignArray
 from ..arrays.optional import require
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
-cupy = require("cupy", extra="cuda")
+cupy, cupyx = require("cupy", extra="cuda"), require("cupyx", extra="cuda")
+
+
+def _solve(a: Any, b: Any) -> Any:
+    """``linalg.solve`` that takes ``b`` as a vector only if it is one, as NumPy does."""
+    return cupy.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else cupy.linalg.solve(a, b)
+
+
+def _add_at(out: Any, index: Any, values: Any) -> Any:
+    cupyx.scatter_add(out, index, values)
+    return out
 
 
 class CudaArray(ForeignArray):
@@ -24,6 +36,8 @@ class CudaArray(ForeignArray):
     __slots__ = ()
     xp, inner_type, device = cupy, cupy.ndarray, ("cuda", 0)
     left: Counter[str] = Counter()
+    functions: ClassVar[dict[str, Callable[..., Any]]] = {"solve": _solve}
+    kernels: ClassVar[dict[str, Callable[..., Any]]] = {"add_at": _add_at}
 
     @classmethod
     def upload(cls, array: Any) -> Any:

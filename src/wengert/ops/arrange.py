@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, new_filled
+from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
 from .operator import family
@@ -83,7 +83,8 @@ def block_diag(tensors: Arrays):
     from .shape import common
 
     blocks = [a.reshape((1,) * (2 - a.ndim) + a.shape) for a in common(tensors)]
-    out = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)), blocks[0].dtype)
+    size = (sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks))
+    out = new_filled(blocks[0], np.zeros, size, blocks[0].dtype)
     row = column = 0
     for i, b in enumerate(blocks):
         if b.ndim != 2:
@@ -259,7 +260,7 @@ def rot90(input: Array, k=1, dims=(0, 1)):
     for i, d in enumerate(dims):
         if not -input.ndim <= d < input.ndim:
             raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
-    return np.array(np.rot90(input, k, dims), order="K" if k % 4 else "C")
+    return as_copy(np.rot90(input, k, dims), order="K" if k % 4 else "C")
 
 
 # -- repeating ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import lazy
+from ..arrays.array_likes import new_filled
 from .operator import family
 from .views import check_parts
 
@@ -104,7 +105,7 @@ def polar(abs: Array, angle: Array):
     check_parts(abs, angle)
     if abs.dtype.itemsize == 2:
         raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
-    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape),
+    out = new_filled(abs, np.empty, np.broadcast_shapes(abs.shape, angle.shape),
         np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
     np.multiply(abs, np.cos(angle), out=out.real)
     np.multiply(abs, np.sin(angle), out=out.imag)

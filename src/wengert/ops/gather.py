@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, in_rows, new_filled
+from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.errors import alert
 from ..arrays.reduce import wide_type
 from .operator import family
@@ -188,7 +188,7 @@ def _written(write: Any, out: Any, d: int, index: Any, values: Any) -> Any:
 
 
 def _put(input: Any, d: int, index: Any, value: Any) -> Any:
-    out = np.array(input, order="C")
+    out = as_copy(input, order="C")
     if index.size:
         rows, index = (out, index) if out.ndim else (out.reshape(1), index.reshape(-1))
         if np.ndim(value):
@@ -243,7 +243,7 @@ def scatter_add(input: Array, dim, index: Array, src: Array):
     """
     quick = _quick(input, axis(dim, input.ndim), index)
     d, index, src = _ready("scatter_add", input, dim, index, src, not quick)
-    out = np.array(input, order="C")
+    out = as_copy(input, order="C")
     if quick:
         return _written(K.add_along, out, d, index, src)
     return add_flat(out, flat_places(index, input.shape, d) if input.ndim else index, src) if index.size else out
@@ -267,7 +267,7 @@ def _start(reduce: str, d: Any) -> Any:
 
 def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_self: Any) -> Any:
     dim, index, src = _ready("scatter", input, dim, index, src)
-    out = np.array(input, wide_type(input.dtype) or input.dtype, order="C")
+    out = as_copy(input, wide_type(input.dtype) or input.dtype, order="C")
     if not index.size:
         return out.astype(input.dtype)
     places = (flat_places(index, input.shape, dim) if input.ndim else index).reshape(-1)
@@ -415,7 +415,7 @@ def put(input: Array, index: Array, source: Array, accumulate=False):
     if not accumulate:
         alert("put_")
     places = _flat("put", input, index).reshape(-1)
-    out = np.array(input, order="C")
+    out = as_copy(input, order="C")
     if accumulate:
         return add_flat(out, places, source.reshape(-1)) if places.size else out
     out.reshape(-1)[places] = source.reshape(-1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, in_rows, new_filled
+from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.reduce import add_slices, wide_type
 from .gather import whole
 from .operator import family
@@ -69,7 +69,7 @@ def index_select(input: Array, dim, index: Array):
     if not input.ndim:
         if index.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
-        return np.array(input)
+        return as_copy(input)
     return input.take(index.reshape(-1), dim)
 
 
@@ -154,7 +154,7 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
             raise IndexError("index out of range in self")
         raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size "
             f"{n}")
-    out = np.array(input, order="C")
+    out = as_copy(input, order="C")
     source = source if alpha == 1 else source * dt.as_number(alpha).astype(source.dtype)
     return add_rows(out if out.ndim else out.reshape(1), d, index, source).reshape(input.shape)
 
@@ -199,7 +199,7 @@ def index_copy(input: Array, dim, index: Array, source: Array):
 
 
 def _slices_set(input: Any, d: int, index: Any, value: Any) -> Any:
-    out = np.array(input)
+    out = as_copy(input)
     key: Any = (*(slice(None),) * d, index)
     (out if out.ndim else out.reshape(1))[key] = value
     return out
@@ -265,7 +265,7 @@ def masked_fill(input: Array, mask: Array, value):
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} "
             "without overflow")
-    out = np.array(input if input.shape == mask.shape
+    out = as_copy(input if input.shape == mask.shape
         else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
     np.copyto(out, value, where=mask, casting="unsafe")
     return out
@@ -333,6 +333,6 @@ def masked_scatter(input: Array, mask: Array, source: Array):
     n = int(np.count_nonzero(mask))
     if source.size < n:
         raise RuntimeError("Number of elements of source < number of ones in mask")
-    out = np.array(np.broadcast_to(input, shape))
+    out = as_copy(np.broadcast_to(input, shape))
     out[mask] = source.reshape(-1)[:n]
     return out

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import linalg_ldl
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import LinAlgError, warn
 from .linalg_solve import check_matrix, check_square
 from .operator import family
@@ -98,7 +98,7 @@ def _product(F: Any, row: list[Any], split: list[list[int]], i: int, j: int) -> 
 def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
     shape = np.broadcast_shapes(a.shape, b.shape)
     a, b = np.moveaxis(np.broadcast_to(a, shape), dim, 0), np.moveaxis(np.broadcast_to(b, shape), dim, 0)
-    out = np.empty(a.shape, np.result_type(a, b))
+    out = new_filled(a, np.empty, a.shape, np.result_type(a, b))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[i] = a[j] * b[k] - a[k] * b[j]
     return np.moveaxis(out, 0, dim)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.array_likes import new_filled
+from ..arrays.array_likes import as_copy, new_filled
 from ..arrays.dtypes import FLOAT8_IN_USE, as_number
 from ..arrays.errors import refuse_overflow
 from ..arrays.float8 import converted
@@ -157,7 +157,7 @@ def _pads(mode: str, word: str) -> None:
                 _check(mode, input.shape, pad, spatial)
                 for d, places in _maps(mode, input.shape, pad):
                     input = input.take(places, d)
-                return np.array(input)
+                return as_copy(input)
 
         declare(spatial)
 

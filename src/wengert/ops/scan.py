@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import in_rows
+from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.reduce import wide_type
 from .extrema import ordered
 from .operator import family
@@ -152,7 +152,7 @@ def _lowest(d: Any) -> float:
 def _log_accumulate(x: Any, dim: int) -> Any:
     if x.dtype.kind != "c":
         return np.logaddexp.accumulate(x, dim)
-    out = np.moveaxis(np.array(x), dim, 0)
+    out = np.moveaxis(as_copy(x), dim, 0)
     for i in range(1, len(out)):
         a, b = out[i - 1], out[i]
         swap = a.real > b.real

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.array_likes import in_rows
+from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.errors import as_is
 from ..arrays.layouts import seems
 from .operator import family
@@ -181,7 +181,7 @@ def select_scatter(input: Array, src: Array, dim, index):
 
 def written(input: Any, src: Any, part: Any) -> Any:
     """A copy of ``input`` with ``src`` written to the view ``part(copy)``."""
-    out = np.array(input)
+    out = as_copy(input)
     target = part(out)
     if np.shape(src) != target.shape:
         raise RuntimeError(

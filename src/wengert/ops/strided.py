@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.array_likes import as_array, new_filled
+from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.strides import look, memory_of, start_of
 from .operator import family
 from .views import axis
@@ -169,7 +169,7 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
         out = _seen_in(whole, input.shape, tuple(s // item for s in input.strides), start // item)
         offset = start // item if storage_offset is None else storage_offset
     else:
-        out = np.array(input)
+        out = as_copy(input)
         whole, offset = memory_of(out).view(out.dtype), storage_offset or 0
     reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     if reach > whole.size:

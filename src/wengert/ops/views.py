@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
-from ..arrays.array_likes import as_array, has_memory, in_rows, new_filled
+from ..arrays.array_likes import as_array, as_copy, has_memory, in_rows, new_filled
 from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
@@ -460,7 +460,8 @@ def imag(input: Array):
 )
 def complex(real: Array, imag: Array):
     check_parts(real, imag)
-    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), of(real.dtype).to_complex().np)
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    out = new_filled(real, np.empty, shape, of(real.dtype).to_complex().np)
     real_of(out)[...], imag_of(out)[...] = real, imag
     return out
 
@@ -492,7 +493,7 @@ def clone(input: Array, *, memory_format=None):
     strides = layout_like(input, memory_format)
     if strides is None:
         return K.in_order(input)
-    out = blank(input.shape, input.dtype, strides)
+    out = blank(input.shape, input.dtype, strides, like=input)
     out[...] = input
     return out
 
@@ -500,7 +501,7 @@ def clone(input: Array, *, memory_format=None):
 @operator(grad=dict(input=lambda F, g: g), linear=True, places=(), node="CloneBackward0")
 def relaid(input: Array, layout, model):
     """``input`` in another layout in memory: see ``ops.operator``."""
-    return np.array(lay(input, layout, (model,)))
+    return as_copy(lay(input, layout, (model,)))
 
 
 def _overwritten(F: Any, g: Any) -> Any:

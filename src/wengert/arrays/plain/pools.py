@@ -44,8 +44,8 @@ def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
     counts = window_counts(tuple(size), kernel, stride, padding, dilation, ceil_mode)
     lowest = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
     places = np.arange(math.prod(size)).reshape(size)
-    best = np.full((n, c, *counts), lowest, x.dtype)
-    index = np.full((n, c, *counts), -1, np.int64)
+    best = np.full_like(x, lowest, shape=(n, c, *counts))
+    index = np.full_like(x, -1, np.int64, shape=(n, c, *counts))
     for windows, image in _seen(tuple(size), counts, kernel, stride, padding, dilation):
         value, so_far, at = x[image], best[windows], index[windows]
         # "at < 0" takes the first place inside the image even where every value is the lowest there is.
@@ -87,7 +87,7 @@ def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, 
     Half precision is added up in float32; averages of whole numbers are cut to whole numbers.
     """
     size = x.shape[2:]
-    total = np.zeros((*x.shape[:2], *counts), np.float32 if x.dtype.itemsize == 2 else x.dtype)
+    total = new_filled(x, np.zeros, (*x.shape[:2], *counts), np.float32 if x.dtype.itemsize == 2 else x.dtype)
     for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
         total[windows] += x[image]
     divisors = _divisors(size, counts, kernel, stride, padding, include, override)

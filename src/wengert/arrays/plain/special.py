@@ -100,7 +100,7 @@ def _ratio(x: Array, p: Coefficients, q: Coefficients) -> Array:
 
 def _pieces(x: Array, *pieces: tuple[Array, Callable[[Array], Array]]) -> Array:
     """Fill an array from functions of subsets of ``x``; what no mask covers stays NaN."""
-    value = np.full(x.shape, np.nan)
+    value = np.full_like(x, np.nan, np.float64)
     for mask, function in pieces:
         if mask.all():
             return as_array(function(x))
@@ -209,7 +209,7 @@ def _quantile(q: Array, tail: Array) -> Array:
         )
         return np.copysign(value, sign)
 
-    value = np.empty(q.shape)
+    value = np.empty_like(q, np.float64)
     inner = q[centre]
     value[centre] = inner * _ratio(0.180625 - inner * inner, _NDTRI_A, _NDTRI_B)
     value[~centre] = outer(q[~centre], tail[~centre])
@@ -299,7 +299,7 @@ def lgamma(x: Array) -> Array:
 
 def _digamma_positive(x: Array) -> Array:
     def near(x: Array) -> Array:
-        shift = np.zeros(x.shape)
+        shift = np.zeros_like(x, np.float64)
         below = x < 1.0
         shift[below] = 1.0 / x[below]
         t = np.where(below, x, x - 1.0)
@@ -307,7 +307,7 @@ def _digamma_positive(x: Array) -> Array:
         return away * _ratio(t, _DIGAMMA_P, _DIGAMMA_Q) - shift
 
     def far(x: Array) -> Array:
-        shift = np.zeros(x.shape)
+        shift = np.zeros_like(x, np.float64)
         x = x.copy()
         while (low := x < 10.0).any():
             shift[low] += 1.0 / x[low]
