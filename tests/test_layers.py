@@ -24,16 +24,10 @@ CORE = ("graph", "tensor", "ops/operator.py")  # what must be read to understand
 # Imports that still go up: (file, package). Each is taken out when it is gone.
 UPWARD = {
     ("nn/_compile_settings.py", "compat"),
-    ("tensor/autograd_meta.py", "functions"),
-    ("tensor/backward.py", "dispatch"),
-    ("tensor/backward.py", "functions"),
-    ("tensor/backward.py", "transforms"),
     ("tensor/exchange.py", "functions"),
     ("tensor/namespaces.py", "functions"),
     ("tensor/namespaces.py", "layouts"),
-    ("tensor/record.py", "dispatch"),
     ("tensor/specialise.py", "functions"),
-    ("tensor/types.py", "dispatch"),
 }
 
 # What each figure may be at most, and what it shall be. Where the two differ, the limit is the present figure: it goes

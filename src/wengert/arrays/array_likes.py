@@ -39,11 +39,17 @@ class Window(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self.window)
 
 
+# what PyTorch names where a node refuses a sparse gradient, if not the node
+_AT_SPARSE = {
+    "SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided",
+    "GatherBackward0": "scatter_add", "IndexSelectBackward0": "index_add_", "CumsumBackward0": "flip"}
+
+
 def unsupported(name: str, backend: str = "SparseCPU") -> NotImplementedError:
     """The complaint about an operator that sparse arrays do not have."""
     return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: the operator is not there for "
-        "sparse tensors. Use Tensor.to_dense() first."
+        f"Could not run 'aten::{_AT_SPARSE.get(name, name)}' with arguments from the '{backend}' backend: the operator "
+        "is not there for sparse tensors. Use Tensor.to_dense() first."
     )
 
 

@@ -9,7 +9,7 @@ from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ..tensor import Tensor
 from ..tensor import backward as _backward
 from ..tensor.types import Size, strided
-from . import graph
+from . import _entry_points, graph
 from .function import Function
 from .gradcheck import (  # at once, as the next: imported later, the modules would take the functions' places here
     gradcheck,
@@ -23,8 +23,8 @@ __all__ = [
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]
 
-backward = overridable(_backward.backward, _backward.backward_as_asked)
-grad = overridable(_backward.grad, _backward.grad_as_asked)
+backward = overridable(_entry_points.backward, _entry_points.backward_as_asked)
+grad = overridable(_entry_points.grad, _entry_points.grad_as_asked)
 
 _LAZY = {
     "_functions": ("_functions", None), "forward_ad": ("forward_ad", None), "functional": ("functional", None),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ..graph import engine
 from ..graph.node import Node
 from ..tensor import Tensor
-from ..tensor.backward import GradientEdge, backward, grad
+from ..tensor.backward import GradientEdge, backward
 from ..tensor.version_check import unrecorded
+from ..transforms.mapped_backward import gradients
 from .grad_mode import is_multithreading_enabled
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class ImperativeEngine:
         if accumulate_grad or not inputs:
             backward(tensors, grad_tensors, keep_graph, create_graph, inputs=inputs or None)
             return None
-        return grad(tensors, inputs, grad_tensors, keep_graph, create_graph, allow_unused=allow_unreachable)
+        return gradients(tensors, inputs, grad_tensors, keep_graph, create_graph, allow_unused=allow_unreachable)
 
     @staticmethod
     def is_checkpoint_valid() -> bool:

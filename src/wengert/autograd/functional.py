@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..functions.creation import zeros_like
-from ..graph.modes import NO_REQUIRES_GRAD, enable_grad, is_grad_enabled, set_grad_enabled, transforms
+from ..graph.modes import enable_grad, is_grad_enabled, set_grad_enabled, transforms
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.types import strided
 from ..transforms import forward_mode as tangents
+from ..transforms.running import NO_REQUIRES_GRAD
 from . import grad
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tensor import wrap
-from ..tensor.backward import grad
+from ._entry_points import grad
 from ._gradcheck.error import GradcheckError
 
 if TYPE_CHECKING:

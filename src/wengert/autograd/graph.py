@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 from ..graph import node as graph_node
 from ..graph.engine import current_graph_task
 from ..graph.handles import RemovableHandle
-from ..graph.modes import NO_HOOKS, Modes, Scope, _Mode, transforms
+from ..graph.modes import Modes, Scope, _Mode, transforms
 from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
+from ..transforms.running import NO_HOOKS
 from ._engine import ImperativeEngine, executes
 from ._mutation import allow_mutation_on_saved_tensors
 

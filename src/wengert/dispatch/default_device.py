@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays.context import ContextVar
 from ..functions.places import PLACES
-from ..graph.modes import modes, set_modes
+from ..graph.modes import RECORD, modes, set_modes
 from ..tensor.types import CPU, placed
 from ..tensor.types import device as device_type
 from .function_modes import TorchFunctionMode, on_the_cpu, set_on_the_cpu
+from .torch_function import ask_mode
 from .watch_functions import watch_forever
 
 if TYPE_CHECKING:
@@ -150,3 +151,21 @@ def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any
 def set_device(device: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator: what the function makes goes to ``device`` unless it says otherwise."""
     return lambda func: device_decorator(DeviceContext(device), func)
+
+
+def _asked(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    m = modes()
+    return ask_mode(cls, args, kwargs, m) if m is not RECORD and m.functions else cls._made(*args, **kwargs)
+
+
+def _enter_device(self: Any) -> Any:
+    push(self)
+    return self
+
+
+def _leave_device(self: Any, *exc: object) -> None:
+    pop()
+
+
+_device: Any = device_type
+_device.__new__, _device.__enter__, _device.__exit__ = _asked, _enter_device, _leave_device

@@ -17,7 +17,7 @@ from ..functions import conversion, creation, random, ranges
 from ..functions.overloads import METHODS
 from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes
-from ..tensor import classes, record
+from ..tensor import classes
 from ..tensor.tensor import Tensor
 from .factories import dispatched
 from .torch_function import ask_mode, by_class
@@ -122,7 +122,7 @@ def watch_forever() -> None:
     global _forever
     if not _forever:
         _forever = True
-        record.WATCHED.append(True)
+        from . import backward_names  # noqa: F401  sees the rules of a backward
         watch_creation()
 
 

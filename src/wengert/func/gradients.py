@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..functions.creation import ones_like, zeros_like
 from ..graph.engine import reachable_nodes
-from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes, transforming
+from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes
 from ..tensor import Tensor
 from ..tensor.autograd_meta import edge_of, normal_version, requires_grad
-from ..tensor.backward import grad as _grad
 from ..tensor.exchange import sealed
 from ..transforms import vmap as batching
 from ..transforms.grad_scope import GradScope, computing_gradients
+from ..transforms.mapped_backward import gradients as _grad
+from ..transforms.running import transforming
 from . import trees
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..functions.creation import from_numpy, zeros_like
-from ..graph.modes import enable_grad, modes, transforming
+from ..graph.modes import enable_grad, modes
 from ..tensor import Tensor, wrap
-from ..tensor.backward import grad as _grad
 from ..tensor.functions import function
 from ..transforms import forward_mode as tangents
 from ..transforms import vmap as batching
 from ..transforms.grad_scope import GradScope
+from ..transforms.mapped_backward import gradients as _grad
+from ..transforms.running import transforming
 from . import trees
 from .gradients import GradLevel, _named, entered, given, left, of_numbers, recorded, selected, split_aux, tensors_of
 from .mapping import _mapped, vmap

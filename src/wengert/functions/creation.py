@@ -19,6 +19,7 @@ from ..ops.outs import OVERLAP, overlapping
 from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
 from ..tensor.autograd_meta import requires_grad as is_recorded
+from ..tensor.namespaces import TRACED_OPS
 from ..tensor.tensor import Tensor
 from ..tensor.types import on_cpu, placed, strided
 from .data import array_of
@@ -538,3 +539,5 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 METHODS = {f.__name__: f for f in (new_zeros, new_ones, new_empty, new_full, new_tensor)}
 FUNCTIONS = (tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros,
     zeros_like, ones, ones_like, empty, empty_like, full, full_like, empty_permuted, empty_strided)
+for _f in (zeros_like, ones_like):  # the core makes the gradients that were not given, or that there are not, by them
+    setattr(TRACED_OPS, _f.__name__, _f)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.errors import warn_once
+from ..tensor import specialise
 from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor
 from .overloads import FUNCTIONS, METHODS
@@ -106,3 +107,6 @@ def deprecated_signature(op: Operator, inplace: bool, args: tuple[Any, ...], kwa
     )
     call = inplace_function(op.name) if inplace else function(op.name)
     return call(row[0], *others, **{**kwargs, **dict(zip(numbers, given))})
+
+
+specialise.deprecated_signature = deprecated_signature

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..graph.modes import modes, set_modes
-from ..tensor.autograd_meta import View, _again
 from ..tensor.functions import function
+from ..tensor.views import View, _again
 from .storage import window
 
 _LAST = 2**63 - 1  # the end of a slice without end

@@ -167,28 +167,10 @@ set_modes = _modes.set
 # ``vmap``).
 map_levels: ContextVar[tuple[Any, ...]] = ContextVar("wengert_map_levels", default=())
 
-# The transformations of ``torch.func`` whose functions are running: their number, and that of those (gradients) inside
-# of which saved tensors cannot be hooked. What the user may not do inside of them asks here.
-transforms: ContextVar[tuple[int, int]] = ContextVar("wengert_transforms", default=(0, 0))
-
-
-NO_HOOKS = ("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with "
-    "your use case.")
-_INSTEAD = (
-    "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
-    "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call"
-)
-NO_REQUIRES_GRAD = (
-    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
-    f"{_INSTEAD} requires_grad_() outside of a function being transformed instead."
-)
-NO_RETAIN_GRAD = (f"You are attempting to call Tensor.retain_grad() {_INSTEAD} retain_grad() outside of a function "
-    "being transformed instead.")
-
-NO_BACKWARD = (
-    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
-    "instead or call backward() outside of functorch transforms."
-)
+# The transformations of functions that are running: their number, and that of those (gradients) inside of which saved
+# tensors cannot be hooked. Where the number is not 0, ``refuse(name)`` says that the user may not do this inside of
+# them: see ``transforms.running``.
+transforms: ContextVar[Any] = ContextVar("wengert_transforms", default=(0, 0))
 
 
 def change(**changes: Any) -> Modes:
@@ -217,25 +199,6 @@ class Scope(_Scope):  # type: ignore[misc]
 
     def __getstate__(self) -> Any:
         return {name: value for name, value in self.__dict__.items() if name != "_entries"}
-
-
-class transforming(Scope):
-    """Inside, a function runs that is transformed by ``torch.func``. ``reverse``: by one that takes gradients.
-
-    Raises:
-        RuntimeError: saved tensors are hooked, and gradients would be taken.
-    """
-
-    _put = staticmethod(transforms.set)
-
-    def __init__(self, reverse: bool = False) -> None:
-        self.reverse = reverse
-
-    def _states(self, now: Modes) -> Any:
-        if self.reverse and now.saved_tensor_hooks is not None:
-            raise RuntimeError(NO_HOOKS)
-        before = transforms.get()
-        return (before[0] + 1, before[1] + self.reverse), before, None
 
 
 def _with_grad(m: Modes, grad: bool) -> Modes:

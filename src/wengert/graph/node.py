@@ -103,11 +103,7 @@ class Node(_Fields):
     def explain_error(self, error: Exception, g: Any) -> Exception | None:
         """What to raise instead of ``error``, which the rule raised over the gradient ``g``; None to leave it."""
         sparse = type(error) is TypeError and isinstance(g, Scattered) and not self.written_by_user
-        return unsupported(self.sparse_name()) if sparse else None  # the rule accessed elements of a sparse array
-
-    def sparse_name(self) -> str:
-        """What refuses a sparse gradient here, as PyTorch names it."""
-        return self.name()
+        return unsupported(self.name()) if sparse else None  # the rule accessed elements of a sparse array
 
     def release(self) -> None:
         """Free the saved values; a later use raises."""

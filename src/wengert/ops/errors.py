@@ -137,3 +137,18 @@ def about_arguments(error: Exception) -> bool:
         return False
     return bool(text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text)
         or re.search(_OF_INTEGERS, text))
+
+
+def show(shape: tuple[int, ...]) -> str:
+    """A shape as PyTorch's messages have it."""
+    return str(shape) if hasattr(shape, "ragged") else f"torch.Size([{', '.join(map(str, shape))}])"
+
+
+def unfit_seed(i: int, given: tuple[int, ...], wanted: tuple[int, ...]) -> RuntimeError:
+    """The error that a gradient to begin with does not have the shape of output number ``i``."""
+    if hasattr(wanted, "ragged") is not hasattr(given, "ragged"):
+        nested = ("nested", "not nested") if hasattr(wanted, "ragged") else ("not nested", "nested")
+        return RuntimeError(f"Expected both self and other to be nested tensors. Self is {nested[0]}. While Other is "
+            f"{nested[1]}.")
+    return RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {show(given)} and output[{i}] has a shape "
+        f"of {show(wanted)}.")

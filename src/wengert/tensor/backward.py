@@ -12,7 +12,8 @@ from ..arrays.lazy import plain
 from ..arrays.storageless import META_DEVICE, StoragelessArray
 from ..graph import node as node_module
 from ..graph.engine import leads_only_to, nodes_leading_to, reachable_nodes, run
-from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes
+from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes, transforms
+from ..ops.errors import unfit_seed
 from . import classes
 from . import tensor as tensor_module
 from .autograd_meta import DiscardGradient, edge_of, requires_grad
@@ -60,33 +61,15 @@ def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-        grad_variables: Any = None, inputs: Any = None) -> None:
-    """Add the gradients of ``tensors`` to the ``.grad`` of the leaves (or only of ``inputs``) that they depend on.
-
-    ``grad_tensors``: the gradient of each of ``tensors``, of its shape (the vector of the vector-Jacobian product);
-    None for one-element tensors means 1. ``inputs``: a tensor or several, also as the values of a dictionary.
-    ``retain_graph``: keep what the graph remembers, for another backward
-    (default: as ``create_graph``). ``create_graph``: record the backward itself, for higher derivatives.
-
-    Raises ``RuntimeError`` if a tensor does not require a gradient, if a gradient is missing for a tensor of several
-    elements, or if the graph was freed.
-
-    >>> x = torch.tensor(3.0, requires_grad=True)
-    >>> torch.autograd.backward(x ** 2)
-    >>> x.grad
-    tensor(6.)
-    """
-    if grad_variables is not None:
-        grad_tensors = _renamed(grad_tensors, grad_variables)
-    if tensor_module.transforms.get()[0]:
-        from ..graph.modes import NO_BACKWARD
-
-        raise RuntimeError(NO_BACKWARD)
+        inputs: Any = None) -> None:
+    """Add the gradients of ``tensors`` to the ``.grad`` of the leaves below them: see ``autograd.backward``."""
+    if transforms.get()[0]:
+        transforms.get().refuse("backward")
     m = modes()
     everyday = (m is RECORD or m is SILENT) and inputs is None and not create_graph and not classes.RECORDING_TENSORS
     if everyday and _plain_backward(tensors, grad_tensors, bool(retain_graph), m):
         return
-    targets = None if inputs is None else _inputs(inputs, "backward")
+    targets = None if inputs is None else inputs_of(inputs, "backward")
     if targets is not None and len(targets) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     tensors, grad_tensors = as_row(tensors), _given(grad_tensors)
@@ -112,59 +95,16 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
-        create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
-        is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
-    """The gradients of (the sum of) ``outputs`` with respect to ``inputs``, as a tuple; nothing is accumulated.
-
-    A dictionary of ``inputs`` gives a dictionary of gradients under the same keys.
-
-    ``allow_unused``: give None for an input that the outputs do not depend on, instead of raising.
-    ``materialize_grads``: give zeros there. ``is_grads_batched``: the first dimension of ``grad_outputs`` counts
-    several vectors, and each result gets that dimension too.
-
-    >>> x = torch.tensor(2.0, requires_grad=True)
-    >>> (g,) = torch.autograd.grad(x ** 3, x, create_graph=True)
-    >>> torch.autograd.grad(g, x)
-    (tensor(12.),)
-    """
-    if type(inputs) is dict:
-        row = grad(outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs,
-            allow_unused, is_grads_batched, materialize_grads)
-        return dict(zip(inputs, row))
-    allow_unused = _allowed(allow_unused, materialize_grads)
-    if not only_inputs:
-        import warnings
-
-        warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
-            "other parts of the graph, please use torch.autograd.backward.",
-            FutureWarning,
-            stacklevel=3,
-        )
-    m, wanted = modes(), _inputs(inputs, "grad")
-    if (m is RECORD or m is SILENT or m.quick) and not (create_graph or is_grads_batched or classes.RECORDING_TENSORS):
+        create_graph: bool = False, allow_unused: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
+    """The gradients of (the sum of) ``outputs`` with respect to ``inputs``: see ``autograd.grad``."""
+    m, wanted = modes(), as_row(inputs)
+    if (m is RECORD or m is SILENT or m.quick) and not (create_graph or classes.RECORDING_TENSORS):
         found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
         if found is not None:
             return _answer(wanted, found[0], found[1], False, allow_unused, materialize_grads, grad_outputs)
     rows, grad_outputs = as_row(outputs), _given(grad_outputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    for t in (*rows, *wanted):
-        if not isinstance(t, (Tensor_, GradientEdge)) and hasattr(type(t), "__torch_function__"):
-            from ..dispatch.torch_function import handle_torch_function
-
-            return handle_torch_function(grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs,
-                retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
-                allow_unused=allow_unused, is_grads_batched=is_grads_batched,
-                materialize_grads=materialize_grads)
-    if classes.Batched_ is not None and any(type(t) is classes.Batched_ for t in (*rows, *wanted)):
-        from ..transforms.mapped_backward import inside_maps
-
-        return inside_maps(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    if is_grads_batched:
-        from ..transforms.mapped_backward import of_several
-
-        return of_several(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     in_tensors = _in_tensors(create_graph, (grad_outputs,) if isinstance(grad_outputs, Tensor_) else grad_outputs, rows)
     edges = _roots(rows, _seeds(rows, grad_outputs, in_tensors))
     places = []
@@ -176,56 +116,6 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     needed = nodes_leading_to([e for e, _ in edges], set(captures))
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
     return _answer(wanted, places, captures, create_graph, allow_unused, materialize_grads, grad_outputs)
-
-
-def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
-    """The argument of ``backward`` under its old name."""
-    import warnings
-
-    warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=4)
-    if grad_tensors is not None:
-        raise RuntimeError(
-            "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
-            "`grad_tensors`."
-        )
-    return grad_variables
-
-
-def _allowed(allow_unused: bool | None, materialize_grads: bool) -> bool:
-    """Whether inputs may be unused."""
-    if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-            "allow_unused=False.")
-    return materialize_grads if allow_unused is None else allow_unused
-
-
-def backward_as_asked(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
-        create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> Any:
-    """The normalised arguments that overrides of ``backward`` get: tuples of tensors, everything else by name."""
-    if grad_variables is not None:
-        grad_tensors = _renamed(grad_tensors, grad_variables)
-    wanted = None if inputs is None else tuple(_inputs(inputs, "backward"))
-    if wanted == ():
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    named = {"grad_tensors": grad_tensors, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": wanted}
-    return (as_row(tensors),), named, lambda answer: answer
-
-
-def grad_as_asked(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
-        create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
-        is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
-    """The normalised arguments that overrides of ``grad`` get; their answer for a dictionary of
-    inputs becomes one.
-    """
-    named = {
-        "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
-        "only_inputs": only_inputs, "allow_unused": _allowed(allow_unused, materialize_grads),
-        "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
-    }
-    given = as_row(outputs), tuple(_inputs(inputs, "grad"))
-    if not given[1]:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    return given, named, lambda answer: dict(zip(inputs, answer)) if type(inputs) is dict else answer
 
 
 def _answer(wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool,
@@ -263,9 +153,7 @@ def no_gradient(t: Any, create_graph: bool) -> Tensor_:
     """The gradient of an input that nothing depends on."""
     if isinstance(t, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-    from ..functions.creation import zeros_like
-
-    zeros = zeros_like(t.detach())
+    zeros = TRACED_OPS.zeros_like(t.detach())
     return zeros._wg_require() if create_graph else zeros
 
 
@@ -402,7 +290,7 @@ def as_row(x: Any) -> Any:
     return (x,) if hasattr(type(x), "__torch_function__") else tuple(x)
 
 
-def _inputs(x: Any, name: str) -> Any:
+def inputs_of(x: Any, name: str) -> Any:
     """The inputs of ``grad`` or ``backward``: a tensor or an edge, several, or a dictionary of them."""
     if type(x) is dict:
         return tuple(x.values())
@@ -443,65 +331,59 @@ def _roots(tensors: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
     return edges
 
 
-def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
+def _seeds(tensors: Sequence[Any], grads: Any, in_tensors: bool) -> list[Any]:
     """The initial gradients: arrays, or tensors where the backward is recorded."""
     if grads is None:
         grads = (None,) * len(tensors)
-    elif isinstance(grads, Tensor_):
-        grads = (grads,)
     else:
-        grads = tuple(grads)
-    seeds: list[Any] = []
-    for i, (t, g) in enumerate(zip(tensors, grads)):
-        edge = isinstance(t, GradientEdge)
-        if not edge and not isinstance(t, Tensor_):
+        grads = (grads,) if isinstance(grads, Tensor_) else tuple(grads)
+    for t in tensors:
+        if not isinstance(t, (Tensor_, GradientEdge)):
             raise AssertionError(f"Expected output to be a torch.Tensor, but got {type(t).__name__}")
-        shape, dtype = place_of(t)
-        if g is None:
-            if not edge and not requires_grad(t):
-                seeds.append(None)
-                continue
-            size: Any = 1
-            for n in (0,) if hasattr(shape, "ragged") else shape:
-                size = size * n
-            if size != 1:
-                raise no_scalar(shape)
-            if dtype.kind not in "fV":
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
-                    f"{_dtype_name(dtype)}")
-            if not edge and (t.is_meta or (create_graph and (type(t) in classes.DISPATCHING or modes().dispatch))):
-                from ..functions.creation import ones_like
-
-                seeds.append(ones_like(t, memory_format=preserve_format))
-                continue
-            one = np.ones(shape, _kept(t, dtype) or dtype)
-            seeds.append(Tensor_._wg_wrap(one) if create_graph else one)
-            continue
-        if not isinstance(g, Tensor_):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-        if g._wg_data.shape != shape:
-            if hasattr(shape, "ragged") is not hasattr(g._wg_data.shape, "ragged"):
-                nested = ("nested", "not nested") if hasattr(shape, "ragged") else ("not nested", "nested")
-                raise RuntimeError(f"Expected both self and other to be nested tensors. Self is {nested[0]}. While "
-                    f"Other is {nested[1]}.")
-            raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {show(g._wg_data.shape)} and output[{i}] has a "
-                f"shape of {show(shape)}."
-            )
-        if (g._wg_data.dtype.kind == "c") != (dtype.kind == "c"):
-            raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                f"dtype: grad_output[{i}] has a dtype of {g.dtype!r} and output[{i}] has a dtype of "
-                f"{_dtype_name(dtype)}."
-            )
-        dtype = _kept(t, dtype) or g._wg_data.dtype
-        if create_graph:
-            seeds.append(g if g._wg_data.dtype == dtype else TRACED_OPS.cast(g, dtype))
-        else:
-            seeds.append(plain(g._wg_data) if g._wg_data.dtype == dtype else g._wg_data.astype(dtype))
+    seeds = [_one(t, in_tensors) if g is None else _seed(i, t, g, in_tensors)
+        for i, (t, g) in enumerate(zip(tensors, grads))]
     if len(seeds) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(seeds)} gradients")
     return seeds
+
+
+def _one(t: Any, in_tensors: bool) -> Any:
+    """The gradient to begin with where none was given: 1, for a single number."""
+    shape, dtype = place_of(t)
+    edge = isinstance(t, GradientEdge)
+    if not edge and not requires_grad(t):
+        return None
+    size: Any = 1
+    for n in (0,) if hasattr(shape, "ragged") else shape:
+        size = size * n
+    if size != 1:
+        raise no_scalar(shape)
+    if dtype.kind not in "fV":
+        raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
+            f"{_dtype_name(dtype)}")
+    if not edge and (t.is_meta or (in_tensors and (type(t) in classes.DISPATCHING or modes().dispatch))):
+        return TRACED_OPS.ones_like(t, memory_format=preserve_format)
+    one = np.ones(shape, _kept(t, dtype) or dtype)
+    return Tensor_._wg_wrap(one) if in_tensors else one
+
+
+def _seed(i: int, t: Any, g: Any, in_tensors: bool) -> Any:
+    """The gradient ``g`` to begin with at ``t``, output number ``i``."""
+    shape, dtype = place_of(t)
+    if not isinstance(g, Tensor_):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if g._wg_data.shape != shape:
+        raise unfit_seed(i, g._wg_data.shape, shape)
+    if (g._wg_data.dtype.kind == "c") != (dtype.kind == "c"):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+            f"dtype: grad_output[{i}] has a dtype of {g.dtype!r} and output[{i}] has a dtype of "
+            f"{_dtype_name(dtype)}."
+        )
+    dtype = _kept(t, dtype) or g._wg_data.dtype
+    if in_tensors:
+        return g if g._wg_data.dtype == dtype else TRACED_OPS.cast(g, dtype)
+    return plain(g._wg_data) if g._wg_data.dtype == dtype else g._wg_data.astype(dtype)
 
 
 def seeds(outputs: Any, grads: Any) -> list[Any]:
@@ -514,11 +396,6 @@ def _kept(t: Any, dtype: Any) -> Any:
     leaf = (isinstance(t, Tensor_) and t._wg_edge is None and t._wg_meta is not None
         and t._wg_meta.grad_dtype is not False)
     return t._wg_meta.grad_dtype if leaf else dtype
-
-
-def show(shape: tuple[int, ...]) -> str:
-    """A shape as PyTorch's messages have it."""
-    return str(shape) if hasattr(shape, "ragged") else f"torch.Size([{', '.join(map(str, shape))}])"
 
 
 def _dtype_name(d: Any) -> str:

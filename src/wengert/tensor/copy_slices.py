@@ -11,8 +11,9 @@ import numpy as np
 from ..graph import anomaly
 from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
-from .autograd_meta import View, edge_of, move_retained, refresh
+from .autograd_meta import edge_of, move_retained, refresh
 from .namespaces import ARRAY_OPS, TRACED_OPS
+from .views import View, replay
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -76,7 +77,7 @@ class CopySlices(Node):
         fn = self._written_by()
         if self.place is None:
             whole = g.clone()
-            part = self.view.replay(whole)  # type: ignore[union-attr]
+            part = replay(self.view, whole)  # type: ignore[arg-type]
             grads = fn.recorded(part.clone())
             mine = grads[self.at]
             if mine is None:

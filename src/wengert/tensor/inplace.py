@@ -18,10 +18,11 @@ from ..ops.operator import TABLE
 from ..ops.outs import APART, OVERLAP, check_memory, check_type, overlapping
 from . import classes
 from .arguments import convert, forward
-from .autograd_meta import bump, check_normal, creation_error, edge_of, requires_grad
+from .autograd_meta import bump, check_normal, edge_of, requires_grad
 from .copy_slices import rebase
 from .record import pack_inputs, record
 from .results import look_up, out_row, version_results
+from .views import creation_error
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes

@@ -15,8 +15,9 @@ from ..arrays.layouts import in_order_of
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import leaf_row, next_sequence
 from . import classes, results
-from .autograd_meta import META_DEFAULTS, AccumulateGrad, Meta, View, edge_of
+from .autograd_meta import META_DEFAULTS, AccumulateGrad, Meta, edge_of
 from .saved_tensor_hooks import UNVERSIONED
+from .views import View
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator

@@ -12,6 +12,7 @@ from ..arrays.storageless import StoragelessArray
 from ..graph import anomaly
 from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
+from ..ops.errors import explain_rule
 from .autograd_meta import INFERENCE_VERSION, all_inference, edge_of, meta_of
 from .namespaces import ARRAY_OPS, TRACED_OPS
 from .saved_tensor_hooks import UNVERSIONED, is_array, pack, stand_in, unpacked
@@ -21,17 +22,14 @@ if TYPE_CHECKING:
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
-WATCHED: list[bool] = []  # whether there ever was a dispatch mode, or a tensor that dispatches, to see what rules do
+# the gradients of a node in recorded operators, where somebody sees what rules do: of the module
+# ``dispatch.backward_names``, once there is a dispatch mode or a tensor that dispatches
+gradients_seen: Any = None
 
 
 def unchanged(value: Any) -> Any:
     """The hook that gives back what it was given: nodes of tensors that dispatch keep those themselves."""
     return value
-
-
-_AT_SPARSE = {"SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided",
-    "GatherBackward0": "scatter_add",
-              "IndexSelectBackward0": "index_add_", "CumsumBackward0": "flip"}
 
 
 class OpNode(Node):
@@ -47,17 +45,12 @@ class OpNode(Node):
     def explain_error(self, error: Exception, g: Any) -> Exception | None:
         if type(error) is not ValueError:
             return super().explain_error(error, g)
-        from ..ops.errors import explain_rule
-
         return explain_rule(self.name(), error)
 
     def without_gradient(self) -> Any:
         if self.saved is None and self.op.saved:
             freed(self)
         return super().without_gradient()
-
-    def sparse_name(self) -> str:
-        return _AT_SPARSE.get(self.name(), self.name())
 
     # -- saved values ---------------------------------------------------------------------------------------------
 
@@ -215,10 +208,8 @@ class OpNode(Node):
         return self._gradients(ARRAY_OPS, g, needs)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
-        if WATCHED:
-            from ..dispatch.backward_names import gradients
-
-            return gradients(self, g, self.wanted if needs is None else needs)
+        if gradients_seen is not None:
+            return gradients_seen(self, g, self.wanted if needs is None else needs)
         return self._gradients(TRACED_OPS, g, self.wanted if needs is None else needs)
 
 

@@ -12,8 +12,9 @@ from ..ops.operator import TABLE
 from ..ops.structseq import FIELDS, structseq
 from . import classes
 from .arguments import forward
-from .autograd_meta import INFERENCE_VERSION, Meta, Released, View, edge_of, normal_version
+from .autograd_meta import INFERENCE_VERSION, Meta, Released, edge_of, normal_version
 from .saved_tensor_hooks import changed, pack_results
+from .views import View
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes

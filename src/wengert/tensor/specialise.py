@@ -44,7 +44,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         edge_among=edge_among, INFERENCE=INFERENCE_VERSION, next_seq=next_sequence, general=_reported(general, scope),
         inplace=_reported(inplace, scope), op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained,
         forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, renamed_keywords=_renamed_keywords,
-        deprecated_signature=_deprecated_signature, foreign=_foreign,
+        deprecated_signature=deprecated_signature, foreign=_foreign,
         equal=_equal, not_a_tensor=_not_a_tensor, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
         reset_flags=flags.restore, IGNORED=flags.IGNORED)
     if kind not in ("inplace", "augmented"):
@@ -175,10 +175,8 @@ def _renamed_keywords(op: Operator, args: tuple[Any, ...], more: dict[str, Any])
 DEPRECATED_SIGNATURES = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "addmv", "addr")
 
 
-def _deprecated_signature(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from ..functions.overloads_deprecated import deprecated_signature
-
-    return deprecated_signature(op, inplace, args, kwargs)
+# a call in that order: of the module ``functions.overloads_deprecated``
+deprecated_signature: Any = None
 
 
 def fast(op: Operator) -> bool:

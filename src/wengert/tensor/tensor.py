@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
-from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, transforms
+from ..graph.modes import RECORD, modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register, registering
 from . import classes
 from .autograd_meta import (
@@ -106,7 +106,7 @@ class Tensor(Exchange):
             raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type(requires_grad).__name__}")
         if transforms.get()[0]:
-            raise RuntimeError(NO_REQUIRES_GRAD)
+            transforms.get().refuse("requires_grad_")
         return self._wg_require(requires_grad)
 
     def _wg_require(self, requires_grad: bool = True) -> Any:
@@ -251,7 +251,7 @@ class Tensor(Exchange):
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if transforms.get()[0] and sealed(self):
-            raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
+            transforms.get().refuse("data")
         if type(new) is classes.Batched_:
             raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
         if requires_grad(self) and new._wg_data.dtype.kind not in "fcVW":
@@ -374,7 +374,7 @@ class Tensor(Exchange):
         if not requires_grad(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if transforms.get()[0]:
-            raise RuntimeError(NO_RETAIN_GRAD)
+            transforms.get().refuse("retain_grad")
         if self._wg_meta is not None and self._wg_meta.retained:
             return
         edge_of(self)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..graph.modes import RECORD, modes
+from typing import TYPE_CHECKING, Any
 
 
 class Size(tuple[int, ...]):
@@ -69,11 +67,6 @@ class device:
     index: int | None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> device:
-        m = modes()
-        if m is not RECORD and m.functions:
-            from ..dispatch.torch_function import ask_mode
-
-            return ask_mode(cls, args, kwargs, m)
         return cls._made(*args, **kwargs)
 
     @classmethod
@@ -126,16 +119,11 @@ class device:
     def __reduce__(self) -> Any:
         return (device, (self.type,) if self.index is None else (self.type, self.index))
 
-    def __enter__(self) -> device:
-        from ..dispatch.default_device import push
+    if TYPE_CHECKING:  # of the module ``dispatch.default_device``
 
-        push(self)
-        return self
+        def __enter__(self) -> device: ...
 
-    def __exit__(self, *exc: object) -> None:
-        from ..dispatch.default_device import pop
-
-        pop()
+        def __exit__(self, *exc: object) -> None: ...
 
 
 CPU, META = device("cpu"), device("meta")

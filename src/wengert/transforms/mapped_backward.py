@@ -6,9 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.errors import show
 from ..tensor import classes
-from ..tensor.backward import GradientEdge, as_row, grad, no_gradient, place_of, show
+from ..tensor.backward import GradientEdge, as_row, grad, no_gradient, place_of
 from ..tensor.tensor import Tensor
+
+
+def gradients(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+        create_graph: bool = False, allow_unused: bool = False, materialize_grads: bool = False,
+        batched: bool = False) -> tuple[Any, ...]:
+    """``tensor.backward.grad``, of mapped tensors too; ``batched``: for several vectors."""
+    rows, wanted = as_row(outputs), as_row(inputs)
+    if classes.Batched_ is not None and any(type(t) is classes.Batched_ for t in (*rows, *wanted)):
+        return inside_maps(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    how = of_several if batched else grad
+    return how(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
 
 
 def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bool, allow_unused: bool,
@@ -42,7 +54,7 @@ def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: 
             raise unfit(i, v._wg_data.shape[1:], place_of(t)[0])
     with VmapLevel(count, "different") as level:
         given = [wrapped(v, level) for v in vectors]
-        found = grad(rows, wanted, given, retain, create_graph, True, allow_unused)
+        found = gradients(rows, wanted, given, retain, create_graph, allow_unused)
         found = tuple(None if g is None else expanded(g, level) for g in found)
     return tuple(no_gradient(t, create_graph) if g is None and materialize else g for t, g in zip(wanted, found))
 
@@ -74,7 +86,7 @@ def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_
     seeds = [
         _ones_like(r) if v is None and not o._wg_data.ndim else v if v is None else batching.unwrap_levels(v, levels)
         for r, o, v in zip(below[0], rows, given)]
-    found = grad(below[0], below[1], seeds, retain_graph, create_graph, True, allow_unused, False, materialize_grads)
+    found = gradients(below[0], below[1], seeds, retain_graph, create_graph, allow_unused, materialize_grads)
     return tuple(None if g is None else batching.wrap_levels(g, levels) for g in found)
 
 

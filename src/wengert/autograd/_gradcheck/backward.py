@@ -12,8 +12,8 @@ import numpy as np
 
 from ...functions.random import get_rng_state, randn_like
 from ...tensor import wrap
-from ...tensor.backward import grad
 from ...tensor.functions import function
+from .._entry_points import grad
 from .error import BATCHED, OF_UNDEFINED, RANDOM, UNDEFINED_IS_CHECKED, GradcheckError
 from .problem import Move, Problem, close, dense, differentiable, direction, is_sparse, like, same, spread, stored
 from .report import mismatch

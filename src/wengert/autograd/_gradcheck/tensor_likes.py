@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...dispatch.torch_function import is_tensor_like
 from ...tensor import Tensor
-from ...tensor.backward import grad
+from .._entry_points import grad
 from .error import GradcheckError
 
 if TYPE_CHECKING:

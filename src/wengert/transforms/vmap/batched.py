@@ -15,11 +15,12 @@ import numpy as np
 from ...dispatch.torch_function import disabled
 from ...functions.show import written
 from ...functions.sizes import sizes_given
-from ...graph.modes import NO_BACKWARD, Scope, map_levels, modes, no_grad, transforms
+from ...graph.modes import Scope, map_levels, modes, no_grad, transforms
 from ...tensor.functions import function
 from ...tensor.tensor import Tensor
 from ...tensor.types import contiguous_format
 from ..grad_scope import shown
+from ..running import NO_BACKWARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
