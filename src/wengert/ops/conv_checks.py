@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 
@@ -58,11 +59,11 @@ def check(F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, trans
         raise RuntimeError(_wrong_dimensions(input, weight, n, " "))
     _check_sizes(list(input.shape) if input.ndim == n + 2 else [1, *input.shape], list(weight.shape), bias, groups,
         transposed)
-    for what, row in (("dilation", rows["dilation"]), ("kernel size", weight.shape[2:])):
-        if 0 in row:
-            raise RuntimeError(f"{what} should be greater than zero, but got {[1, *row] if n == 1 else list(row)}")
-    _check_types(F, input, weight)
     stride, padding, dilation, extra = rows.values()
+    if 0 in dilation or 0 in weight.shape[2:]:
+        what, row = ("dilation", dilation) if 0 in dilation else ("kernel size", weight.shape[2:])
+        raise RuntimeError(f"{what} should be greater than zero, but got {[1, *row] if n == 1 else list(row)}")
+    _check_types(F, input, weight)
     if bias is not None and F.dtype_of(bias) != F.dtype_of(input):
         strict = named and not transposed and word is None
         bias = _other_type(F, input, bias, strict, vectorised(F, input, weight, groups, stride, dilation, extra),
@@ -81,7 +82,11 @@ _LEAST = {  # by name: the least number, and what is said of smaller ones
 def _check_numbers(rows: dict[str, tuple[int, ...]], word: str | None) -> None:
     if word == "same" and any(s != 1 for s in rows["stride"]):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
-    if not all(-(2**63) <= v < 2**63 for row in rows.values() for v in row):
+    flat = [*chain.from_iterable(rows.values())]
+    low, high = min(flat), max(flat)
+    if low >= 0 and high <= _LARGEST and 0 not in rows["stride"]:
+        return
+    if low < -(2**63) or high >= 2**63:
         raise ValueError("Overflow when unpacking long long")
     for name, (least, message) in _LEAST.items():
         if min(rows[name]) < least:
