@@ -33,17 +33,17 @@ UPWARD = {
 # What each figure may be at most, and what it shall be. Where the two differ, the limit is the present figure: it goes
 # down with the figure, and never up.
 LIMITS = {
-    "lines of the core": (6650, 6500),
+    "lines of the core": (6500, 6500),
     "files of the core": (30, 30),
     "modules at the top": (30, 30),
-    "files in the largest import cycle": (47, 4),
-    "imports inside functions of the core": (32, 10),
+    "files in the largest import cycle": (26, 4),
+    "imports inside functions of the core": (13, 10),
     "places that read other frames": (9, 6),
-    "places that ask who refers": (13, 6),
-    "places that exchange code": (16, 4),
-    "words of extensions in the core": (59, 30),
-    "long functions": (14, 12),
-    "long functions of the core": (5, 0),
+    "places that ask who refers": (12, 6),
+    "places that exchange code": (14, 4),
+    "words of extensions in the core": (38, 30),
+    "long functions": (12, 12),
+    "long functions of the core": (1, 0),
     "lines over 120 columns": (0, 0),
 }
 FRAMES = r"sys\._current_frames|\.f_locals|\.f_back\b|sys\._getframe|inspect\.(stack|currentframe)"

@@ -29,7 +29,7 @@ def test_fresh_memory_is_filled_in_deterministic_mode(torch, deterministic):
     deterministic.fill_uninitialized_memory = False
     assert not deterministic.fill_uninitialized_memory
     if torch.__name__ == "wengert":  # what memory holds that nobody fills cannot be told from outside
-        assert not importlib.import_module("wengert.arrays.fresh").fills
+        assert not importlib.import_module("wengert.arrays.uninitialized").fills
 
 
 @pytest.mark.parametrize(("mode", "warn", "told"), [(False, False, 0), (True, True, 1), (True, False, 2)])

@@ -78,6 +78,33 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tu
     live = m.grad_mode and True in node.needs_input_grad  # also in inference mode, unlike operators
     if live:
         node.edges = tuple(edge_of(args[i]) if node.needs_input_grad[i] else None for i in places)
+    output = _called(cls, node, plain, separate, args)
+    several = isinstance(output, tuple)
+    outputs = output if several else (output,)
+    if live and classes.DISPATCHING and any(type(a) in classes.DISPATCHING for a in args):
+        node.__dict__["keeps_tensors"] = True
+        classes.RECORDING_TENSORS[:] = [True]
+    if live:
+        _note_results(node, places, len(args), outputs)
+    given = {id(args[i]): at for at, i in enumerate(places)}
+    if live:
+        _check_saved(node.to_save or ())
+    if node.non_differentiable is not None or node.dirty_tensors is not None:
+        _check_marked(node)
+    results = _wire(cls, node if live else None, node, outputs, given, separate, m)
+    if push is not None:
+        push(node, args, results, outputs)
+    if live:
+        _save(node, m)
+    node.to_save = None
+    return (results if several else results[0]), node, outputs
+
+
+def _called(cls: Any, node: Any, plain: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+    """What the user's ``forward`` gives; ``node`` is its context, of the class ``plain`` unless the user has kept
+    something there under one of the graph's names.
+    """
+    m = modes()
     set_modes(m.with_(grad=False, grad_scope=None))
     node.__class__ = plain.two_faced or two_faced(plain)
     was = enter(node)
@@ -97,34 +124,21 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tu
     if (not (type(node.dirty_tensors) in _MARKS and type(node.non_differentiable) in _MARKS
             and type(node.to_save) in _MARKS)):
         _refuse_marks(node)
-    several = isinstance(output, tuple)
-    outputs = output if several else (output,)
-    if live and classes.DISPATCHING and any(type(a) in classes.DISPATCHING for a in args):
-        node.__dict__["keeps_tensors"] = True
-        classes.RECORDING_TENSORS[:] = [True]
-    if live:
-        node._places, node._count, node.seq = places, len(args), next_sequence()
-        if anomaly.current is not None:
-            anomaly.current.made(node)
-        node.outputs = len(outputs)
-        shapes = tuple(o._wg_data.shape if isinstance(o, Tensor) else None for o in outputs)
-        dtypes = tuple(o._wg_data.dtype if isinstance(o, Tensor) else None for o in outputs)
-        node.shape, node.dtype = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
-    given = {id(args[i]): at for at, i in enumerate(places)}
-    if live:
-        _check_saved(node.to_save or ())
-    if node.non_differentiable is not None or node.dirty_tensors is not None:
-        _check_marked(node)
-    results = _wire(cls, node if live else None, node, outputs, given, separate, m)
-    if push is not None:
-        push(node, args, results, outputs)
-    if live:
-        if not node._materialize_non_diff_grads:
-            plain = {id(t) for t in node.non_differentiable or ()}
-            node._undifferentiated = tuple(i for i, o in enumerate(outputs) if id(o) in plain)
-        _save(node, m)
-    node.to_save = None
-    return (results if several else results[0]), node, outputs
+    return output
+
+
+def _note_results(node: Any, places: tuple[int, ...], count: int, outputs: tuple[Any, ...]) -> None:
+    """Have ``node`` know its arguments, of which those at ``places`` are tensors, and the geometry of its results."""
+    node._places, node._count, node.seq = places, count, next_sequence()
+    if anomaly.current is not None:
+        anomaly.current.made(node)
+    node.outputs = len(outputs)
+    shapes = tuple(o._wg_data.shape if isinstance(o, Tensor) else None for o in outputs)
+    dtypes = tuple(o._wg_data.dtype if isinstance(o, Tensor) else None for o in outputs)
+    node.shape, node.dtype = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
+    if not node._materialize_non_diff_grads:
+        plain = {id(t) for t in node.non_differentiable or ()}
+        node._undifferentiated = tuple(i for i, o in enumerate(outputs) if id(o) in plain)
 
 
 _NO_INPUT = (

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .module_properties import of_class
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -53,4 +55,4 @@ class _Module(ModuleType):
         super().__setattr__(name, value)
 
 
-sys.modules[__name__].__class__ = _Module
+of_class(__name__, _Module)

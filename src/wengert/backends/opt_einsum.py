@@ -7,12 +7,12 @@ words, and while it is not enabled.
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..ops import einsum
+from .module_properties import of_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,4 +66,4 @@ class _Module(ModuleType):
     strategy = property(lambda self: ORDER["strategy"], lambda self, value: set_flags(None, value) and None)
 
 
-sys.modules[__name__].__class__ = _Module
+of_class(__name__, _Module)

@@ -19,7 +19,7 @@ from ..tensor.autograd_meta import bump
 from ..tensor.namespaces import ARRAY_OPS
 from .decompositions import LOWER
 from .meta_device import forward_of
-from .torch_dispatch import OpOverload, as_called, ask, below_tape, check_result, named
+from .torch_dispatch import OpOverload, as_called, ask, check_result, modes_below_autograd, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     lower = LOWER.get(op.name)
     answer: Any = NotImplemented
     if lower is not None:
-        set_modes(below_tape(m, m.dispatch))
+        set_modes(modes_below_autograd(m, m.dispatch))
         try:
             answer = lower(*args)
         finally:

@@ -279,17 +279,17 @@ def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs:
     handlers: list[Any] = []
     if m.dispatch:
         handlers.append(m.dispatch[-1])
-        set_modes(below_tape(m, m.dispatch[:-1]))
+        set_modes(modes_below_autograd(m, m.dispatch[:-1]))
         answer = NotImplemented
     else:
-        set_modes(below_tape(m, ()))
+        set_modes(modes_below_autograd(m, ()))
     handlers += own
     try:
         for handler in handlers:
             answer = handler.__torch_dispatch__(func, own, args, kwargs)
             if answer is not NotImplemented:
                 return answer
-            set_modes(below_tape(m, m.dispatch))  # a mode that declines sees what the classes do
+            set_modes(modes_below_autograd(m, m.dispatch))  # a mode that declines sees what the classes do
     finally:
         calls.pop()
         calling.internal = internal
@@ -347,7 +347,7 @@ def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
 
 def below(m: Modes, call: Any, args: Any, kwargs: Any) -> Any:
     """``call(*args, **kwargs)`` without any interceptor, and not recorded."""
-    set_modes(below_tape(m, ()))
+    set_modes(modes_below_autograd(m, ()))
     try:
         return call(*args, **kwargs)
     finally:
@@ -362,7 +362,7 @@ class _Asked(threading.local):
 _asked = _Asked()  # the dispatched calls that are running in this thread
 
 
-def below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
+def modes_below_autograd(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
     """Modes for what runs below autograd, with these dispatch modes active."""
     return m.with_(below_autograd=True, saved_tensor_hooks=None, functions=(), watchers=(), dispatch=dispatch)
 

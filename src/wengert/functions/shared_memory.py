@@ -36,13 +36,7 @@ def share(tensors: Iterable[Tensor]) -> None:
     tensors = [t for t in tensors if not t.is_shared()]
     if any(t.is_meta for t in tensors):
         raise RuntimeError("_share_filename_: only available on CPU")
-    sharers: dict[int, list[Tensor]] = {}
-    if tensors:
-        owners = {id(owner_of(lazy.window(t._wg_data))) for t in tensors}
-        for found in gc.get_objects():
-            array = lazy.window(getattr(found, "_wg_data", None)) if issubclass(type(found), Tensor) else None
-            if type(array) is np.ndarray and id(owner := owner_of(array)) in owners:
-                sharers.setdefault(id(owner), []).append(found)
+    sharers = _looking_at({id(owner_of(lazy.window(t._wg_data))) for t in tensors})
     for t in tensors:
         if not t.is_shared():  # which an earlier one has not done with
             flat = place_of(t._wg_data)[0]
@@ -55,13 +49,19 @@ def share(tensors: Iterable[Tensor]) -> None:
 def share_storage(storage: UntypedStorage) -> None:
     """The same for the memory of a storage."""
     if not storage.is_shared():
-        owner = owner_of(storage.array)
-        found = [
-            t for t in gc.get_objects()
-            if issubclass(type(t), Tensor) and type(getattr(t, "_wg_data", None)) is np.ndarray
-        ]
         storage.bytes()  # which a storage without numbers refuses
-        storage.array = _move(storage.array, [t for t in found if owner_of(t._wg_data) is owner])
+        owner = id(owner_of(storage.array))
+        storage.array = _move(storage.array, _looking_at({owner}).get(owner, []))
+
+
+def _looking_at(owners: set[int]) -> dict[int, list[Tensor]]:
+    """All tensors that look at memory of these arrays, by the array's ``id``: nothing keeps a list of them."""
+    found: dict[int, list[Tensor]] = {}
+    for t in gc.get_objects() if owners else ():
+        array = lazy.window(getattr(t, "_wg_data", None)) if issubclass(type(t), Tensor) else None
+        if type(array) is np.ndarray and id(owner := owner_of(array)) in owners:
+            found.setdefault(id(owner), []).append(t)
+    return found
 
 
 def _move(flat: np.ndarray, tensors: list[Tensor]) -> np.ndarray:

@@ -12,7 +12,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..arrays import kernels
+from ..arrays import dtypes, kernels
 from ..arrays.array_likes import Scattered, unsupported
 from .handles import RemovableHandle
 
@@ -189,9 +189,7 @@ class InputMetadata:
 
     @property
     def dtype(self) -> Any:
-        from ..arrays.dtypes import of
-
-        return None if self._dtype is None else of(self._dtype)
+        return None if self._dtype is None else dtypes.of(self._dtype)
 
 
 # How a node is called as a function. Put in from above, where tensors are known.

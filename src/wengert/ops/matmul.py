@@ -391,7 +391,7 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
         n = int(dims)
         if n < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={n}")
-        rows: Any = range(a.ndim - n, a.ndim), range(n)
+        rows: Any = list(range(a.ndim - n, a.ndim)), list(range(n))
     else:
         rows = (d.tolist() if hasattr(d, "tolist") else d if isinstance(d, (list, tuple)) else [d] for d in dims)
     left, right = ([int(i) % x.ndim for i in row] for x, row in zip((a, b), rows))

@@ -28,51 +28,60 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
     inputs: dict[str, Any] = {}
     raw: dict[str, Any] = {}
     for i, (p, v) in enumerate(zip(op.params, args)):
-        if p in op.tensors:
-            if p in op.tensor_lists:
-                if not isinstance(v, (list, tuple)):
-                    raise must_be(op, p, i, v, "tuple of Tensors")
-                rows = list(v)
-                for at, x in enumerate(rows):
-                    if not isinstance(x, classes.Tensor_) and not (x is None and p in op.optional):
-                        raise TypeError(f"expected Tensor as element {at} in argument {i}, but got {type(x).__name__}")
-                inputs[p], raw[p] = rows, [None if x is None else plain(x._wg_data) for x in rows]
-            elif isinstance(v, classes.Tensor_):
-                a = v._wg_data
-                inputs[p], raw[p] = v, a if type(a) is not Lazy or (op.view and not i) else a.resolved()
-            elif v is None:
-                if p not in op.optional:
-                    raise must_be(op, p, i, v, "Tensor")
-                raw[p] = None
-            elif ((op.scalars and type(op.scalars) is str) or p in op.scalars) and dt.of_python(v) is not None:
-                raw[p] = dt.number(v) if isinstance(v, np.generic) else v
-            elif v is UNSET:
-                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
-            else:
+        if p not in op.tensors:
+            raw[p] = _option(op, p, i, v)
+        elif p in op.tensor_lists:
+            inputs[p] = _tensor_list(op, p, i, v)
+            raw[p] = [None if x is None else plain(x._wg_data) for x in inputs[p]]
+        elif isinstance(v, classes.Tensor_):
+            a = v._wg_data
+            inputs[p], raw[p] = v, a if type(a) is not Lazy or (op.view and not i) else a.resolved()
+        elif v is None:
+            if p not in op.optional:
                 raise must_be(op, p, i, v, "Tensor")
-        elif p in op.flags:
-            if not isinstance(v, (bool, np.bool_)):
-                raise must_be(op, p, i, v, "bool")
-            raw[p] = v
-        elif type(v) is dt.dtype:
-            raw[p] = v.np
-        elif p == "dtype" and isinstance(v, type) and v in dt.OF_TYPES:
-            raw[p] = dt.OF_TYPES[v].np
+            raw[p] = None
+        elif ((op.scalars and type(op.scalars) is str) or p in op.scalars) and dt.of_python(v) is not None:
+            raw[p] = dt.number(v) if isinstance(v, np.generic) else v
         elif v is UNSET:
             raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
-        elif isinstance(v, classes.Tensor_):
-            if v.requires_grad:  # its history would be lost
-                raise must_be(op, p, i, v, "Number")
-            raw[p] = v.item()
-        elif type(v) in (list, tuple) and any(isinstance(x, classes.Tensor_) for x in v):
-            raw[p] = tuple(x.item() if isinstance(x, classes.Tensor_) else x for x in v)
         else:
-            raw[p] = dt.number(v) if isinstance(v, np.generic) else v
+            raise must_be(op, p, i, v, "Tensor")
     if not inputs and op.scalars == "one":
         raise must_be(op, op.tensors[0], 0, raw[op.tensors[0]], "Tensor")
     if op.promote:
         promote(op, raw)
     return inputs, raw
+
+
+def _tensor_list(op: Operator, p: str, i: int, v: Any) -> list[Any]:
+    """The list of tensors that was passed for the parameter ``p``, number ``i``."""
+    if not isinstance(v, (list, tuple)):
+        raise must_be(op, p, i, v, "tuple of Tensors")
+    for at, x in enumerate(v):
+        if not isinstance(x, classes.Tensor_) and not (x is None and p in op.optional):
+            raise TypeError(f"expected Tensor as element {at} in argument {i}, but got {type(x).__name__}")
+    return list(v)
+
+
+def _option(op: Operator, p: str, i: int, v: Any) -> Any:
+    """What the forward takes for ``v``, passed for the parameter ``p``, number ``i``, which is no tensor."""
+    if p in op.flags:
+        if not isinstance(v, (bool, np.bool_)):
+            raise must_be(op, p, i, v, "bool")
+        return v
+    if type(v) is dt.dtype:
+        return v.np
+    if p == "dtype" and isinstance(v, type) and v in dt.OF_TYPES:
+        return dt.OF_TYPES[v].np
+    if v is UNSET:
+        raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
+    if isinstance(v, classes.Tensor_):
+        if v.requires_grad:  # its history would be lost
+            raise must_be(op, p, i, v, "Number")
+        return v.item()
+    if type(v) in (list, tuple) and any(isinstance(x, classes.Tensor_) for x in v):
+        return tuple(x.item() if isinstance(x, classes.Tensor_) else x for x in v)
+    return dt.number(v) if isinstance(v, np.generic) else v
 
 
 def must_be(op: Operator, p: str, i: int, v: Any, kind: str) -> TypeError:

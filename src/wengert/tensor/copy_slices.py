@@ -13,6 +13,7 @@ from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
 from .autograd_meta import edge_of, move_retained, refresh
 from .namespaces import ARRAY_OPS, TRACED_OPS
+from .version_check import freed
 from .views import View, replay
 
 if TYPE_CHECKING:
@@ -127,8 +128,6 @@ class CopySlices(Node):
     def _written_by(self) -> Node:
         """The node of the write."""
         if self.fn is None:
-            from .version_check import freed
-
             freed(self)
         return self.fn
 

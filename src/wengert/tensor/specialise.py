@@ -296,28 +296,12 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     lines: list[str] = []
     add = lines.append
     tensors = [p for p in op.tensors if p != number]
-    test = [f"({p} is None or type({p}) in PLAIN)" if p in op.optional else f"type({p}) in PLAIN" for p in tensors]
-    test += [f"{p} is None" for p in op.params if p == "dtype"]
-    if not special and _renamable(op):
-        test += [f"{p} is not UNSET" for p in _renamable(op)]
-    if not special:
-        # a number given as a tensor
-        test += [f"type({p}) is bool" if p in op.flags else f"type({p}) not in PLAIN" for p in op.params
-            if p not in op.tensors and p != "dtype"]
-    add(f"    if {' and '.join(test)}:")
+    add(f"    if {' and '.join(_everyday_arguments(op, tensors, special))}:")
     add("        m = modes()")
     for p in tensors:
         add(f"        _{p} = None if {p} is None else {p}._wg_data" if p in op.optional
             else f"        _{p} = {p}._wg_data")
-    floats = [p for p in tensors if p in op.wrt or (op.promote and p in op.promoted)] or tensors[:1]
-    same = f"((d := _{floats[0]}.dtype) is F32 or d is F64)"
-    # nothing lazy
-    same += "".join(f" and ({f'_{p} is None or ' if p in op.optional else ''}type(_{p}) is ndarray)" for p in tensors)
-    for p in floats[1:]:
-        same += f" and (_{p} is None or _{p}.dtype is d)" if p in op.optional else f" and _{p}.dtype is d"
-    if op.view:
-        same += f" and type({op.params[0]}._wg_vc) is list"
-    add(f"        if (m is RECORD or m is SILENT) and {same}:")
+    add(f"        if (m is RECORD or m is SILENT) and {_one_floating_type(op, tensors)}:")
     raw = [f"_{p}" if p in tensors else p for p in op.params]
     keyword = op.params[-op.kwonly :] if op.kwonly else ()
     if op.kernel is not None and (special or all(p in op.tensors for p in op.params)):
@@ -332,6 +316,40 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     if not (invoke.startswith("kernel") and _native_kernel(op)):
         # NumPy's own functions give scalars for 0-d arrays
         add("            if type(y) is not ndarray: y = asarray(y)")
+    lines += _wrapping(op, tensors)
+    if op.wrt:
+        lines += _recording(op, number)
+    add("            return out")
+    return lines
+
+
+def _everyday_arguments(op: Operator, tensors: list[str], special: bool) -> list[str]:
+    """The tests that arguments are of the everyday kinds."""
+    test = [f"({p} is None or type({p}) in PLAIN)" if p in op.optional else f"type({p}) in PLAIN" for p in tensors]
+    test += [f"{p} is None" for p in op.params if p == "dtype"]
+    if not special:
+        test += [f"{p} is not UNSET" for p in _renamable(op)]
+        # a number given as a tensor
+        test += [f"type({p}) is bool" if p in op.flags else f"type({p}) not in PLAIN" for p in op.params
+            if p not in op.tensors and p != "dtype"]
+    return test
+
+
+def _one_floating_type(op: Operator, tensors: list[str]) -> str:
+    """The test that the arrays are plain, and those that gradients go to are of one floating type."""
+    floats = [p for p in tensors if p in op.wrt or (op.promote and p in op.promoted)] or tensors[:1]
+    same = f"((d := _{floats[0]}.dtype) is F32 or d is F64)"
+    # nothing lazy
+    same += "".join(f" and ({f'_{p} is None or ' if p in op.optional else ''}type(_{p}) is ndarray)" for p in tensors)
+    for p in floats[1:]:
+        same += f" and (_{p} is None or _{p}.dtype is d)" if p in op.optional else f" and _{p}.dtype is d"
+    return same + (f" and type({op.params[0]}._wg_vc) is list" if op.view else "")
+
+
+def _wrapping(op: Operator, tensors: list[str]) -> list[str]:
+    """The code that makes the result ``y`` a tensor: laid out as declared, a view where it is one."""
+    lines: list[str] = []
+    add = lines.append
     if op.layout == "rows":
         add("            if not y.flags.c_contiguous: y = y.copy()")
     elif op.layout == "elementwise":
@@ -348,9 +366,6 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
         add("            else: out._wg_vc = [0]")
     else:
         add("            out._wg_vc = [0]")
-    if op.wrt:
-        lines += _recording(op, number)
-    add("            return out")
     return lines
 
 

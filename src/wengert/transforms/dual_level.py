@@ -20,6 +20,7 @@ from ..tensor import classes
 from ..tensor.autograd_meta import Meta, edge_of, meta_of
 from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ..tensor.results import fresh
+from ..tensor.views import replay
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
@@ -56,7 +57,7 @@ class Tangents(Scope):
         base = self.tangent(view.base)  # which got one after the view was made
         if base is None:
             return None
-        found = base if _same_window(t, view.base) else _outside(self, view.replay, base)
+        found = base if _same_window(t, view.base) else _outside(self, replay, view, base)
         self.attach(t, found)
         return found
 

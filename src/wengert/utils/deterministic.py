@@ -11,10 +11,10 @@ tensor([nan, nan])
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 
 from ..arrays import uninitialized
+from ..backends.module_properties import of_class
 
 
 class _Module(ModuleType):
@@ -27,4 +27,4 @@ class _Module(ModuleType):
         uninitialized.configure(fill_uninitialized_memory=bool(mode))
 
 
-sys.modules[__name__].__class__ = _Module
+of_class(__name__, _Module)
