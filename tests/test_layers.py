@@ -24,10 +24,6 @@ CORE = ("graph", "tensor", "ops/operator.py")  # what must be read to understand
 # Imports that still go up: (file, package). Each is taken out when it is gone.
 UPWARD = {
     ("nn/_compile_settings.py", "compat"),
-    ("tensor/exchange.py", "functions"),
-    ("tensor/namespaces.py", "functions"),
-    ("tensor/namespaces.py", "layouts"),
-    ("tensor/specialise.py", "functions"),
 }
 
 # What each figure may be at most, and what it shall be. Where the two differ, the limit is the present figure: it goes
@@ -36,8 +32,8 @@ LIMITS = {
     "lines of the core": (6500, 6500),
     "files of the core": (30, 30),
     "modules at the top": (30, 30),
-    "files in the largest import cycle": (26, 4),
-    "imports inside functions of the core": (13, 10),
+    "files in the largest import cycle": (13, 4),
+    "imports inside functions of the core": (10, 10),
     "places that read other frames": (9, 6),
     "places that ask who refers": (12, 6),
     "places that exchange code": (14, 4),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
 
@@ -28,7 +29,7 @@ def has_memory(a: Any) -> bool:
     return type(a) is np.ndarray or type(a) in FOREIGN
 
 
-def new_filled(like: Any, make: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def new_filled(like: Any, make: Any, shape: int | tuple[int, ...], dtype: Any) -> Any:
     """``make(shape, dtype)`` of ``np.zeros``, ``np.ones`` or ``np.empty``, on the device of the array ``like``."""
     return make(shape, dtype, like=like) if type(like) in FOREIGN else make(shape, dtype)
 
@@ -102,6 +103,7 @@ class Scattered:
 
     shape: tuple[int, ...]
     values: np.ndarray
+    wrap: Callable[..., Any]  # a tensor around it: a method that ``functions.overloads_sparse`` puts here
     flags = _Flags
     strides = None
 

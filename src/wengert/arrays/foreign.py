@@ -54,13 +54,15 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     xp: ClassVar[Any]
     #: The class of ``inner``.
-    inner_type: ClassVar[type]
+    inner_type: ClassVar[Any]
     #: The name of the device, as ``torch.device`` has it, and its index.
     device: ClassVar[tuple[str, int | None]]
     #: By the names of NumPy's ufuncs and functions: what to call on inner arrays in the place of ``xp``'s.
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
     #: By the names of kernels: functions of inner arrays. They may answer ``NotImplemented``.
     kernels: ClassVar[dict[str, Callable[..., Any]]] = {}
+    #: Methods of ufuncs that the library does not have as they should be.
+    without: ClassVar[frozenset[str]] = frozenset()
     #: How often each operator or kernel has run on copies in NumPy.
     left: ClassVar[Counter[str]] = Counter()
 
@@ -202,7 +204,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         if method != "__call__":
             if method == "at" and type(inputs[0]) is not cls:  # which is written to: not to a copy on the device
                 raise LeavesDeviceError(f"{name}.at")
-            call = getattr(call, method, None) or cls._method_of(name, method)
+            call = None if f"{name}.{method}" in cls.without else cls._method_of(name, method, call)
             if call is None:
                 raise LeavesDeviceError(f"{name}.{method}")
         if out is not None and all(type(o) is cls for o in out) and method == "__call__" and "where" not in options:
@@ -216,11 +218,11 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         return out[0]
 
     @classmethod
-    def _method_of(cls, name: str, method: str) -> Any:
-        """A method of a ufunc by way of a function, where the library's ufunc does not have it."""
+    def _method_of(cls, name: str, method: str, ufunc: Any) -> Any:
+        """A method of a ufunc: by way of a function of the library, where there is one."""
         called = getattr(cls.xp, _AS_FUNCTIONS.get(f"{name}.{method}", ""), None)
         if called is None:
-            return None
+            return getattr(ufunc, method, None)
         if method == "accumulate":
             return lambda x, axis=0, dtype=None: called(x, axis=axis, dtype=dtype)
 

@@ -197,7 +197,7 @@ def _innermost_channels(a: Any, kind: str) -> bool:
     return seems(_line(a) if a.ndim == 3 and kind != "channels" else a) != "contiguous_format"
 
 
-def _line(a: np.ndarray) -> np.ndarray:
+def _line(a: Any) -> np.ndarray:
     """``(N, C, L)`` as images of one line."""
     shape, strides = (*a.shape[:2], 1, a.shape[2]), (*a.strides[:2], a.shape[2] * a.strides[2], a.strides[2])
     if type(a) in FOREIGN:

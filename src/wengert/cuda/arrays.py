@@ -21,8 +21,11 @@ cupy, cupyx = require("cupy", extra="cuda"), require("cupyx", extra="cuda")
 
 
 def _solve(a: Any, b: Any) -> Any:
-    """``linalg.solve`` that takes ``b`` as a vector only if it is one, as NumPy does."""
-    return cupy.linalg.solve(a, b[:, None])[..., 0] if b.ndim == 1 else cupy.linalg.solve(a, b)
+    """``linalg.solve`` that takes ``b`` as a vector only if it is one and broadcasts batches, as NumPy does."""
+    if b.ndim == 1:
+        return _solve(a, b[:, None])[..., 0]
+    batch = cupy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return cupy.linalg.solve(*[cupy.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)])
 
 
 def _add_at(out: Any, index: Any, values: Any) -> Any:
@@ -34,9 +37,12 @@ class CudaArray(ForeignArray):
     """A CuPy array with the interface of ``numpy.ndarray``."""
 
     __slots__ = ()
-    xp, inner_type, device = cupy, cupy.ndarray, ("cuda", 0)
+    xp: ClassVar[Any] = cupy
+    inner_type: ClassVar[Any] = cupy.ndarray
+    device: ClassVar[tuple[str, int | None]] = ("cuda", 0)
     left: Counter[str] = Counter()
     functions: ClassVar[dict[str, Callable[..., Any]]] = {"solve": _solve}
+    without: ClassVar[frozenset[str]] = frozenset(("maximum.at", "minimum.at"))  # which compute in float32
     kernels: ClassVar[dict[str, Callable[..., Any]]] = {"add_at": _add_at}
 
     @classmethod

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..arrays import dtypes as dt
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node
@@ -18,8 +20,10 @@ from ..tensor.functions import function
 from ..tensor.record import OpNode
 from ..tensor.tensor import Tensor, parametric
 from ..tensor.types import strided
+from .creation import from_numpy
 from .geometry import Geometry
 from .parameter import Parameter as _Parameter  # noqa: F401  before subclasses are looked at
+from .show import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +50,15 @@ class Members(Geometry):
         from .legacy_constructors import legacy
 
         return cls._wg_from(legacy(args, dt.default_float(), device))
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth values, is of
+        bytes).
+        """
+        return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        return show(self, tensor_contents)
 
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,

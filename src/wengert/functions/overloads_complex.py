@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..tensor.functions import function
+from ..tensor.namespaces import TRACED_OPS
 from .overloads import overload
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ def imag(input: Tensor) -> Tensor:
     if not input.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _part(input, 1)
+
+
+# gradient rules take the parts of real tensors too
+for _f in (real, imag):
+    setattr(TRACED_OPS, _f.__name__, _f)
 
 
 @overload("torch")

@@ -7,9 +7,20 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ..arrays.array_likes import Scattered
 from ..tensor.types import on_cpu, sparse_csr
 from .creation import LAYOUTS
 from .overloads import METHODS, overload
+
+
+def _wrap(array: Any) -> Any:
+    """The tensor of a sparse or compressed array."""
+    from ..layouts import compressed, sparse
+
+    return (compressed.CompressedTensor if hasattr(type(array), "coo") else sparse.SparseTensor)._wg_wrap(array)
+
+
+Scattered.wrap = _wrap
 
 
 @overload("torch")

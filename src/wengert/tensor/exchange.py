@@ -107,14 +107,6 @@ class Exchange(Members):
 
     __array_priority__ = 1000
 
-    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth
-        values, is of bytes).
-        """
-        from ..functions.creation import from_numpy
-
-        return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
-
     def _wg_check_shareable(self) -> None:
         """Refuse to lend memory that is not what the tensor says, or that has a history."""
         if requires_grad(self):
@@ -200,11 +192,6 @@ class Exchange(Members):
 
     def __hash__(self) -> int:
         return id(self)
-
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from ..functions.show import show
-
-        return show(self, tensor_contents)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})

@@ -22,6 +22,7 @@ from ..arrays.lazy import plain
 from ..arrays.reduce import sum_to
 from ..arrays.storageless import META_DEVICE, StoragelessArray
 from ..ops.operator import TABLE, Composite
+from . import classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,21 +143,11 @@ class ArrayNamespace:
 
     @staticmethod
     def wrap(g: Any) -> Any:
-        from .tensor import Tensor
-
         if type(g) is not np.ndarray:
-            if hasattr(type(g), "coo"):  # a sparse array by rows or columns
-                from ..layouts.compressed import CompressedTensor
-
-                return CompressedTensor._wg_wrap(g)
-            if hasattr(g, "coalesce"):  # a sparse array
-                from ..layouts.sparse import SparseTensor
-
-                return SparseTensor._wg_wrap(g)
-            if hasattr(g, "plan"):  # a nested array
+            if hasattr(type(g), "wrap"):  # its tensors are of a class of their own
                 return g.wrap()
             g = g if type(g) in ARRAYS else np.asarray(g)
-        return Tensor._wg_wrap(g)
+        return classes.Tensor_._wg_wrap(g)
 
     @staticmethod
     def unwrap(t: Any) -> np.ndarray:
@@ -293,18 +284,6 @@ class TracedNamespace:
     @staticmethod
     def constant(array: Any) -> Any:
         return ARRAY_OPS.wrap(as_array(array))
-
-    @staticmethod
-    def real(x: Any) -> Any:
-        from ..functions.overloads_complex import real
-
-        return real(x)
-
-    @staticmethod
-    def imag(x: Any) -> Any:
-        from ..functions.overloads_complex import imag
-
-        return imag(x)
 
     @staticmethod
     def followed(x: Any) -> bool:

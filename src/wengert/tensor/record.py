@@ -161,6 +161,11 @@ class OpNode(Node):
 
     # -- gradients ------------------------------------------------------------------------------------------------
 
+    def _all_defined(self, namespace: Any, g: list[Any]) -> list[Any]:
+        """The gradients of several results, with zeros for those that are undefined; one is not."""
+        some = next(x for x in g if x is not None)
+        return [namespace.new_zeros(some, s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
+
     def _gradients(self, namespace: Any, g: Any, needs: Any, values: Any = None) -> Any:
         op = self.op
         if type(g) is list:
@@ -169,9 +174,7 @@ class OpNode(Node):
             elif all(x is None for x in g):
                 return self.without_gradient()
             elif not op.undefined:
-                some = next(x for x in g if x is not None)
-                g = [namespace.new_zeros(some, s, d) if x is None else x
-                    for x, s, d in zip(g, self.shape, self.dtype)]
+                g = self._all_defined(namespace, g)
         if values is None:
             values = self._values(namespace)
         if namespace.watches:  # a profiler sees what the rule does

@@ -135,9 +135,7 @@ def _equal(tensor: Any, other: Any) -> Any:
     """
     if type(other) is not np.ndarray or other.dtype.kind not in "biufc":
         return NotImplemented
-    from ..functions.creation import from_numpy
-
-    return tensor == from_numpy(other)
+    return tensor == classes.Tensor_._wg_wrap(other)
 
 
 def _not_a_tensor(op: Operator, v: Any) -> Exception:

@@ -373,7 +373,8 @@ class DualLevel(Tangents):
             set_modes(m)
         if not pairs:
             return [zeros(o) for o in outputs]
-        rows = grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, materialize_grads=True)
+        rows = grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, allow_unused=True,
+            materialize_grads=True)
         return list(rows)
 
     def _hand_on(self, op: Operator, answer: Any, tangents: Any) -> None:
