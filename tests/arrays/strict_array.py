@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class StrictArray(ForeignArray):
 
     __slots__ = ()
     xp, inner_type, device = np, (np.ndarray, np.generic), ("privateuseone", 0)
-    left: Counter[str] = Counter()
+    left: ClassVar[Counter[str]] = Counter()
     functions = {"diagonal": diagonal}
 
     @classmethod

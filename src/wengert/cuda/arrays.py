@@ -40,7 +40,7 @@ class CudaArray(ForeignArray):
     xp: ClassVar[Any] = cupy
     inner_type: ClassVar[Any] = cupy.ndarray
     device: ClassVar[tuple[str, int | None]] = ("cuda", 0)
-    left: Counter[str] = Counter()
+    left: ClassVar[Counter[str]] = Counter()
     functions: ClassVar[dict[str, Callable[..., Any]]] = {"solve": _solve}
     without: ClassVar[frozenset[str]] = frozenset(("maximum.at", "minimum.at"))  # which compute in float32
     kernels: ClassVar[dict[str, Callable[..., Any]]] = {"add_at": _add_at}
