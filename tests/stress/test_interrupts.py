@@ -15,6 +15,7 @@ import pytest
 
 import wengert
 from wengert.arrays import kernels
+from wengert.graph.engine import current_graph_task
 from wengert.graph.modes import RECORD, map_levels, set_modes, transforms
 from wengert.graph.modes import modes as graph_modes
 
@@ -315,6 +316,7 @@ def test_checkpoint_leaves_nothing_on(reentrant, surrounded, backward):
         found = graph_modes()
         set_modes(RECORD)
         assert found is RECORD, f"line {line}"
+        assert current_graph_task() is None, f"line {line}"
         line += 1
     assert line > 15
     x.grad = None

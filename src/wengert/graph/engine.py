@@ -128,23 +128,25 @@ def run(roots: list[tuple[Edge, Any]], namespace: Any, retain: bool = False, nee
     else:
         _in_own_thread(run, roots, namespace, retain, needed, captures)
         return
-    _current.walk = walk
-    watch = anomaly_mode.current
+    watch, interceptors = anomaly_mode.current, modes().interceptors
     before = None if watch is None else watch.enter()
-    interceptors = modes().interceptors
     ended = None if listener is None else listener(roots)
     if leaf_hooks and any(hooks() for hooks in tuple(leaf_hooks.values())):
         walk.awaited = leaf_gradient_counts(roots, needed, captures)
     flags = quieten(IGNORED)
     try:
-        _intercepted(interceptors)(roots, namespace, retain, needed, captures, watch)
-    except Exception:
-        if watch is not None:
-            watch.failed()
-        raise
-    finally:
-        restore(flags)
+        try:
+            _current.walk = walk
+            _intercepted(interceptors)(roots, namespace, retain, needed, captures, watch)
+        except Exception:
+            if watch is not None:
+                watch.failed()
+            raise
+        finally:
+            _current.walk = outer
+    finally:  # Ctrl-C may have come just before that line
         _current.walk = outer
+        restore(flags)
         if watch is not None:
             watch.leave(before)
         if ended is not None:
