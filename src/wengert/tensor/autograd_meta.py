@@ -134,6 +134,9 @@ def requires_grad(t: Geometry) -> bool:
     return meta.requires_grad or (meta.view is not None and requires_grad(meta.view.base))
 
 
+TRACED_OPS.requires_grad = requires_grad
+
+
 def edge_of(t: Tensor) -> Edge | None:
     """Where the gradient of ``t`` goes: the node that made it, its accumulator if it is a leaf, None if nowhere."""
     meta = t._wg_meta

@@ -12,6 +12,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..ops.operator import TABLE, Composite, Operator
+from .namespaces import TRACED_OPS
+from .specialise import specialise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,11 +111,12 @@ _compiling = threading.RLock()
 
 
 def _compile(f: Any, op: Operator, kind: str) -> None:
-    from .specialise import specialise
-
     with _compiling:
         if f.__code__ is not _first_call.__code__:
             return  # another thread was quicker
         made = specialise(op, kind, f.__globals__)
         f.__defaults__, f.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
         f.__code__ = made.__code__
+
+
+TRACED_OPS.function = function

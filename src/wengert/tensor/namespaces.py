@@ -21,6 +21,7 @@ from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import plain
 from ..arrays.reduce import sum_to
 from ..arrays.storageless import META_DEVICE, StoragelessArray
+from ..graph.modes import modes
 from ..ops.operator import TABLE, Composite
 from . import classes
 
@@ -211,11 +212,11 @@ class TracedNamespace:
     """Tensors in, tensors out; every step is an operation that can be differentiated again."""
 
     raw, watches = False, False
+    function: Callable[[str], Callable[..., Any]]  #: of the module ``functions``: an operator's function, by its name
+    requires_grad: Callable[[Any], bool]  #: of the module ``autograd_meta``
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        from .functions import function
-
-        call = function(name.removesuffix("_of_all"))
+        call = self.function(name.removesuffix("_of_all"))
         setattr(self, name, call)
         return call
 
@@ -242,14 +243,12 @@ class TracedNamespace:
         """The sum over what broadcasting has repeated; of everything for a single number. In PyTorch's two steps: the
         dimensions that were put before are summed like the others, and then dropped.
         """
-        from .functions import function
-
         if not shape:
             return self.sum_of_all(x)
         ahead = x.ndim - len(shape)
         if ahead <= 0:
-            return function("sum_to")(x, shape)
-        return function("view")(function("sum_to")(x, (1,) * ahead + tuple(shape)), shape)
+            return self.function("sum_to")(x, shape)
+        return self.view(self.function("sum_to")(x, (1,) * ahead + tuple(shape)), shape)
 
     def sum(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
         """The sum of everything, or over dimensions: two operators, as PyTorch has it."""
@@ -285,18 +284,12 @@ class TracedNamespace:
     def constant(array: Any) -> Any:
         return ARRAY_OPS.wrap(as_array(array))
 
-    @staticmethod
-    def followed(x: Any) -> bool:
-        """Whether somebody may ask for a derivative by ``x``: then what its gradient needs is
-        better computed at once.
-        """
-        from ..graph.modes import modes
-        from .autograd_meta import requires_grad
-
+    def followed(self, x: Any) -> bool:
+        """Whether a derivative by ``x`` may be wanted: then what its gradient needs is better computed at once."""
         m = modes()
         while hasattr(x, "level"):
             x = x.value
-        return bool(m.levels) or (m.grad and requires_grad(x))
+        return bool(m.levels) or (m.grad and self.requires_grad(x))
 
     @staticmethod
     def is_complex(x: Any) -> bool:
