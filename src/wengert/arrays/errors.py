@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .dtypes import FLOAT8_IN_USE, largest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
 
 
 class LinAlgError(RuntimeError):
@@ -39,13 +44,21 @@ def check_countable(*sizes: int) -> None:
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, however deep in the package the caller is."""
-    import sys
     import warnings
 
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == _PACKAGE:
-        level, frame = level + 1, frame.f_back
+    level = 2
+    for frame in frames(sys._getframe(1)):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] != _PACKAGE:
+            break
+        level += 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """``frame`` and those that it was called from, innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 _PACKAGE = __name__.partition(".")[0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from itertools import dropwhile
 from typing import Any
 
+from ..arrays.errors import frames
 from ..tensor import Tensor
 
 _TYPES = {"f4": "float", "f8": "double", "f2": "c10::Half", "i8": "long int", "i4": "int", "i2": "short int",
@@ -50,14 +52,8 @@ _MACHINERY = tuple(_OURS + part for part in ("tensor", "graph", "ops", "autograd
 
 def python_stack() -> list[tuple[Any, int]]:
     """The code and lines that this call stands in, innermost first, from the first that is not our machinery."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_MACHINERY):
-        frame = frame.f_back  # type: ignore[assignment]
-    rows = []
-    while frame is not None:
-        rows.append((frame.f_code, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]
-    return rows
+    shown = dropwhile(lambda frame: frame.f_code.co_filename.startswith(_MACHINERY), frames(sys._getframe(1)))
+    return [(frame.f_code, frame.f_lineno) for frame in shown]
 
 
 def flops(name: str, args: Any, answer: Any) -> int:

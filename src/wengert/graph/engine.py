@@ -112,7 +112,7 @@ def run(roots: list[tuple[Edge, Any]], namespace: Any, retain: bool = False, nee
         captures: dict[Node, dict[int, Any]] | None = None) -> None:
     """Send the gradients of ``roots`` down the graph.
 
-    ``space`` is what gradients are computed with: operators on arrays, or recorded operators. ``needed`` limits the
+    ``namespace`` is what gradients are computed with: operators on arrays, or recorded operators. ``needed`` limits the
     walk to those nodes. ``captures`` maps a node to ``{output number: None}``; the gradient that arrives there is put
     in, and the walk stops there unless the node is also in ``needed``. Without ``needed`` everything leads to a
     captured node.
@@ -193,69 +193,71 @@ def _in_own_thread(work: Callable[..., None], *args: Any) -> None:
         raise failed.pop()
 
 
-def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
-    raw, walk = namespace.raw, _current.walk or GraphTask(roots, retain, needed, captures)
-    awaited = None if type(captures) is _SubgraphCaptures else walk.awaited
-    pending: dict[Node, Any] = {}
-    heap: list[Any] = []
+class _Arrivals:
+    """The gradients that have arrived at nodes, and the order in which those come next, in the general case: several
+    outputs, several edges into one node, undefined gradients, leaves that wait for all of theirs.
+    """
 
-    def deliver(node: Node, nr: int, g: Any) -> None:
-        """The slow half of delivery: several outputs, fan-in, undefined gradients."""
+    __slots__ = ("awaited", "heap", "namespace", "pending")
+
+    def __init__(self, namespace: Any, awaited: Any) -> None:
+        self.namespace, self.awaited = namespace, awaited
+        self.pending: dict[Node, Any] = {}
+        self.heap: list[Any] = []
+
+    def begin(self, roots: Any, needed: Any, captures: Any) -> Node | None:
+        """Deliver the gradients of the roots; gives the last of these."""
+        node: Any = None
+        for (node, nr), g in roots:
+            if needed is None or len(roots) == 1 or node in needed or (captures is not None and node in captures):
+                self.deliver(node, nr, g)
+        return node  # type: ignore[no-any-return]
+
+    def deliver(self, node: Node, nr: int, g: Any) -> None:
+        """Add ``g`` to what has arrived at the output ``nr`` of ``node``."""
+        pending, awaited = self.pending, self.awaited
         if node.outputs > 1:
             if node not in pending:
                 pending[node] = [None] * node.outputs
-                heappush(heap, (node.seq, node))
+                heappush(self.heap, (node.seq, node))
             row = pending[node]
-            row[nr] = g if row[nr] is None else row[nr] if g is None else namespace.plus(row[nr], g)
+            row[nr] = g if row[nr] is None else row[nr] if g is None else self.namespace.plus(row[nr], g)
         elif node in pending:
             if pending[node] is None:
                 pending[node] = g
             elif g is not None:
-                pending[node] = namespace.accumulate(pending.pop(node), g)
+                pending[node] = self.namespace.accumulate(pending.pop(node), g)
         else:
             pending[node] = g
-            if awaited is None or node not in awaited:
-                heappush(heap, (node.seq, node))
-        if awaited is not None and node in awaited:
+            if node not in awaited:
+                heappush(self.heap, (node.seq, node))
+        if node in awaited:
             awaited[node] -= 1
             if not awaited[node]:
-                heappush(heap, (-inf, next(_leaf_order), node))  # before all others
+                heappush(self.heap, (-inf, next(_leaf_order), node))  # before all others
 
-    node: Any = None
-    for (node, nr), g in roots:
-        if needed is None or len(roots) == 1 or node in needed or (captures is not None and node in captures):
-            deliver(node, nr, g)
 
+def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
+    raw, walk = namespace.raw, _current.walk or GraphTask(roots, retain, needed, captures)
+    awaited: Any = () if type(captures) is _SubgraphCaptures else walk.awaited or ()
+    arrivals = _Arrivals(namespace, awaited)
+    pending, heap, deliver = arrivals.pending, arrivals.heap, arrivals.deliver
+    node: Any = arrivals.begin(roots, needed, captures)
+    g: Any = None
+    everything = needed is None and captures is None and watch is None
     try:
         while heap:
             node = walk.node = heappop(heap)[-1]
-            g = pending.pop(node)
-            if watch is not None:
-                watch.running(node)
-            hooks = node.hooks
-            if captures is not None and node in captures:
-                g = _capture(captures, node, g, needed is not None and node in needed, namespace)
-                if needed is None:
+            if everything and node.hooks is None:
+                g = pending.pop(node)
+                if g is None and not node.wants_undefined and node.outputs == 1:
+                    grads: Any = node.without_gradient()
+                else:
+                    grads = node.raw(g) if raw else node.recorded(g)
+            else:  # nobody but the step holds what has arrived
+                g, grads = None, _step(node, pending.pop(node), namespace, needed, captures, watch)
+                if grads is None:
                     continue
-            elif hooks is not None:
-                g = hooks.arrive(node, g, namespace)
-            if needed is not None and node not in needed:
-                continue
-            if hooks is not None and hooks.pre:
-                g = hooks.before(node, g, namespace)
-
-            if g is None and not node.wants_undefined and node.outputs == 1:
-                grads: Any = node.without_gradient()
-            elif needed is not None:
-                needs = [  # type: ignore[operator]
-                    e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]
-                grads = node.partial(g, needs) if raw else node.recorded(g, needs)
-            elif raw:
-                grads = node.raw(g)
-            else:
-                grads = node.recorded(g)
-            if hooks is not None and hooks.post:
-                grads = hooks.after(node, _conformed(node, grads, namespace), g, namespace)
             if not retain:
                 node.release()
             if watch is not None:
@@ -267,30 +269,63 @@ def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, w
                 if edge is None:
                     continue
                 to, nr = edge
-                if needed is not None and to not in needed and to not in captures:  # type: ignore[operator]
+                if needed is not None and to not in needed and to not in captures:
                     continue
                 gi = grads[i]
-                if to.outputs == 1:
-                    if gi is not None:
-                        if raw:
-                            if gi.shape != to.shape or gi.dtype is not to.dtype:
-                                gi = _conform(namespace, gi, to.shape, to.dtype, node, i)
-                        elif gi._wg_data.shape != to.shape or gi._wg_data.dtype is not to.dtype:
-                            gi = _conform(namespace, gi, to.shape, to.dtype, node, i)
-                        if to not in pending and (awaited is None or to not in awaited):
+                if gi is not None:
+                    a = gi if raw else gi._wg_data
+                    if to.outputs == 1 and a.shape == to.shape and a.dtype is to.dtype:
+                        if to not in pending and to not in awaited:
                             pending[to] = gi
                             heappush(heap, (to.seq, to))
                             continue
-                elif gi is not None and namespace.differs(gi, to.shape[nr], to.dtype[nr]):
-                    gi = _conform(namespace, gi, to.shape[nr], to.dtype[nr], node, i)
+                    else:
+                        gi = _fitted(namespace, gi, edge, node, i)
                 deliver(to, nr, gi)
-            g = gi = grads = None  # nothing consumed outlives its step
+            g = gi = a = grads = None  # nothing consumed outlives its step
     except Exception as error:
-        if not node.is_leaf and type(captures) is not _SubgraphCaptures:
-            _deliver_complete_leaves(node, pending, namespace, needed, captures)
-        if type(error) in (ValueError, TypeError) and (better := node.explain_error(error, g)) is not None:
-            raise better from error
+        _deliver_complete_leaves(node, pending, namespace, needed, captures)
+        _raise_explained(node, error, g)
         raise
+
+
+def _step(node: Node, g: Any, namespace: Any, needed: Any, captures: Any, watch: Any) -> Any:
+    """The gradients that ``node`` passes on where hooks, captures or a watch see it; None if the walk stops there."""
+    if watch is not None:
+        watch.running(node)
+    hooks = node.hooks
+    if captures is not None and node in captures:
+        g = _capture(captures, node, g, needed is not None and node in needed, namespace)
+        if needed is None:
+            return None
+    elif hooks is not None:
+        g = hooks.arrive(node, g, namespace)
+    if needed is not None and node not in needed:
+        return None
+    if hooks is not None and hooks.pre:
+        g = hooks.before(node, g, namespace)
+    try:
+        if g is None and not node.wants_undefined and node.outputs == 1:
+            grads: Any = node.without_gradient()
+        elif needed is not None:
+            needs = [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]
+            grads = node.partial(g, needs) if namespace.raw else node.recorded(g, needs)
+        else:
+            grads = node.raw(g) if namespace.raw else node.recorded(g)
+    except Exception as error:
+        _raise_explained(node, error, g)
+        raise
+    if hooks is not None and hooks.post:
+        grads = hooks.after(node, _conformed(node, grads, namespace), g, namespace)
+    return grads
+
+
+def _raise_explained(node: Node, error: Exception, g: Any) -> None:
+    """Raise what says better what is wrong with the gradient ``g``, if the node knows it."""
+    if g is not None and type(error) in (ValueError, TypeError):
+        better = node.explain_error(error, g)
+        if better is not None:
+            raise better from error
 
 
 def _deliver_complete_leaves(failed: Node, pending: dict[Node, Any], namespace: Any, needed: Any,
@@ -298,6 +333,8 @@ def _deliver_complete_leaves(failed: Node, pending: dict[Node, Any], namespace: 
     """Hand over the gradients of leaves that were complete when ``failed`` raised: in PyTorch they have arrived by
     then.
     """
+    if failed.is_leaf or type(captures) is _SubgraphCaptures:
+        return
     edges = [(node, 0) for node in (failed, *pending)]
     left = reachable_nodes(edges) if needed is None else reachable_nodes(edges) & needed
     waiting = {e[0] for node in left for e in node.edges if e is not None}
@@ -353,17 +390,17 @@ def check_shape(given: tuple[int, ...], shape: tuple[int, ...], node: Node, i: i
         )
 
 
+def _fitted(namespace: Any, g: Any, edge: Edge, node: Node, i: int) -> Any:
+    """The ``i``-th gradient of ``node`` in the shape and dtype of the output that ``edge`` leads to."""
+    to, nr = edge
+    shape, dtype = (to.shape, to.dtype) if to.outputs == 1 else (to.shape[nr], to.dtype[nr])
+    return _conform(namespace, g, shape, dtype, node, i) if namespace.differs(g, shape, dtype) else g
+
+
 def _conformed(node: Node, grads: Any, namespace: Any) -> tuple[Any, ...]:
     """The gradients as hooks see them: in the shapes and dtypes of the inputs."""
-    row = []
-    for i, (g, edge) in enumerate(zip(grads, node.edges)):
-        if g is not None and edge is not None:
-            to, nr = edge
-            shape, dtype = (to.shape, to.dtype) if to.outputs == 1 else (to.shape[nr], to.dtype[nr])
-            if namespace.differs(g, shape, dtype):
-                g = _conform(namespace, g, shape, dtype, node, i)
-        row.append(g)
-    return tuple(row)
+    return tuple([g if g is None or edge is None else _fitted(namespace, g, edge, node, i)
+        for i, (g, edge) in enumerate(zip(grads, node.edges))])
 
 
 def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:

@@ -29,37 +29,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _baseline() -> int:
-    def held(x: Any) -> int:
+class _Baselines:
+    """What ``sys.getrefcount`` says of an object with few references, some of which some versions of Python do not
+    count: ``popped``, an argument that nobody else holds; ``local``, one that a method handed on; ``once``, a local
+    variable's value with one other reference.
+    """
+
+    def __init__(self) -> None:
+        row = [object()]
+        held = row[0]
+        self.once = sys.getrefcount(held)
+        self.popped = self.count({0: object()}.pop(0))
+        x = object()
+        self.local = self.method(x)
+
+    def method(self, x: Any) -> int:
+        return self.count(x)
+
+    @staticmethod
+    def count(x: Any) -> int:
         return sys.getrefcount(x)
 
-    d = {0: object()}
-    return held(d.pop(0))
 
-
-def _held_once() -> int:
-    row = [object()]
-    x = row[0]
-    return sys.getrefcount(x)
-
-
-def _baseline_local() -> int:
-    class Probe:
-        def method(self, x: Any) -> int:
-            return _through(x)
-
-    x = object()
-    return Probe().method(x)
-
-
-def _through(x: Any) -> int:
-    return sys.getrefcount(x)
-
-
-_POPPED, _LOCAL = _baseline(), _baseline_local()
-#: ``sys.getrefcount`` of a local variable's value with one other reference: that one, the name and the call's argument,
-#: of which some versions of Python do not count all.
-HELD_ONCE = _held_once()
+_baselines = _Baselines()
+_POPPED, _LOCAL, HELD_ONCE = _baselines.popped, _baselines.local, _baselines.once
 
 
 def is_uniquely_referenced(g: np.ndarray) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ...arrays.errors import frames
 from ...tensor.tensor import Tensor
 from .._python_dispatch import TorchDispatchMode
 from .recompute import CheckpointError
@@ -63,14 +64,8 @@ def _kind(t: Any) -> str:
 
 
 def _stack() -> str:
-    frame: Any = sys._getframe(2)
-    rows = []
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith((_HERE, "<wengert ")):
-            rows.append(f"{code.co_filename}:{frame.f_lineno}:{code.co_name}")
-        frame = frame.f_back
-    return "\n".join(rows)
+    return "\n".join(f"{f.f_code.co_filename}:{f.f_lineno}:{f.f_code.co_name}" for f in frames(sys._getframe(2))
+        if not f.f_code.co_filename.startswith((_HERE, "<wengert ")))
 
 
 def logs() -> tuple[Callable[[], Any], Callable[[CheckpointError], None]]:
