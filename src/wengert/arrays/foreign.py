@@ -395,4 +395,4 @@ def install(cls: type[ForeignArray]) -> None:
     """Make a class of foreign arrays known to the engine."""
     ARRAYS.add(cls)
     FOREIGN.add(cls)
-    kernels.ask(class_among, lambda of, name, args, kwargs: kernel(of, name, args, kwargs))
+    kernels.ask(class_among, kernel)
