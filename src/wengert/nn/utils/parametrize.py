@@ -10,6 +10,7 @@ from wengert.graph import no_grad
 from wengert.nn.modules.container import ModuleDict, ModuleList
 from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
+from wengert.utils._become import become
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,7 +233,7 @@ def _inject_class(module: Module) -> None:
     body: dict[str, Any] = {"__getstate__": refuse_to_pickle}
     if not hasattr(cls, "__deepcopy__"):
         body["__deepcopy__"] = copy_deeply
-    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
+    become(module, type(f"Parametrized{cls.__name__}", (cls,), body))
 
 
 def _inject_property(module: Module, name: str) -> None:
@@ -282,7 +283,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     _register(module, tensor_name, original)
     if not is_parametrized(module):
         del module.parametrizations
-        module.__class__ = type(module).__bases__[0]
+        become(module, type(module).__bases__[0])
     return module
 
 
