@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn.modules.container import ModuleDict, ModuleList
+from wengert.nn.modules.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wengert.nn.modules.module import Module
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
