@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nan
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import arange, broadcast_shapes, eye, finfo, multinomial, ones_like, tensor
 from ..nn.functional import one_hot
@@ -29,8 +29,6 @@ class Categorical(Distribution):
 
     arg_constraints: Any = CHOICE
     has_enumerate_support = True
-    _fields: ClassVar[dict[str, int]] = {"probs": 1, "logits": 1, "_param": 1}
-    _kept = ("_num_events",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         require_one(probs, logits)
@@ -87,8 +85,6 @@ class OneHotCategorical(OverCategories):
     arg_constraints: Any = CHOICE
     support: Any = constraints.one_hot
     has_enumerate_support = True
-    _fields: ClassVar[dict[str, int]] = {}
-    _inner = ("_categorical",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
@@ -100,9 +96,7 @@ class OneHotCategorical(OverCategories):
     def _at(self, index: Any) -> Any:
         return one_hot(index, self.event_shape[0]).to(self.probs)
 
-    @property
-    def mode(self) -> Any:
-        return self._at(self.probs.argmax(dim=-1))
+    mode = property(lambda self: self._at(self.probs.argmax(dim=-1)))  # type: ignore[assignment]
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         return self._at(self._categorical.sample(Size(sample_shape)))
@@ -122,7 +116,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """One-hot samples with the gradient of the probabilities (a biased estimate)."""
 
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
@@ -132,9 +125,6 @@ class Multinomial(OverCategories):
     """How often each class comes in ``total_count`` draws."""
 
     arg_constraints: Any = CHOICE
-    _fields: ClassVar[dict[str, int]] = {}
-    _inner = ("_categorical",)
-    _kept = ("total_count", "_binomial")
     total_count: int
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None,

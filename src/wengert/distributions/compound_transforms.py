@@ -27,8 +27,6 @@ class ComposeTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
-    __hash__ = None  # type: ignore[assignment]
-
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:
         return _end(list(self.parts), "domain", "codomain")

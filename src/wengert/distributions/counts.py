@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import nan
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import arange, finfo, poisson, sigmoid, where, zeros_like
 from .. import bernoulli as bernoulli_numbers
@@ -21,7 +21,6 @@ from .utils import broadcast_all, lazy_property
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
 _ODDS: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
-_FIELDS = {"probs": 0, "logits": 0, "_param": 0}
 
 
 class Bernoulli(Odds, ExponentialFamily):
@@ -35,7 +34,6 @@ class Bernoulli(Odds, ExponentialFamily):
     support: Any = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
-    _fields: ClassVar[dict[str, int]] = _FIELDS
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._choose(probs, logits)
@@ -63,9 +61,7 @@ class Bernoulli(Odds, ExponentialFamily):
     def enumerate_support(self, expand: bool = True) -> Any:
         return over_batch(arange(2, dtype=self._param.dtype), self._batch_shape, expand)
 
-    @property
-    def _natural_params(self) -> Any:
-        return (self.probs.logit(),)
+    _natural_params = property(lambda self: (self.probs.logit(),))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
         return x.exp().log1p()
@@ -76,7 +72,6 @@ class Binomial(Odds):
 
     arg_constraints: Any = {"total_count": constraints.nonnegative_integer, **_ODDS}
     has_enumerate_support = True
-    _fields: ClassVar[dict[str, int]] = {"total_count": 0, **_FIELDS}
     total_count: Tensor
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None,
@@ -126,7 +121,6 @@ class Geometric(Odds):
 
     arg_constraints: Any = _ODDS
     support: Any = constraints.nonnegative_integer
-    _fields: ClassVar[dict[str, int]] = _FIELDS
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._choose(probs, logits)
@@ -166,7 +160,6 @@ class NegativeBinomial(Odds):
         "logits": constraints.real,
     }
     support: Any = constraints.nonnegative_integer
-    _fields: ClassVar[dict[str, int]] = {"total_count": 0, **_FIELDS}
     total_count: Tensor
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None,
@@ -199,7 +192,6 @@ class Poisson(ExponentialFamily):
 
     arg_constraints: Any = {"rate": constraints.nonnegative}
     support: Any = constraints.nonnegative_integer
-    _fields: ClassVar[dict[str, int]] = {"rate": 0}
     rate: Tensor
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -217,9 +209,7 @@ class Poisson(ExponentialFamily):
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
-    @property
-    def _natural_params(self) -> Any:
-        return (self.rate.log(),)
+    _natural_params = property(lambda self: (self.rate.log(),))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
         return x.exp()

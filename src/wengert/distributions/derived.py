@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from math import inf, nan
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import as_tensor as as_a_tensor
 from .. import finfo, full_like, ones_like, where, zeros_like
@@ -32,7 +32,6 @@ class LogNormal(TransformedDistribution):
     arg_constraints: Any = _LOCATED
     support: Any = constraints.positive
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
@@ -57,7 +56,6 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints: Any = _LOCATED
     support: Any = constraints.simplex
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
@@ -95,7 +93,6 @@ class HalfNormal(_Half):
     """Absolute values of normal numbers."""
 
     arg_constraints: Any = {"scale": constraints.positive}
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
@@ -108,7 +105,6 @@ class HalfCauchy(_Half):
     """Absolute values of Cauchy numbers."""
 
     arg_constraints: Any = {"scale": constraints.positive}
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
@@ -123,7 +119,6 @@ class InverseGamma(TransformedDistribution):
     arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
     support: Any = constraints.positive
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
@@ -152,7 +147,6 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints: Any = _LOCATED
     support: Any = constraints.real
-    _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -183,7 +177,6 @@ class Kumaraswamy(TransformedDistribution):
     arg_constraints: Any = _TWO
     support: Any = constraints.unit_interval
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {"concentration1": 0, "concentration0": 0}
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
@@ -214,7 +207,6 @@ class Pareto(TransformedDistribution):
     """``scale * exp(x)`` of exponential numbers of rate ``alpha``."""
 
     arg_constraints: Any = {"alpha": constraints.positive, "scale": constraints.positive}
-    _fields: ClassVar[dict[str, int]] = {"scale": 0, "alpha": 0}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
@@ -246,21 +238,13 @@ class Weibull(TransformedDistribution):
 
     arg_constraints: Any = {"scale": constraints.positive, "concentration": constraints.positive}
     support: Any = constraints.positive
-    _fields: ClassVar[dict[str, int]] = {"scale": 0, "concentration": 0, "concentration_reciprocal": 0}
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(ones_like(self.scale), validate_args=validate_args)
-        super().__init__(base, self._steps(), validate_args=validate_args)
-
-    def _steps(self) -> list[Any]:
-        return [PowerTransform(self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
-        new.transforms = new._steps()
-        return new
+        steps = [PowerTransform(self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, steps, validate_args=validate_args)
 
     mode = property(  # type: ignore[assignment]
         lambda self: self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal())

@@ -119,8 +119,6 @@ class PowerTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
 
-    __hash__ = None  # type: ignore[assignment]
-
     def _call(self, x: Any) -> Any:
         return x.pow(self.exponent)
 
@@ -158,8 +156,6 @@ class AffineTransform(Transform):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AffineTransform) and _equal(self.loc, other.loc) and _equal(self.scale, other.scale)
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def sign(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ..tensor import Size
 from . import constraints
@@ -21,7 +21,6 @@ class Independent(Distribution):
     """
 
     arg_constraints: Any = {}
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, base_distribution: Any, reinterpreted_batch_ndims: int,
             validate_args: bool | None = None) -> None:
@@ -32,12 +31,6 @@ class Independent(Distribution):
         shape = batch + base_distribution.event_shape
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         super().__init__(shape[: len(batch) - n], shape[len(batch) - n :], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(Independent, _instance)
-        batch, n = Size(batch_shape), self.reinterpreted_batch_ndims
-        new.base_dist, new.reinterpreted_batch_ndims = self.base_dist.expand(batch + self.event_shape[:n]), n
-        return self._expanded(new, batch, self.event_shape)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
     has_enumerate_support = property(  # type: ignore[assignment]

@@ -22,23 +22,6 @@ from .utils import euler_constant, sum_rightmost
 
 _LOG_2PI = math.log(2 * pi)
 
-# p reaches where q cannot: infinite. The parameter gives the shape.
-_INFINITE: list[tuple[Any, str, tuple[Any, ...]]] = [
-    (Beta, "concentration1", (Pareto,)),
-    (ContinuousBernoulli, "probs", (Pareto,)),
-    (Exponential, "rate", (Beta, ContinuousBernoulli, Pareto, Uniform)),
-    (Gamma, "concentration", (Beta, ContinuousBernoulli, Pareto, Uniform)),
-    (Gumbel, "loc", (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
-    (Laplace, "loc", (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
-    (Normal, "loc", (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
-    (Pareto, "scale", (Beta, ContinuousBernoulli, Uniform)),
-    (Poisson, "rate", (Bernoulli, Binomial)),
-]
-for _p, _name, _qs in _INFINITE:
-    for _q in _qs:
-        register_kl(_p, _q)(lambda p, q, name=_name: full_like(getattr(p, name), inf))
-
-
 # -- of one kind ------------------------------------------------------------------------------------------------------
 
 
@@ -58,37 +41,10 @@ def _binomial(p: Any, q: Any) -> Any:
     return where(p.total_count > q.total_count, inf, p.total_count * each)
 
 
-@register_kl(Geometric, Geometric)
-def _geometric(p: Any, q: Any) -> Any:
-    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
-
-
-@register_kl(Poisson, Poisson)
-def _poisson(p: Any, q: Any) -> Any:
-    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
-
-
 @register_kl(Categorical, Categorical)
 def _categorical(p: Any, q: Any) -> Any:
     each = p.probs * (p.logits - q.logits)
     return where(p.probs == 0, 0.0, where(q.probs == 0, inf, each)).sum(-1)
-
-
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot(p: Any, q: Any) -> Any:
-    return _categorical(p._categorical, q._categorical)
-
-
-@register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _continuous_bernoulli(p: Any, q: Any) -> Any:
-    return (
-        p.mean * (p.logits - q.logits) + (p._cont_bern_log_norm() + (-p.probs).log1p()) - q._cont_bern_log_norm() - (
-            -q.probs).log1p())
-
-
-@register_kl(Beta, Beta)
-def _beta(p: Any, q: Any) -> Any:
-    return _dirichlet(p._dirichlet, q._dirichlet)
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -99,34 +55,10 @@ def _dirichlet(p: Any, q: Any) -> Any:
     return norms + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
 
 
-@register_kl(Exponential, Exponential)
-def _exponential(p: Any, q: Any) -> Any:
-    ratio = q.rate / p.rate
-    return -ratio.log() + ratio - 1
-
-
-@register_kl(Gamma, Gamma)
-def _gamma(p: Any, q: Any) -> Any:
-    a, b = p.concentration, q.concentration
-    return (
-        b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() + (q.rate - p.rate) * (
-            a / p.rate))
-
-
 @register_kl(Normal, Normal)
 def _normal(p: Any, q: Any) -> Any:
     ratio = (p.scale / q.scale).pow(2)
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
-
-
-@register_kl(HalfNormal, HalfNormal)
-def _half_normal(p: Any, q: Any) -> Any:
-    return _normal(p.base_dist, q.base_dist)
-
-
-@register_kl(Cauchy, Cauchy)
-def _cauchy(p: Any, q: Any) -> Any:
-    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
 
 
 @register_kl(Laplace, Laplace)
@@ -147,11 +79,6 @@ def _pareto(p: Any, q: Any) -> Any:
     return where(p.scale < q.scale, inf, q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1)
 
 
-@register_kl(Uniform, Uniform)
-def _uniform(p: Any, q: Any) -> Any:
-    return where((q.low > p.low) | (q.high < p.high), inf, ((q.high - q.low) / (p.high - p.low)).log())
-
-
 @register_kl(Independent, Independent)
 def _independent(p: Any, q: Any) -> Any:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
@@ -165,6 +92,29 @@ def _transformed(p: Any, q: Any) -> Any:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     return kl_divergence(p.base_dist, q.base_dist)
+
+
+_OF_ONE_KIND: dict[type, Any] = {
+    Geometric: lambda p, q: -p.entropy() - (-q.probs).log1p() / p.probs - q.logits,
+    Poisson: lambda p, q: p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate),
+    OneHotCategorical: lambda p, q: _categorical(p._categorical, q._categorical),
+    ContinuousBernoulli: lambda p, q: (
+        p.mean * (p.logits - q.logits) + (p._cont_bern_log_norm() + (-p.probs).log1p())
+        - q._cont_bern_log_norm() - (-q.probs).log1p()),
+    Beta: lambda p, q: _dirichlet(p._dirichlet, q._dirichlet),
+    Exponential: lambda p, q: -(q.rate / p.rate).log() + q.rate / p.rate - 1,
+    Gamma: lambda p, q: (
+        q.concentration * (p.rate / q.rate).log() + q.concentration.lgamma() - p.concentration.lgamma()
+        + (p.concentration - q.concentration) * p.concentration.digamma()
+        + (q.rate - p.rate) * (p.concentration / p.rate)),
+    HalfNormal: lambda p, q: _normal(p.base_dist, q.base_dist),
+    Cauchy: lambda p, q: (
+        ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()),
+    Uniform: lambda p, q: where(
+        (q.low > p.low) | (q.high < p.high), inf, ((q.high - q.low) / (p.high - p.low)).log()),
+}
+for _kind, _formula in _OF_ONE_KIND.items():
+    register_kl(_kind, _kind)(_formula)
 
 
 # -- normal vectors ---------------------------------------------------------------------------------------------------
@@ -191,10 +141,8 @@ def _in_units_of(factor: Any, matrix: Any) -> Any:
 def _multivariate(p: Any, q: Any) -> Any:
     _same_events(p, q, "Multivariate Normals")
     mine, other = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
-    spread = _square_norm(_in_units_of(other, mine))
-    return (
-        log_diagonal(other) - log_diagonal(mine) + 0.5 * (
-            spread + mahalanobis(other, q.loc - p.loc) - p.event_shape[0]))
+    spread = _square_norm(_in_units_of(other, mine)) + mahalanobis(other, q.loc - p.loc)
+    return log_diagonal(other) - log_diagonal(mine) + 0.5 * (spread - p.event_shape[0])
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
@@ -211,9 +159,8 @@ def _low_rank(p: Any, q: Any) -> Any:
 def _full_from_low_rank(p: Any, q: Any) -> Any:
     _same_events(p, q, "(Low Rank) Multivariate Normals")
     mine = p._unbroadcasted_scale_tril
-    spread = (
-        _square_norm(mine * q._unbroadcasted_cov_diag.rsqrt().unsqueeze(-1)) - _square_norm(
-            q._reduction().matmul(mine)))
+    outer = _square_norm(mine * q._unbroadcasted_cov_diag.rsqrt().unsqueeze(-1))
+    spread = outer - _square_norm(q._reduction().matmul(mine))
     return 0.5 * (q._log_det() - 2 * log_diagonal(mine) + spread + q._distance(q.loc - p.loc) - p.event_shape[0])
 
 
@@ -221,10 +168,10 @@ def _full_from_low_rank(p: Any, q: Any) -> Any:
 def _low_rank_from_full(p: Any, q: Any) -> Any:
     _same_events(p, q, "(Low Rank) Multivariate Normals")
     other = q._unbroadcasted_scale_tril
-    spread = _square_norm(_in_units_of(other, p._unbroadcasted_cov_factor))
-    spread = spread + _square_norm(_in_units_of(other, diag_embed(p._unbroadcasted_cov_diag.sqrt())))
-    return (
-        0.5 * (2 * log_diagonal(other) - p._log_det() + spread + mahalanobis(other, q.loc - p.loc) - p.event_shape[0]))
+    spread = _square_norm(_in_units_of(other, p._unbroadcasted_cov_factor)) + _square_norm(
+        _in_units_of(other, diag_embed(p._unbroadcasted_cov_diag.sqrt())))
+    distance = mahalanobis(other, q.loc - p.loc)
+    return 0.5 * (2 * log_diagonal(other) - p._log_det() + spread + distance - p.event_shape[0])
 
 
 # -- of different kinds -----------------------------------------------------------------------------------------------
@@ -244,12 +191,8 @@ def _exponential_cost(q: Any, mean: Any) -> Any:
     return q.rate * mean - q.rate.log()
 
 
-def _continuous_bernoulli_cost(q: Any, mean: Any) -> Any:
-    return -mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
-
-
-def _second(p: Any) -> Any:
-    return p.variance + p.mean.square()
+def _continuous_bernoulli_cost(p: Any, q: Any) -> Any:
+    return -p.mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
 
 
 def _gumbel_cost(q: Any, mean: Any, mean_of_exp: Any) -> Any:
@@ -257,86 +200,21 @@ def _gumbel_cost(q: Any, mean: Any, mean_of_exp: Any) -> Any:
     return q.scale.log() + (mean - q.loc) / q.scale + (q.loc / q.scale).exp() * mean_of_exp
 
 
-for _kind in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace):
-    register_kl(_kind, Normal)(lambda p, q: _normal_cost(q, p.mean, _second(p)) - p.entropy())
-for _kind in (Beta, ContinuousBernoulli, Gamma):
-    register_kl(_kind, Exponential)(lambda p, q: _exponential_cost(q, p.mean) - p.entropy())
-
-
-@register_kl(Bernoulli, Poisson)
-def _bernoulli_poisson(p: Any, q: Any) -> Any:
-    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
-
-
-@register_kl(Beta, ContinuousBernoulli)
-def _beta_continuous_bernoulli(p: Any, q: Any) -> Any:
-    return _continuous_bernoulli_cost(q, p.mean) - p.entropy()
-
-
-@register_kl(Beta, Gamma)
-def _beta_gamma(p: Any, q: Any) -> Any:
-    log_mean = p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
-    return _gamma_cost(q, p.mean, log_mean) - p.entropy()
-
-
-@register_kl(Beta, Uniform)
-@register_kl(ContinuousBernoulli, Uniform)
-def _unit_interval_uniform(p: Any, q: Any) -> Any:
-    open_end = not isinstance(p, Beta)  # PyTorch has an infinite divergence from the unit interval itself
-    cut = (q.low >= 0) | (q.high <= 1) if open_end else (q.low > 0) | (q.high < 1)
-    return where(cut, inf, (q.high - q.low).log() - p.entropy())
-
-
-@register_kl(Exponential, Gamma)
-def _exponential_gamma(p: Any, q: Any) -> Any:
-    return _gamma_cost(q, 1 / p.rate, -euler_constant - p.rate.log()) - p.entropy()
-
-
-@register_kl(Exponential, Gumbel)
 def _exponential_gumbel(p: Any, q: Any) -> Any:
     product = p.rate * q.scale
-    return _gumbel_cost(q, p.mean, product / (product + 1)) - p.entropy()
+    return _gumbel_cost(q, p.mean, product / (product + 1))
 
 
-@register_kl(Gamma, Gumbel)
-def _gamma_gumbel(p: Any, q: Any) -> Any:
-    return _gumbel_cost(q, p.mean, (1 + (p.rate * q.scale).reciprocal()).pow(-p.concentration)) - p.entropy()
-
-
-@register_kl(Normal, Gumbel)
-def _normal_gumbel(p: Any, q: Any) -> Any:
-    return _gumbel_cost(q, p.loc, (-p.loc / q.scale + 0.5 * (p.scale / q.scale).pow(2)).exp()) - p.entropy()
-
-
-@register_kl(Uniform, Gumbel)
 def _uniform_gumbel(p: Any, q: Any) -> Any:
     fall = (-p.low / q.scale).exp() - (-p.high / q.scale).exp()
-    return _gumbel_cost(q, p.mean, q.scale * fall / (p.high - p.low)) - p.entropy()
+    return _gumbel_cost(q, p.mean, q.scale * fall / (p.high - p.low))
 
 
-@register_kl(Normal, Laplace)
 def _normal_laplace(p: Any, q: Any) -> Any:
     away = p.loc - q.loc
     sigmas = away / p.scale
     distance = math.sqrt(2 / pi) * p.scale * (-0.5 * sigmas.pow(2)).exp() + away * (math.sqrt(0.5) * sigmas).erf()
-    return (2 * q.scale).log() + distance / q.scale - p.entropy()
-
-
-@register_kl(Pareto, Exponential)
-def _pareto_exponential(p: Any, q: Any) -> Any:
-    return where(p.alpha <= 1, inf, _exponential_cost(q, p.alpha * p.scale / (p.alpha - 1)) - p.entropy())
-
-
-@register_kl(Pareto, Gamma)
-def _pareto_gamma(p: Any, q: Any) -> Any:
-    mean = p.alpha * p.scale / (p.alpha - 1)
-    return where(p.alpha <= 1, inf, _gamma_cost(q, mean, p.scale.log() + p.alpha.reciprocal()) - p.entropy())
-
-
-@register_kl(Pareto, Normal)
-def _pareto_normal(p: Any, q: Any) -> Any:
-    mean, second = p.alpha * p.scale / (p.alpha - 1), p.alpha * p.scale.pow(2) / (p.alpha - 2)
-    return where(p.alpha <= 2, inf, _normal_cost(q, mean, second) - p.entropy())
+    return (2 * q.scale).log() + distance / q.scale
 
 
 def _mean_of_log(low: Any, high: Any) -> Any:
@@ -344,35 +222,72 @@ def _mean_of_log(low: Any, high: Any) -> Any:
     return (high.xlogy(high) - low.xlogy(low)) / (high - low) - 1
 
 
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Any, q: Any) -> Any:
-    return _normal_cost(q, p.mean, _second(p)) - p.entropy()
-
-
-@register_kl(Uniform, Beta)
 def _uniform_beta(p: Any, q: Any) -> Any:
     a, b = q.concentration1, q.concentration0
     norm = a.lgamma() + b.lgamma() - (a + b).lgamma()
-    cost = norm - (a - 1) * _mean_of_log(p.low, p.high) - (b - 1) * _mean_of_log(1 - p.high, 1 - p.low)
-    return where((p.high > 1) | (p.low < 0), inf, cost - p.entropy())
+    return norm - (a - 1) * _mean_of_log(p.low, p.high) - (b - 1) * _mean_of_log(1 - p.high, 1 - p.low)
 
 
-@register_kl(Uniform, ContinuousBernoulli)
-def _uniform_continuous_bernoulli(p: Any, q: Any) -> Any:
-    return where((p.high >= 1) | (p.low <= 0), inf, _continuous_bernoulli_cost(q, p.mean) - p.entropy())
+def _pareto_mean(p: Any, order: int = 1) -> Any:
+    return p.alpha * p.scale.pow(order) / (p.alpha - order)
 
 
-@register_kl(Uniform, Exponential)
-def _uniform_exponential(p: Any, q: Any) -> Any:
-    return where(p.low < 0, inf, _exponential_cost(q, p.mean) - p.entropy())
+# The mean of -log q under p, and where p reaches out of the support of q, or the mean does not exist.
+_COSTS: list[tuple[Any, ...]] = [
+    (Bernoulli, Poisson, lambda p, q: q.rate - p.probs * q.rate.log()),
+    (Beta, ContinuousBernoulli, _continuous_bernoulli_cost),
+    (Beta, Gamma, lambda p, q: _gamma_cost(
+        q, p.mean, p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma())),
+    (Beta, Uniform, lambda p, q: (q.high - q.low).log(), lambda p, q: (q.low > 0) | (q.high < 1)),
+    # PyTorch has an infinite divergence from the unit interval itself
+    (ContinuousBernoulli, Uniform, lambda p, q: (q.high - q.low).log(), lambda p, q: (q.low >= 0) | (q.high <= 1)),
+    (Exponential, Gamma, lambda p, q: _gamma_cost(q, 1 / p.rate, -euler_constant - p.rate.log())),
+    (Exponential, Gumbel, _exponential_gumbel),
+    (Gamma, Gumbel, lambda p, q: _gumbel_cost(
+        q, p.mean, (1 + (p.rate * q.scale).reciprocal()).pow(-p.concentration))),
+    (Normal, Gumbel, lambda p, q: _gumbel_cost(
+        q, p.loc, (-p.loc / q.scale + 0.5 * (p.scale / q.scale).pow(2)).exp())),
+    (Normal, Laplace, _normal_laplace),
+    (Pareto, Exponential, lambda p, q: _exponential_cost(q, _pareto_mean(p)), lambda p, q: p.alpha <= 1),
+    (Pareto, Gamma, lambda p, q: _gamma_cost(q, _pareto_mean(p), p.scale.log() + p.alpha.reciprocal()),
+        lambda p, q: p.alpha <= 1),
+    (Pareto, Normal, lambda p, q: _normal_cost(q, _pareto_mean(p), _pareto_mean(p, 2)), lambda p, q: p.alpha <= 2),
+    (Uniform, Beta, _uniform_beta, lambda p, q: (p.high > 1) | (p.low < 0)),
+    (Uniform, ContinuousBernoulli, _continuous_bernoulli_cost, lambda p, q: (p.high >= 1) | (p.low <= 0)),
+    (Uniform, Exponential, lambda p, q: _exponential_cost(q, p.mean), lambda p, q: p.low < 0),
+    (Uniform, Gamma, lambda p, q: _gamma_cost(q, p.mean, _mean_of_log(p.low, p.high)), lambda p, q: p.low < 0),
+    (Uniform, Gumbel, _uniform_gumbel),
+    (Uniform, Pareto, lambda p, q: (
+        (q.alpha + 1) * _mean_of_log(p.low, p.high) - (q.alpha * q.scale.pow(q.alpha)).log()),
+        lambda p, q: p.low < q.scale),
+    *((kind, Normal, lambda p, q: _normal_cost(q, p.mean, p.variance + p.mean.square()))
+        for kind in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform)),
+    *((kind, Exponential, lambda p, q: _exponential_cost(q, p.mean)) for kind in (Beta, ContinuousBernoulli, Gamma)),
+]
 
 
-@register_kl(Uniform, Gamma)
-def _uniform_gamma(p: Any, q: Any) -> Any:
-    return where(p.low < 0, inf, _gamma_cost(q, p.mean, _mean_of_log(p.low, p.high)) - p.entropy())
+def _register_cost(p_kind: type, q_kind: type, cost: Any, outside: Any = None) -> None:
+    @register_kl(p_kind, q_kind)
+    def divergence(p: Any, q: Any) -> Any:
+        finite = cost(p, q) - p.entropy()
+        return finite if outside is None else where(outside(p, q), inf, finite)
 
 
-@register_kl(Uniform, Pareto)
-def _uniform_pareto(p: Any, q: Any) -> Any:
-    cost = (q.alpha + 1) * _mean_of_log(p.low, p.high) - (q.alpha * q.scale.pow(q.alpha)).log()
-    return where(p.low < q.scale, inf, cost - p.entropy())
+for _row in _COSTS:
+    _register_cost(*_row)
+
+# p reaches where q cannot: infinite. The parameter gives the shape.
+_INFINITE: list[tuple[Any, str, tuple[Any, ...]]] = [
+    (Beta, "concentration1", (Pareto,)),
+    (ContinuousBernoulli, "probs", (Pareto,)),
+    (Exponential, "rate", (Beta, ContinuousBernoulli, Pareto, Uniform)),
+    (Gamma, "concentration", (Beta, ContinuousBernoulli, Pareto, Uniform)),
+    (Gumbel, "loc", (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
+    (Laplace, "loc", (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
+    (Normal, "loc", (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
+    (Pareto, "scale", (Beta, ContinuousBernoulli, Uniform)),
+    (Poisson, "rate", (Bernoulli, Binomial)),
+]
+for _p, _name, _qs in _INFINITE:
+    for _q in _qs:
+        register_kl(_p, _q)(lambda p, q, name=_name: full_like(getattr(p, name), inf))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import logsumexp
 from ..graph.modes import no_grad
@@ -28,7 +28,6 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: Any = {}
     has_rsample = False
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, mixture_distribution: Any, component_distribution: Any,
             validate_args: bool | None = None) -> None:
@@ -49,14 +48,6 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event)
         super().__init__(theirs, event, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(MixtureSameFamily, _instance)
-        batch = Size(batch_shape)
-        new._component_distribution = self._component_distribution.expand((*batch, self._num_component))
-        new._mixture_distribution = self._mixture_distribution.expand(batch)
-        new._num_component, new._event_ndims = self._num_component, self._event_ndims
-        return self._expanded(new, batch, self._event_shape)
-
     @constraints.dependent_property
     def support(self) -> Any:
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
@@ -72,9 +63,7 @@ class MixtureSameFamily(Distribution):
         probs = probs.reshape((*probs.shape[:-1], *(1,) * ones, probs.shape[-1], *(1,) * n))
         return (probs * values).sum(-1 - n)
 
-    @property
-    def mean(self) -> Any:
-        return self._weighted(self._component_distribution.mean)
+    mean = property(lambda self: self._weighted(self._component_distribution.mean))  # type: ignore[assignment]
 
     @property
     def variance(self) -> Any:

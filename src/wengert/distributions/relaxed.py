@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import full_like, rand
 from ..tensor import Size
@@ -24,7 +24,6 @@ class LogitRelaxedBernoulli(Odds):
 
     arg_constraints: Any = _ODDS
     support: Any = constraints.real
-    _fields: ClassVar[dict[str, int]] = {"probs": 0, "logits": 0, "_param": 0}
     _kept = ("temperature",)
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
@@ -51,8 +50,6 @@ class ExpRelaxedCategorical(OverCategories):
     arg_constraints: Any = CHOICE
     support: Any = constraints.real_vector
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {}
-    _inner = ("_categorical",)
     _kept = ("temperature",)
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
@@ -86,7 +83,6 @@ class RelaxedBernoulli(_Relaxed):
     arg_constraints: Any = _ODDS
     support: Any = constraints.unit_interval
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
             validate_args: bool | None = None) -> None:
@@ -100,7 +96,6 @@ class RelaxedOneHotCategorical(_Relaxed):
     arg_constraints: Any = CHOICE
     support: Any = constraints.simplex
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
             validate_args: bool | None = None) -> None:

@@ -58,8 +58,6 @@ class Transform:
     def __eq__(self, other: object) -> bool:
         return self is other or (self._alike and isinstance(other, type(self)))
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __call__(self, x: Any) -> Any:
         if self._cache_size == 0:
             return self._call(x)
@@ -113,8 +111,6 @@ class _InverseTransform(Transform):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _InverseTransform) and self._inv == other._inv
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __call__(self, x: Any) -> Any:
         return self._inv._inv_call(x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ..graph.modes import no_grad
 from ..tensor import Size
@@ -27,7 +27,6 @@ class TransformedDistribution(Distribution):
     """
 
     arg_constraints: Any = {}
-    _fields: ClassVar[dict[str, int]] = {}
     transforms: Any
     base_dist: Any
 
@@ -56,19 +55,6 @@ class TransformedDistribution(Distribution):
         if cut < 0:
             raise AssertionError(f"forward_shape length {len(made)} must be >= event_dim {len(made) - cut}")
         Distribution.__init__(self, made[:cut], made[cut:], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        owner = next(c for c in type(self).__mro__ if "_fields" in vars(c))
-        new = self._get_checked_instance(owner, _instance)
-        batch = Size(batch_shape)
-        for name in self._fields:
-            setattr(new, name, getattr(self, name).expand(batch))
-        shape = batch + self.event_shape
-        for transform in reversed(self.transforms):
-            shape = transform.inverse_shape(shape)
-        new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        new.transforms = self.transforms
-        return self._expanded(new, batch, self.event_shape)
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
