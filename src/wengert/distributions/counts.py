@@ -13,14 +13,12 @@ from ..graph.modes import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, over_batch
-from .odds import Odds
+from .distribution import Distribution, ExponentialFamily, Odds, over_batch
 from .positive import Gamma
 from .utils import broadcast_all, lazy_property
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
-_ODDS: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
 
 
 class Bernoulli(Odds, ExponentialFamily):
@@ -30,14 +28,9 @@ class Bernoulli(Odds, ExponentialFamily):
     tensor(0.2500)
     """
 
-    arg_constraints: Any = _ODDS
     support: Any = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
-
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._choose(probs, logits)
-        Distribution.__init__(self, self._param.size(), validate_args=validate_args)
 
     mean = property(lambda self: self.probs)  # type: ignore[assignment]
     variance = property(lambda self: self.probs * (1 - self.probs))  # type: ignore[assignment]
@@ -70,7 +63,7 @@ class Bernoulli(Odds, ExponentialFamily):
 class Binomial(Odds):
     """Successes in ``total_count`` trials."""
 
-    arg_constraints: Any = {"total_count": constraints.nonnegative_integer, **_ODDS}
+    arg_constraints: Any = {"total_count": constraints.nonnegative_integer, **Odds.arg_constraints}
     has_enumerate_support = True
     total_count: Tensor
 
@@ -119,12 +112,10 @@ class Binomial(Odds):
 class Geometric(Odds):
     """Failures before the first success."""
 
-    arg_constraints: Any = _ODDS
     support: Any = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._choose(probs, logits)
-        Distribution.__init__(self, self._param.size(), validate_args=validate_args)
+        super().__init__(probs, logits, validate_args)
         if self._validate_args and probs is not None and not (self.probs > 0).all():
             value = self.probs
             raise ValueError(

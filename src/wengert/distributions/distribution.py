@@ -14,7 +14,7 @@ from ..functions.places import PLACES
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
 from . import constraints
-from .utils import broadcast_all, lazy_property, sum_rightmost
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, sum_rightmost
 
 __all__ = ["Distribution"]
 
@@ -261,3 +261,47 @@ def log_normalizer_slopes(p: ExponentialFamily) -> tuple[Any, Any, Any]:
     eta = [x.detach()._wg_require() for x in p._natural_params]
     normalizer = p._log_normalizer(*eta)
     return eta, normalizer, grad(normalizer.sum(), eta, create_graph=True)
+
+
+# -- parameters given as probabilities or as logarithms of them, each computed from the other at its first use ---------
+
+
+def chosen(probs: Any, logits: Any) -> tuple[str, Any]:
+    """The parameter that is given, and its name; ``ValueError`` unless it is one of them."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    return ("probs", probs) if logits is None else ("logits", logits)
+
+
+class Odds(Distribution):
+    """One probability for each element: ``probs``, or its log-odds ``logits``. ``_param`` is the one that was given."""
+
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    _param: Any
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._choose(probs, logits)
+        Distribution.__init__(self, self._param.size(), validate_args=validate_args)
+
+    def _choose(self, probs: Any, logits: Any, **others: Any) -> None:
+        """Take the parameters; ``others`` are broadcast with them, and get their type."""
+        name, given = chosen(probs, logits)
+        *values, self._param = broadcast_all(*others.values(), given)
+        setattr(self, name, self._param)
+        for other, value in zip(others, values):
+            setattr(self, other, value.type_as(self._param))
+
+    @lazy_property
+    def logits(self) -> Any:
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Any:
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def param_shape(self) -> Any:
+        return self._param.size()
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._param.new(*args, **kwargs)

@@ -11,8 +11,7 @@ from ..graph.modes import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits, one_hot
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import Distribution, ExponentialFamily
-from .odds import Odds
+from .distribution import Distribution, ExponentialFamily, Odds
 from .utils import Number, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["Beta", "ContinuousBernoulli", "Dirichlet"]
@@ -138,7 +137,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     Between ``lims``, where the formulas are 0 / 0 around 1/2, Taylor expansions are used.
     """
 
-    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support: Any = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
