@@ -53,10 +53,8 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if A.ndim < 2:
         from ..arrays.dtypes import scalar_name
 
-        raise RuntimeError(
-            f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of "
-            "float, double, cfloat or cdouble types"
-        )
+        raise RuntimeError(f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more "
+            "dimensions of float, double, cfloat or cdouble types")
     if not A.size:
         return new_filled(A, np.zeros, (*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
     atol, rtol = tolerance(A, atol, rtol)
@@ -121,10 +119,8 @@ def _lstsq_rule(F: Any, g: Any, needs: Any, A: Any, B: Any, solution: Any) -> An
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-@operator(
-    grad=_lstsq_rule, wrt=("A", "B"), wirtinger=True, outputs=("solution", "residuals", "rank", "singular_values"),
-    nondifferentiable=("rank", "singular_values"),
-)
+@operator(grad=_lstsq_rule, wrt=("A", "B"), wirtinger=True,
+    outputs=("solution", "residuals", "rank", "singular_values"), nondifferentiable=("rank", "singular_values"))
 def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
     """``(solution, residuals, rank, singular_values)``: ``X`` that makes ``|A @ X - B|`` least.
 

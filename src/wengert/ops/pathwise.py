@@ -26,7 +26,7 @@ _sample = _refused("derivative for aten::_sample_dirichlet is not implemented")
 
 
 @operator(grad=dict(input=lambda F, g, input, result: g * F._standard_gamma_grad(input, result)),
-          node="StandardGammaBackward0")
+    node="StandardGammaBackward0")
 def drawn_gamma(input: Array, numbers):
     """Gamma ``numbers`` that were drawn for the parameters ``input``."""
     return numbers

@@ -65,10 +65,8 @@ def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices
         if (runs < 0).any():
             raise RuntimeError("lengths contains negative value!")
         if (runs.sum(-1) != data.shape[axis]).any():
-            raise RuntimeError(
-                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
-                "!unsafe."
-            )
+            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
+                "data.size(lengths.dim()-1) when !unsafe.")
     count = runs.shape[-1]
     rows, rest = runs.reshape(-1, count), int(np.prod(data.shape[axis + 1 :]))
     flat = data.reshape(int(np.prod(data.shape[: axis + 1])), rest)

@@ -132,19 +132,14 @@ class BackwardHook:
         if self.user_hooks:
             import warnings
 
-            warnings.warn(
-                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-                f"inputs require gradients. See {_DOCS} for more details.",
-                stacklevel=5,
-            )
+            warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs "
+                f"since no inputs require gradients. See {_DOCS} for more details.", stacklevel=5)
         nothing = (None,) * self.n_inputs
         for user_hook in self.user_hooks:
             new = user_hook(self.module, nothing, self.grad_outputs)
             if new is not None and not (isinstance(new, tuple) and all(grad is None for grad in new)):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None for "
-                    "all gradients."
-                )
+                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return "
+                    "None or None for all gradients.")
         self.grad_outputs = None
 
 

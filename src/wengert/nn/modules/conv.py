@@ -171,10 +171,8 @@ class _ConvTransposeNd(_ConvNd):
         if len(size) == lead + dims:
             size = size[lead:]
         if len(size) != dims:
-            raise ValueError(
-                f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or {lead + dims} "
-                f"elements (got {len(size)})"
-            )
+            raise ValueError(f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or "
+                f"{lead + dims} elements (got {len(size)})")
         settings = zip(input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in settings]  # type: ignore[operator]
         most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
@@ -231,10 +229,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
         module: Any = self
         dims = module._dims
         if input.dim() not in (dims + 1, dims + 2):
-            raise RuntimeError(
-                f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {type(self).__name__}, but got "
-                f"input of size: {input.shape}"
-            )
+            raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}")
         module.in_channels = input.shape[-dims - 1]
         if module.in_channels % module.groups != 0:
             raise ValueError("in_channels must be divisible by groups")

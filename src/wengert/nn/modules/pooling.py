@@ -143,9 +143,8 @@ class _FractionalMaxPoolNd(Module):
         self.output_size = None if output_size is None else each(output_size)
         self.output_ratio = None if output_ratio is None else each(output_ratio)
         if output_size is None and output_ratio is None:
-            raise ValueError(
-                f"FractionalMaxPool{self._dims}d requires specifying either an output size, or a pooling ratio"
-            )
+            raise ValueError(f"FractionalMaxPool{self._dims}d requires specifying either an output size, or a pooling "
+                "ratio")
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):

@@ -97,9 +97,8 @@ class _Orthogonal(Module):
     def right_inverse(self, Q: Tensor) -> Tensor:
         """The original for the matrix ``Q``, made orthogonal first where it is not."""
         if Q.shape != self.shape:
-            raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
-            )
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
+                f"{Q.shape}.")
         with no_grad():
             given = Q
             wide = Q.size(-2) < Q.size(-1)
@@ -118,10 +117,8 @@ class _Orthogonal(Module):
 
     def _without_base(self, Q: Tensor, wide: bool) -> Tensor:
         if self.orthogonal_map != "householder":
-            raise NotImplementedError(
-                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                "use_trivialization=False."
-            )
+            raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
+                "parametrizations when use_trivialization=False.")
         from wengert.nn._tensors import geqrf
 
         A, tau = geqrf(Q)
@@ -196,9 +193,8 @@ class _SpectralNorm(Module):
         if not -ndim <= dim < ndim:
             raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError("Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}")
         self.dim, self.eps = dim % ndim, eps
         if ndim > 1:
             self.n_power_iterations = n_power_iterations

@@ -105,10 +105,7 @@ def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], a
     """Deprecated place of ``func.functional_call``: call ``module`` with other tensors than its own."""
     import warnings
 
-    warnings.warn(
-        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
-        "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
-        FutureWarning,
-        stacklevel=2,
-    )
+    warnings.warn("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
+        "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
+        "replacement.", FutureWarning, stacklevel=2)
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -69,10 +69,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     """
     import warnings
 
-    warnings.warn(
-        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
-        FutureWarning, stacklevel=2,
-    )
+    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
+        "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
     WeightNorm.apply(module, name, dim)
     return module
 
