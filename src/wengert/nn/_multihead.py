@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +16,6 @@ from ..functions.places import PLACES
 from ..graph.node import next_sequence
 from ..tensor import Tensor, classes
 from ..tensor.functions import function
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def _need(condition: bool, message: str) -> None:
@@ -205,8 +204,6 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             include_last_offset, padding_idx)
         return classes.mapping.each_example(embedding_bag, given, {})  # type: ignore[no-any-return]
     if not weight.is_floating_point() and input.is_floating_point():
-        import warnings
-
         warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
             "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
         weight, input = input, weight

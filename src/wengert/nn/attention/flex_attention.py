@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ...func import vmap
 from ...functions.places import PLACES
 from ...tensor import Tensor, bool_, float32, float64, int32
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
     "noop_mask", "or_masks"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 from wengert import __future__ as conversion
 from wengert.arrays.dtypes import OF_TYPES
@@ -14,9 +16,6 @@ from wengert.tensor import Tensor, device, dtype
 from ._traversal import TraversalMethods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
     from .module import Module
 
 
@@ -102,8 +101,6 @@ class ConversionMethods(TraversalMethods):
                 raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
                     f"dtype={kind}")
             if kind.is_complex:
-                import warnings
-
                 warnings.warn("Complex modules are a new feature under active development whose design may change, and "
                     "some modules might not work as expected when using complex tensors as parameters or "
                     "buffers.", stacklevel=2)

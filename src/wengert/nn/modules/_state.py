@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from wengert import __future__ as conversion
 from wengert.graph import RemovableHandle, no_grad
@@ -12,10 +13,6 @@ from wengert.nn.parameter import Parameter, is_lazy
 from wengert.tensor import Tensor
 
 from ._hooks import _register, _WrappedHook
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
@@ -67,8 +64,6 @@ class StateMethods:
         ['head.weight', 'head.bias']
         """
         if args:
-            import warnings
-
             warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to "
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
                 FutureWarning, stacklevel=2)
@@ -242,8 +237,6 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
             return (f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                 f"the shape in current model is {param.shape}.")
     if not assign and param.is_meta and not value.is_meta:
-        import warnings
-
         warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
             "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
             "dictionary to their corresponding key in the module instead of copying them in place?)", stacklevel=2)

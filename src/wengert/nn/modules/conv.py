@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
@@ -15,10 +16,7 @@ from .linear import _add_bias, _init_like_linear
 from .module import Module, weight_and_bias
 from .utils import _ntuple, _reverse_repeat_tuple, _single
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Sizes = int | Sequence[int]
+Sizes = int | Sequence[int]
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
 from wengert.nn import functional as F
+from wengert.tensor import Tensor
 
 from .batchnorm import _LazyNormBase, _NormBase
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
@@ -57,8 +56,6 @@ class _InstanceNorm(_NormBase):
         if self.affine:
             raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but "
                 f"got: {size}.")
-        import warnings
-
         warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
             "passing in num_features, which is not used because affine=False", stacklevel=3)
 

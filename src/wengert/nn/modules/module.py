@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from wengert.nn._compile_settings import check_settings, say_what_is_ignored
 from wengert.nn.parameter import Buffer, Parameter
@@ -31,9 +32,6 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._state import _EXTRA_STATE_KEY_SUFFIX, StateMethods, _IncompatibleKeys  # noqa: F401  programs look here
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _OF_COMPILED = frozenset(("code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for",
     "inlined_graph", "save", "save_to_buffer", "schema"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from numbers import Number
 from typing import Any
 
@@ -30,8 +31,6 @@ def _check_settings(input_size: Any, hidden_size: Any, num_layers: int, bias: An
         raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
             "zeroed")
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
-        import warnings
-
         warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
             f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}", stacklevel=4)
     for name, value in (("bias", bias), ("batch_first", batch_first)):

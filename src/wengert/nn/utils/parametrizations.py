@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
@@ -14,15 +14,12 @@ from wengert.tensor import Tensor
 from .parametrize import register_parametrization
 from .weight_norm import norm_except_dim
 
-if TYPE_CHECKING:
-    from wengert.nn.modules.module import Module as AnyModule
-
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 _MAPS = ("matrix_exp", "cayley", "householder")
 
 
-def _tensor_of(module: AnyModule, name: str) -> Tensor:
+def _tensor_of(module: Module, name: str) -> Tensor:
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
@@ -128,8 +125,8 @@ class _Orthogonal(Module):
         return A.mT if wide else A
 
 
-def orthogonal(module: AnyModule, name: str = "weight", orthogonal_map: str | None = None, *,
-        use_trivialization: bool = True) -> AnyModule:
+def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
+        use_trivialization: bool = True) -> Module:
     """Keep the matrix (or matrices) ``name`` orthogonal (unitary if complex) while it is trained.
 
     ``orthogonal_map``: ``"matrix_exp"`` (the default for square ones), ``"cayley"`` or ``"householder"``.
@@ -164,7 +161,7 @@ class _WeightNorm(Module):
         return norm_except_dim(weight, self.dim), weight
 
 
-def weight_norm(module: AnyModule, name: str = "weight", dim: int | None = 0) -> AnyModule:
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Split the weight into its norm along ``dim``, ``original0``, and its direction, ``original1`` (Salimans, 2016).
 
     ``dim=None`` takes one norm of the whole tensor. State dicts of the older ``weight_norm`` can be loaded.
@@ -227,13 +224,13 @@ class _SpectralNorm(Module):
         return value
 
 
-def default_dim(module: AnyModule) -> int:
+def default_dim(module: Module) -> int:
     """The dimension of a weight that counts its outputs."""
     return 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
-def spectral_norm(module: AnyModule, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
-        dim: int | None = None) -> AnyModule:
+def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+        dim: int | None = None) -> Module:
     """Divide the weight, as a matrix with ``dim`` in front, by its largest singular value (Miyato et al., 2018)."""
     weight = _tensor_of(module, name)
     dim = default_dim(module) if dim is None else dim

@@ -5,18 +5,14 @@ A pruned ``weight`` is ``weight_orig``, a parameter, times ``weight_mask``, a bu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn._tensors import ones_like, rand, rand_like, zeros_like
+from wengert.nn.modules.module import Module
 from wengert.nn.utils.convert_parameters import parameters_to_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wengert.nn.modules.module import Module
-    from wengert.tensor import Tensor
+from wengert.tensor import Tensor
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",

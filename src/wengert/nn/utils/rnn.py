@@ -7,16 +7,12 @@ first, so that every step has as many rows as the one before or fewer.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from wengert.nn._tensors import arange, as_tensor, cat, empty_like, stack
 from wengert.tensor import Tensor, int64
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",

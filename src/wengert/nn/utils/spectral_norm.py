@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
+from wengert.nn.modules.module import Module
 from wengert.nn.parameter import Parameter, is_lazy
-
-if TYPE_CHECKING:
-    from wengert.nn.modules.module import Module
-    from wengert.tensor import Tensor
+from wengert.tensor import Tensor
 
 __all__ = [
     "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
