@@ -44,9 +44,7 @@ def inplace_function(name: str) -> Callable[..., Any]:
 
 
 def method(name: str) -> Callable[..., Any]:
-    """The same as a method: another object, so that overrides can distinguish ``torch.add`` and
-    ``Tensor.add``.
-    """
+    """The same as a method: another object, so that overrides can distinguish ``torch.add`` and ``Tensor.add``."""
     found = METHODS.get(name)
     if found is None:
         op = TABLE[name]
