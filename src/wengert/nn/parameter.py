@@ -8,6 +8,7 @@ from wengert.dispatch.torch_function import disabled
 from wengert.functions.parameter import Parameter
 from wengert.nn._tensors import empty
 from wengert.tensor import Tensor
+from wengert.utils._become import become
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
@@ -57,7 +58,7 @@ class UninitializedTensorMixin:
         """Become an ordinary parameter (or buffer) of ``shape``, its values not yet set."""
         this: Any = self
         this.data = empty(shape, device=device or this.data.device, dtype=dtype or this.data.dtype)
-        this.__class__ = self.cls_to_become
+        become(this, self.cls_to_become)
 
     @property
     def shape(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +10,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.dtypes import as_number, scalar_name
 from .matmul import cpp_name, mismatch, mT, product, same_type, stacked_alike, turned
-from .operator import family
+from .operator import Array, family
 from .views import expand
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations as _combinations
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
-from .operator import family
+from .operator import Array, Arrays, family
 from .views import axis, dims_of, no_dimensions
-
-if TYPE_CHECKING:
-    from .operator import Array, Arrays
 
 operator, composite = family("torch", "Tensor")
 

@@ -6,18 +6,15 @@ transform with the same scale.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable
-from .operator import family
+from .operator import Array, family
 from .views import axis, no_dimensions
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("fft")
 _, legacy = family("torch", "Tensor")

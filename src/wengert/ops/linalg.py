@@ -4,7 +4,7 @@ products, covariance, LDL.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from ..arrays import linalg_ldl
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import LinAlgError, warn
 from .linalg_solve import check_matrix, check_square
-from .operator import family
+from .operator import Array, family
 from .pointwise import no_derivative
 from .views import axis
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")

@@ -5,7 +5,7 @@ The rules are the classical ones: Golub and Pereyra 1973 (pseudoinverse), Higham
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from ..arrays.layouts import lay
 from .linalg_solve import check_matrix, check_sides, check_square, mH
 from .linalg_spectral import eigh, singular_values, svd
 from .matmul import mT
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +12,11 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
 from ..arrays.plain.folds import SQUARES
 from ..arrays.reduce import add_up, fold, wide_type
-from .operator import family
+from .operator import Array, family
 from .pointwise import sub
 from .reduce import restored
 from .refusals import without
 from .views import axis, dims_of
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("linalg")
 

@@ -6,7 +6,7 @@ the Cholesky decomposition"), written with matrix products and solves, so that t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,8 @@ from ..arrays.array_likes import new_filled
 from ..arrays.errors import LinAlgError
 from ..arrays.kernels import cast
 from .matmul import mT
-from .operator import family
+from .operator import Array, family
 from .reduce import products_but_one
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")

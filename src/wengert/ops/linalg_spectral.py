@@ -6,7 +6,7 @@ divide by differences of eigenvalues or singular values: where two are equal, th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,7 @@ from ..arrays import dtypes as dt
 from ..arrays.array_likes import new_filled
 from ..arrays.errors import LinAlgError
 from .linalg_solve import check_matrix, check_square, element, mH
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")

@@ -5,13 +5,8 @@ Everything else that nested tensors can do is these two and dense operators on t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..arrays.nested import Nested
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family()
 

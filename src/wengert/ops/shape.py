@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from ..arrays import dtypes as dt
 from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.errors import as_is
 from ..arrays.layouts import seems
-from .operator import family
+from .operator import Array, Arrays, family
 from .views import axis, resolve_shape
-
-if TYPE_CHECKING:
-    from .operator import Array, Arrays
 
 operator, composite = family("torch", "Tensor")
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.strides import look, memory_of, start_of
-from .operator import family
+from .operator import Array, family
 from .views import axis
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import index as whole
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
 from ..arrays.layouts import blank, lay, layout_like
 from ..arrays.strides import expanded, part, start_of, steps, taken, with_dimension, with_reshape_strides
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array, Arrays
+from .operator import Array, Arrays, family
 
 operator, composite = family("torch", "Tensor")
 

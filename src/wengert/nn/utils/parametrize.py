@@ -11,6 +11,7 @@ from wengert.nn.modules.container import ModuleDict, ModuleList
 from wengert.nn.modules.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
+from wengert.utils._become import become
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
@@ -223,7 +224,7 @@ def _inject_class(module: Module) -> None:
     body: dict[str, Any] = {"__getstate__": refuse_to_pickle}
     if not hasattr(cls, "__deepcopy__"):
         body["__deepcopy__"] = copy_deeply
-    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
+    become(module, type(f"Parametrized{cls.__name__}", (cls,), body))
 
 
 def _inject_property(module: Module, name: str) -> None:
@@ -271,7 +272,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     _register(module, tensor_name, original)
     if not is_parametrized(module):
         del module.parametrizations
-        module.__class__ = type(module).__bases__[0]
+        become(module, type(module).__bases__[0])
     return module
 
 
