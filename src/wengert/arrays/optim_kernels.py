@@ -297,7 +297,7 @@ def nadam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: A
 
     numbers = (1 - beta1, beta2, 1 - beta2, 1 - beta2**step, eps, -lr * (1 - mu) / (1 - mu_product),
         -lr * mu_next / (1 - mu_product * mu_next))
-    _run(body, (params, grads, exp_avgs, exp_avg_sqs), numbers, maximize=maximize,
+    _run(body, (params, grads, exp_avgs, exp_avg_sqs), numbers, None, maximize=maximize,
         **_decay(weight_decay, decoupled, lr))
 
 
@@ -328,7 +328,7 @@ def radam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: A
             m = _quotient(m, s, floor)
         _add_scaled(p, m, move, s)
 
-    _run(body, (params, grads, exp_avgs, exp_avg_sqs), (1 - beta1, beta2, 1 - beta2, eps, -size), maximize=maximize,
+    _run(body, (params, grads, exp_avgs, exp_avg_sqs), (1 - beta1, beta2, 1 - beta2, eps, -size), None, maximize=maximize,
         **_decay(weight_decay, decoupled, lr))
 
 

@@ -6,7 +6,6 @@ bits in up to half of the values, so it is reproduced here: exactly, but for sub
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,10 +47,15 @@ class Kind:
             self.least = -self.greatest
 
 
-@cache
+_KINDS: dict[Any, Kind] = {}
+
+
 def kind_of(dtype: Any) -> Kind:
     """The :class:`Kind` of a NumPy dtype, or of anything that names one."""
-    return Kind(np.dtype(dtype))
+    kind = _KINDS.get(dtype)
+    if kind is None:
+        kind = _KINDS[dtype] = Kind(np.dtype(dtype))
+    return kind
 
 
 def require(kind: Kind, allowed: tuple[str, ...], kernel: str) -> None:
