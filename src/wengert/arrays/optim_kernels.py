@@ -328,7 +328,8 @@ def radam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: A
             m = _quotient(m, s, floor)
         _add_scaled(p, m, move, s)
 
-    _run(body, (params, grads, exp_avgs, exp_avg_sqs), (1 - beta1, beta2, 1 - beta2, eps, -size), None, maximize=maximize,
+    numbers = 1 - beta1, beta2, 1 - beta2, eps, -size
+    _run(body, (params, grads, exp_avgs, exp_avg_sqs), numbers, None, maximize=maximize,
         **_decay(weight_decay, decoupled, lr))
 
 
