@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
 from wengert.nn._tensors import full, triu, zeros_like
-from wengert.tensor import bool_
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
+from wengert.tensor import Tensor, bool_
 
 
 def canonical_mask(mask: Tensor | None, name: str, dtype: Any, other: Tensor | None = None,
@@ -22,8 +20,6 @@ def canonical_mask(mask: Tensor | None, name: str, dtype: Any, other: Tensor | N
     if mask.dtype != bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype != other.dtype:
-        import warnings
-
         warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
             stacklevel=3)
     if mask.is_floating_point():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
     """The ``reduction`` that the deprecated flags mean."""
@@ -10,8 +12,6 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     else:
         reduction = "sum" if size_average is False else "mean"
     if emit_warning:
-        import warnings
-
         warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
             stacklevel=3)
     return reduction

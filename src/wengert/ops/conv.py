@@ -7,19 +7,16 @@ the transposed convolution that users call is ``conv_input`` under another name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable, warn_once
 from .conv_checks import check, check_largest, ntuple, vectorised
-from .operator import family
+from .operator import Array, family
 from .reduce import total
 from .refusals import unsupported
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional")
 

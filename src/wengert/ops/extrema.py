@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +10,9 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
 from ..arrays.plain.folds import LARGEST, LEAST
 from ..arrays.reduce import fold, wide_type
-from .operator import family
+from .operator import Array, family
 from .reduce import axes_of, restored
 from .views import axis, dims_of
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", layout="rows")
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
 from ..arrays.dtypes import scalar_name
-from .operator import family
+from .operator import Array, family
 from .reduce import total
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from ..arrays.errors import warn
 from ..arrays.storageless import zeros_if_storageless
 from .activation import common_shape
 from .likelihood import same_width
-from .operator import family
+from .operator import Array, family
 from .reduce import mean, total
 from .refusals import unsupported
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional")
 

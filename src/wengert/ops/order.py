@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +10,9 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, has_memory, in_rows
 from ..arrays.reduce import sortable
 from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
-from .operator import family
+from .operator import Array, family
 from .refusals import real
 from .views import axis
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor")
 

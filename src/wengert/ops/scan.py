@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.reduce import wide_type
 from .extrema import ordered
-from .operator import family
+from .operator import Array, family
 from .views import axis, dims_of
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", layout="rows")
 

@@ -11,14 +11,12 @@ from ..arrays import kernels as K
 from ..arrays import special_functions as S
 from ..arrays.array_likes import as_array
 from ..arrays.dtypes import is_half
-from .operator import family
+from .operator import Array, family
 from .pointwise import from_one
 from .refusals import floating, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", "special", pointwise=True, promote="float", inplace=True)
 method, _ = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arrays import kernels as K
-from .operator import family
+from .operator import Array, family
 from .pointwise import conjugate, from_one
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)
 activation, _ = family("torch", "Tensor", "functional", pointwise=True, promote="float", inplace=True)

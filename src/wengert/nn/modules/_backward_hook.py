@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from wengert.graph import is_grad_enabled
 from wengert.tensor import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _DOCS = "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook"
 
@@ -130,21 +129,14 @@ class BackwardHook:
     def _without_inputs(self) -> None:
         """No input requires a gradient, so no node stands before the module: call the hooks now."""
         if self.user_hooks:
-            import warnings
-
-            warnings.warn(
-                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-                f"inputs require gradients. See {_DOCS} for more details.",
-                stacklevel=5,
-            )
+            warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs "
+                f"since no inputs require gradients. See {_DOCS} for more details.", stacklevel=5)
         nothing = (None,) * self.n_inputs
         for user_hook in self.user_hooks:
             new = user_hook(self.module, nothing, self.grad_outputs)
             if new is not None and not (isinstance(new, tuple) and all(grad is None for grad in new)):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None for "
-                    "all gradients."
-                )
+                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return "
+                    "None or None for all gradients.")
         self.grad_outputs = None
 
 
@@ -169,8 +161,6 @@ def warn_if_partial(inputs: Any, result: Any, node: Any) -> None:
     """Warn where a legacy hook on ``node`` cannot see all the gradients of the module."""
     why = _what_is_missing(inputs, result, node)
     if why is not None:
-        import warnings
-
         hook = "non-full backward hooks on a Module" if why.endswith("puts") else "a non-full backward hook"
         warnings.warn(f"Using {hook} {_PARTIAL[why]}", FutureWarning, stacklevel=4)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 from wengert import __future__ as conversion
 from wengert.arrays.dtypes import OF_TYPES
@@ -14,9 +16,6 @@ from wengert.tensor import Tensor, device, dtype
 from ._traversal import TraversalMethods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
     from .module import Module
 
 
@@ -99,17 +98,12 @@ class ConversionMethods(TraversalMethods):
         where, kind, options = _parse_to(args, kwargs)
         if kind is not None:
             if not (kind.is_floating_point or kind.is_complex):
-                raise TypeError(
-                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}"
-                )
+                raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                    f"dtype={kind}")
             if kind.is_complex:
-                import warnings
-
-                warnings.warn(
-                    "Complex modules are a new feature under active development whose design may change, and some "
-                    "modules might not work as expected when using complex tensors as parameters or buffers.",
-                    stacklevel=2,
-                )
+                warnings.warn("Complex modules are a new feature under active development whose design may change, and "
+                    "some modules might not work as expected when using complex tensors as parameters or "
+                    "buffers.", stacklevel=2)
 
         def convert(t: Tensor) -> Tensor:
             changes = dict(options)
@@ -120,10 +114,9 @@ class ConversionMethods(TraversalMethods):
             if kind is not None and (t.is_floating_point() or t.is_complex()):
                 changes["dtype"] = kind
             if t.is_meta and where is not None and where.type != "meta":
-                raise NotImplementedError(
-                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
-                    "torch.nn.Module.to() when moving module from meta to a different device."
-                )
+                raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use "
+                    "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a "
+                    "different device.")
             return t.to(**changes) if changes else t
 
         return self._apply(convert)

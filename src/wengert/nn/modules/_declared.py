@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn import functional as F
 
 from .module import Module
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class Declared(Module):

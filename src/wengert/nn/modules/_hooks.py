@@ -6,8 +6,10 @@ A module without hooks never comes here: ``Module.__call__`` goes straight to ``
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert.graph import RemovableHandle
@@ -16,8 +18,6 @@ from wengert.tensor import Tensor
 from ._backward_hook import BackwardHook, warn_if_partial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from .module import Module
 
 Hooks = OrderedDict[int, Any]
@@ -260,9 +260,8 @@ class HookedCall:
                 if new is None:
                     continue
                 if not (isinstance(new, tuple) and len(new) == 2):
-                    raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {new}."
-                    )
+                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
+                        f"got {new}.")
                 self.args, self.kwargs = new
             else:
                 new = hook(module, self.args)
@@ -296,23 +295,13 @@ class HookedCall:
                 try:
                     self.call_forward_hook(key, hook)
                 except Exception as error:
-                    import warnings
-
-                    warnings.warn(
-                        f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as "
-                        f"another error was raised in forward: {error}",
-                        stacklevel=4,
-                    )
+                    warnings.warn(f"{kind} forward hook with ``always_call=True`` raised an exception that was "
+                        f"silenced as another error was raised in forward: {error}", stacklevel=4)
 
     def checked_output(self) -> Any:
         if not isinstance(self.result, (Tensor, tuple)):
-            import warnings
-
-            warnings.warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(self.result)}",
-                stacklevel=4,
-            )
+            warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                f"received {type(self.result)}", stacklevel=4)
         return self.result
 
     def hook_last_node(self, hooks: list[Callable[..., Any]]) -> None:

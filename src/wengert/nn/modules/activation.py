@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn import init as _init
 from wengert.nn._tensors import empty
 from wengert.nn.parameter import Parameter
+from wengert.tensor import Tensor
 
 from ._declared import Declared
 from .attention import MultiheadAttention
 from .module import Module
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
@@ -119,8 +118,6 @@ class Hardtanh(
 
 
 def _warn_renamed(which: str) -> None:
-    import warnings
-
     warnings.warn(f"keyword argument `{which}_value` is deprecated and renamed to `{which}_val`", FutureWarning,
         stacklevel=3)
 

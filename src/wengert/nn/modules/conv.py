@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
@@ -15,10 +16,7 @@ from .linear import _add_bias, _init_like_linear
 from .module import Module, weight_and_bias
 from .utils import _ntuple, _reverse_repeat_tuple, _single
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Sizes = int | Sequence[int]
+Sizes = int | Sequence[int]
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
@@ -171,10 +169,8 @@ class _ConvTransposeNd(_ConvNd):
         if len(size) == lead + dims:
             size = size[lead:]
         if len(size) != dims:
-            raise ValueError(
-                f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or {lead + dims} "
-                f"elements (got {len(size)})"
-            )
+            raise ValueError(f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or "
+                f"{lead + dims} elements (got {len(size)})")
         settings = zip(input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in settings]  # type: ignore[operator]
         most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
@@ -231,10 +227,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
         module: Any = self
         dims = module._dims
         if input.dim() not in (dims + 1, dims + 2):
-            raise RuntimeError(
-                f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {type(self).__name__}, but got "
-                f"input of size: {input.shape}"
-            )
+            raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}")
         module.in_channels = input.shape[-dims - 1]
         if module.in_channels % module.groups != 0:
             raise ValueError("in_channels must be divisible by groups")

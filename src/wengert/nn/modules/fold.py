@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ._declared import Declared
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Sizes = int | Sequence[int]
+Sizes = int | Sequence[int]
 
 __all__ = ["Fold", "Unfold"]
 

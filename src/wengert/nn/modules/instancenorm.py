@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
 from wengert.nn import functional as F
+from wengert.tensor import Tensor
 
 from .batchnorm import _LazyNormBase, _NormBase
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
@@ -28,13 +27,11 @@ class _InstanceNorm(_NormBase):
             keys = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if keys:
                 names, kind = " and ".join(f'"{key}"' for key in keys), type(self).__name__
-                error_msgs.append(
-                    f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If "
-                    f"state_dict is a checkpoint saved before 0.4.0, this may be expected because {kind} does not "
-                    "track running stats by default since 0.4.0. Please remove these keys from state_dict. If the "
-                    "running stats are actually needed, instead set track_running_stats=True in "
-                    f"{kind} to enable them. See the documentation of {kind} for details."
-                )
+                error_msgs.append(f"Unexpected running stats buffer(s) {names} for {kind} with "
+                    "track_running_stats=False. If state_dict is a checkpoint saved before 0.4.0, this may be expected "
+                    f"because {kind} does not track running stats by default since 0.4.0. Please remove these keys "
+                    "from state_dict. If the running stats are actually needed, instead set track_running_stats=True "
+                    f"in {kind} to enable them. See the documentation of {kind} for details.")
             for key in keys:
                 del state_dict[key]
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
@@ -57,16 +54,10 @@ class _InstanceNorm(_NormBase):
 
     def _complain_of_channels(self, dim: int, size: int) -> None:
         if self.affine:
-            raise ValueError(
-                f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {size}."
-            )
-        import warnings
-
-        warnings.warn(
-            f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in "
-            "num_features, which is not used because affine=False",
-            stacklevel=3,
-        )
+            raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but "
+                f"got: {size}.")
+        warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
+            "passing in num_features, which is not used because affine=False", stacklevel=3)
 
 
 class InstanceNorm1d(_InstanceNorm):

@@ -7,6 +7,7 @@ from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn.parameter import is_lazy
+from wengert.utils._become import become
 
 __all__ = ["LazyModuleMixin"]
 
@@ -68,4 +69,4 @@ class LazyModuleMixin:
         del module._initialize_hook
         del module._load_hook
         if module.cls_to_become is not None:
-            module.__class__ = module.cls_to_become
+            become(module, module.cls_to_become)

@@ -7,7 +7,9 @@ are those of the functions of the same names in ``nn.functional``.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn._reduction import legacy_get_string
@@ -17,10 +19,7 @@ from .distance import PairwiseDistance
 from .linear import Linear
 from .module import Module
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Flag = bool | None
+Flag = bool | None
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
@@ -116,8 +115,6 @@ class NLLLoss2d(NLLLoss):
 
     def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
             reduce: Flag = None, reduction: str = "mean") -> None:
-        import warnings
-
         warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
             "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.", FutureWarning, stacklevel=2)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)

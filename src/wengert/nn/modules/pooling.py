@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from wengert.nn import functional as F
 from wengert.tensor import Tensor
@@ -11,10 +12,7 @@ from ._declared import Declared
 from .module import Module
 from .utils import _ntuple, _single
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Sizes = int | Sequence[int]
+Sizes = int | Sequence[int]
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
@@ -143,9 +141,8 @@ class _FractionalMaxPoolNd(Module):
         self.output_size = None if output_size is None else each(output_size)
         self.output_ratio = None if output_ratio is None else each(output_ratio)
         if output_size is None and output_ratio is None:
-            raise ValueError(
-                f"FractionalMaxPool{self._dims}d requires specifying either an output size, or a pooling ratio"
-            )
+            raise ValueError(f"FractionalMaxPool{self._dims}d requires specifying either an output size, or a pooling "
+                "ratio")
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):

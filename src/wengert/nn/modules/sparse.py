@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
@@ -12,10 +12,6 @@ from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
 
 from .module import Module
-
-if TYPE_CHECKING:
-    from typing import Self
-
 
 __all__ = ["Embedding", "EmbeddingBag"]
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 from wengert.graph import is_grad_enabled
 from wengert.nn import functional as F
 from wengert.nn._masks import canonical_mask, causal_mask, is_causal_mask
 from wengert.nn.init import xavier_uniform_
+from wengert.tensor import Tensor
 
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
@@ -18,12 +21,7 @@ from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from wengert.tensor import Tensor
-
-    Activation = str | Callable[[Tensor], Tensor]
+Activation = str | Callable[[Tensor], Tensor]
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
@@ -164,8 +162,6 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
         why_not = _why_not_nested(encoder_layer)
         if enable_nested_tensor and why_not:
-            import warnings
-
             warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}",
                 stacklevel=2)
             self.use_nested_tensor = False

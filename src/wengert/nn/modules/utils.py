@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
