@@ -29,13 +29,14 @@ _KNOWN_AS = {ours: theirs for theirs, ours in MOVED.items()}
 # A module that is requested by a name on the left, or below it, is the module on the right, which has the same public
 # names.
 HOMES = {
+    "autograd._functions": "autograd.function",
     "_functorch.apis": "func.functorch", "_functorch.batch_norm_replacement": "func.functorch",
     "_functorch.deprecated": "func.deprecated", "_functorch.eager_transforms": "func.functorch",
     "_functorch.functional_call": "func.functorch", "_functorch.make_functional": "func.functorch",
     "_functorch.vmap": "func.functorch", "_tensor": "tensor.tensor", "cpu.amp.autocast_mode": "cpu.amp",
     "cpu.amp.grad_scaler": "cpu.amp", "cuda.amp.autocast_mode": "cuda.amp", "cuda.amp.grad_scaler": "cuda.amp",
     "cuda.graphs": "cuda", "cuda.streams": "cuda",
-    "func.functorch.einops._parsing": "func.patterns", "func.functorch.einops": "func.arrangement",
+    "func.functorch.einops._parsing": "func.arrangement", "func.functorch.einops": "func.arrangement",
     "func.functorch.experimental.control_flow": "func.control_flow", "func.functorch.experimental": "func.functorch",
     "jit._script": "jit", "jit._trace": "jit", "multiprocessing.spawn": "multiprocessing", "nn.modules": "nn",
     "nn.modules.linear_cross_entropy_options": "nn.modules.loss", "nn.parameter": "nn", "optim.adadelta": "optim",
