@@ -277,11 +277,9 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
 def storage(self: Tensor) -> Any:
     """The memory that the tensor looks at, as elements of its type."""
-    warn_once(
-        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
-        "class. This should only matter to you if you are using storages directly.  To access UntypedStorage directly, "
-        "use tensor.untyped_storage() instead of tensor.storage()"
-    )
+    warn_once("TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
+        "storage class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
+        "directly, use tensor.untyped_storage() instead of tensor.storage()")
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 
 

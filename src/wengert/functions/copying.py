@@ -53,12 +53,10 @@ def same_class(t: Tensor, made: Tensor, kind: str, method: str) -> None:
     """Refuse to copy ``t`` if its class has no way to make a tensor of itself: what it ``made`` is of another."""
     if type(made) is not type(t):
         name = method.partition("(")[0]
-        raise RuntimeError(
-            f"The default implementation of __deepcopy__() for {kind} subclasses only works for subclass types that "
-            f"implement {method} returns another instance of the same subclass. You should either properly implement "
-            f"{name}() for your subclass or override __deepcopy__() if it is intended behavior for {name}() to return "
-            "an instance of a different type."
-        )
+        raise RuntimeError(f"The default implementation of __deepcopy__() for {kind} subclasses only works for "
+            f"subclass types that implement {method} returns another instance of the same subclass. You should either "
+            f"properly implement {name}() for your subclass or override __deepcopy__() if it is intended behavior for "
+            f"{name}() to return an instance of a different type.")
 
 
 def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:

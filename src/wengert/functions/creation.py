@@ -89,10 +89,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning,
             stacklevel=2)
     if type(data) is list and data and type(data[0]) is np.ndarray:
-        warn_once(
-            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to "
-            "a single numpy.ndarray with numpy.array() before converting to a tensor."
-        )
+        warn_once("Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the "
+            "list to a single numpy.ndarray with numpy.array() before converting to a tensor.")
     if where is not None and isinstance(data, Tensor):
         return finish(data._wg_data if dtype is None else data._wg_data.astype(np_dtype(dtype)), requires_grad, where)
     return finish(array_of(data, None if dtype is None else np_dtype(dtype)), requires_grad, where)
@@ -167,12 +165,10 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "are not currently supported. (You can probably work around this by making a copy of your array  with "
             "array.copy().) ")
     if not array.flags.writeable:
-        warn_once(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
-            "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
-            "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
-            "the rest of this program."
-        )
+        warn_once("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This "
+            "means writing to this tensor will result in undefined behavior. You may want to copy the array to protect "
+            "its data or make it writable before converting it to a tensor. This type of warning will be suppressed "
+            "for the rest of this program.")
     if isinstance(array.base, np.ndarray) and type(array) is np.ndarray and array.flags.writeable:
         array = np.ndarray(array.shape, array.dtype, np.asarray(_Memory(array)), 0, array.strides)
     return finish(np.asarray(array))
@@ -212,12 +208,10 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             f"element size ({item})")
     array = np.frombuffer(buffer, kind, count, offset)
     if not array.flags.writeable:
-        warn_once(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
-            "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
+        warn_once("The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you "
+            "can write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
             "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
-            "will be suppressed for the rest of this program."
-        )
+            "will be suppressed for the rest of this program.")
     return finish(array, requires_grad)
 
 

@@ -198,10 +198,8 @@ def _put(target: Tensor, advanced: tuple[list[Any], list[Any]], value: Any) -> N
     if value._wg_vc is target._wg_vc and value.numel() == 1 and not requires_grad(value) and by_mask:
         value = Tensor._wg_wrap(value._wg_data.copy())  # one number is read first
     if not _broadcasts(value._wg_data.shape, shape):
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(shape)}"
-        )
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing "
+            f"result of shape {list(shape)}")
     inplace_function("index_put")(target, indices, value)
 
 
@@ -320,10 +318,8 @@ class _Parts:
         dims = k._wg_data.ndim if mask else 1
         for i in range(dims):
             if mask and k._wg_data.shape[i] != self.shape[self.at + i]:
-                raise IndexError(
-                    f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed "
-                    f"tensor {list(self.shape)} at index {self.at + i}"
-                )
+                raise IndexError(f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the "
+                    f"indexed tensor {list(self.shape)} at index {self.at + i}")
         self.basic += [slice(None)] * dims
         if not dims:
             self.basic.append(None)

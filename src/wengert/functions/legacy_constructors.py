@@ -76,10 +76,8 @@ def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:
     """The elements of a storage, which must have the type ``d`` if it has one; its memory is shared."""
     if type(storage).__name__ == "TypedStorage" and storage.dtype.np != d:
         name = dt.scalar_name(storage.dtype.np)
-        raise RuntimeError(
-            f"Expected a Storage of type {dt.scalar_name(d)} or an UntypedStorage, but got type {name} for argument 1 "
-            "'storage'"
-        )
+        raise RuntimeError(f"Expected a Storage of type {dt.scalar_name(d)} or an UntypedStorage, but got type {name} "
+            "for argument 1 'storage'")
     memory = storage.untyped()
     return look_at(memory, 0, (memory.nbytes() // d.itemsize,), (1,), dt.of(d))
 

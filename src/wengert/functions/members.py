@@ -90,11 +90,9 @@ class Members(Geometry):
             scope = modes().grad_scope
             if scope is not None and id(self) in scope.inputs:  # a leaf at this level
                 refuse_storage(self)
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment.  If you were attempting to deepcopy a module, this may be because of a "
-                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
-            )
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
         if id(self) in memo:
             return memo[id(self)]
         refuse_storage(self)
@@ -138,10 +136,8 @@ def _refuse_python(cls: Any, t: Tensor) -> None:
     """Refuse to make a tensor that dispatches one of another class: what it is, its class says."""
     check_class(cls)
     if type(t) in classes.DISPATCHING and not issubclass(type(t), cls):
-        raise RuntimeError(
-            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a "
-            f"python object of type {type(t).__name__} which is not a subclass of the requested type"
-        )
+        raise RuntimeError(f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already "
+            f"associated to a python object of type {type(t).__name__} which is not a subclass of the requested type")
 
 
 def _alias(cls: Any, t: Tensor, new: bool = False) -> Any:

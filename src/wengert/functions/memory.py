@@ -105,10 +105,9 @@ def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tupl
         return np.ndarray(size, kind)
     needed = (1 + offset + sum((n - 1) * s for n, s in zip(size, stride))) * kind.itemsize
     if needed > array.nbytes:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
-            f"{kind.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {array.nbytes}"
-        )
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+            f"itemsize {kind.itemsize} requiring a storage size of {needed} are out of bounds for storage of size "
+            f"{array.nbytes}")
     # NumPy does not take the memory of an ml_dtypes array as a buffer, so such elements pass as integers.
     plain = kind if kind.kind in "biufc" else np.dtype(f"u{kind.itemsize}")
     memory = array if array.dtype.kind in "biufc" else array.view(f"u{array.itemsize}")

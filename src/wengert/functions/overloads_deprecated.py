@@ -130,10 +130,8 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     """
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if input.numel() == 0 and not dims:
-        raise RuntimeError(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-            "with the 'dim' argument."
-        )
+        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument.")
     for d in dims:
         if input.ndim and input.shape[d] == 0:
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
@@ -149,10 +147,8 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
 @overload("Tensor")
 def reinforce(self: Any, reward: Any) -> NoReturn:
     """Removed: raises ``RuntimeError``."""
-    raise RuntimeError(
-        "reinforce() was removed.\nUse torch.distributions instead: sample from a distribution and differentiate "
-        "-log_prob(sample) * reward."
-    )
+    raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead: sample from a distribution and "
+        "differentiate -log_prob(sample) * reward.")
 
 
 @overload("Tensor")

@@ -324,12 +324,10 @@ def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: 
     if training:
         running = [r for r in (running_mean, running_var) if r is not None]
         if type(input) is classes.Batched_ and any(type(r) is not classes.Batched_ for r in running):
-            raise RuntimeError(
-                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated "
-                "in place, were not batched.\nIf you are using a module and do not need eval mode, please set "
-                "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, "
-                "please see the functorch website for resources on how to patch your module to work with vmap"
-            )
+            raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which "
+                "will be updated in place, were not batched.\nIf you are using a module and do not need eval mode, "
+                "please set `track_running_stats` to be False.If you are using a prebuilt module and do not need eval "
+                "mode, please see the functorch website for resources on how to patch your module to work with vmap")
         axes = (0, *range(2, input.ndim))
         count = input.numel() // input.shape[1]
         mean, var = input.mean(axes), input.var(axes, correction=0)
@@ -395,10 +393,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     if input._wg_data.dtype.char not in "lqi":
         found = ("CPUBoolType" if input._wg_data.dtype.kind == "b"
             else f"torch.{scalar_name(input._wg_data.dtype)}Tensor")
-        raise RuntimeError(
-            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{found} instead (while checking arguments for embedding)"
-        )
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+            f"Int; but got {found} instead (while checking arguments for embedding)")
     if weight._wg_data.dtype.kind == "c" and modes().grad and requires_grad(weight):
         raise RuntimeError("embedding does not support automatic differentiation for outputs with complex dtype.")
     if max_norm is not None:

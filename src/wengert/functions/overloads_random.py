@@ -80,11 +80,9 @@ def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: 
     if not training or p == 0.0:
         return input
     if dims == 3 and input.ndim not in (2, 3):
-        raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to "
-            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
-            "batch dimension (i.e. 2D or 3D inputs)."
-        )
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, "
+            "and an optional batch dimension (i.e. 2D or 3D inputs).")
     if p == 1.0:
         return _nothing(input, inplace)
     _check_channels(input)

@@ -160,11 +160,10 @@ def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
 
     warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
     if prod(shape) != self._wg_data.size:
-        raise RuntimeError(
-            f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but the given tensor "
-            f"has a size of {'x'.join(map(str, self._wg_data.shape))} ({self._wg_data.size} elements). autograd's "
-            "resize can only change the shape of a given tensor, while preserving the number of elements. "
-        )
+        raise RuntimeError(f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but "
+            f"the given tensor has a size of {'x'.join(map(str, self._wg_data.shape))} ({self._wg_data.size} "
+            "elements). autograd's resize can only change the shape of a given tensor, while preserving the number of "
+            "elements. ")
     return self.contiguous().view(shape)
 
 
@@ -255,8 +254,6 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
     tensor([1., 0., 1., 0.])
     """
     if isinstance(input, Tensor) and requires_grad(input) and not input.is_contiguous():
-        raise RuntimeError(
-            "!self.requires_grad() || self.is_contiguous(): as_strided_scatter is currently only supported for "
-            "contiguous inputs; take input.contiguous() first"
-        )
+        raise RuntimeError("!self.requires_grad() || self.is_contiguous(): as_strided_scatter is currently only "
+            "supported for contiguous inputs; take input.contiguous() first")
     return _as_strided_scatter(input, src, size, stride, storage_offset)

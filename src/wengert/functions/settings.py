@@ -41,10 +41,8 @@ def is_storage(obj: Any) -> bool:
 
 def set_default_tensor_type(t: Any) -> None:
     """Make the type of ``t`` (``torch.DoubleTensor``, say) the default floating type."""
-    errors.warn_once(
-        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-        "torch.set_default_device() as alternatives."
-    )
+    errors.warn_once("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives.")
     set_default_dtype(_LEGACY[t.removeprefix("torch.")].dtype if isinstance(t, str) else t.dtype)
 
 

@@ -232,10 +232,8 @@ def _bytes(given: Any) -> np.ndarray:
             f"{type(given).__name__}")
     for item in given:
         if not isinstance(item, (int, np.integer)):
-            raise RuntimeError(
-                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(given).__name__}), "
-                f"but one of the items was of type {type(item).__name__} instead of int"
-            )
+            raise RuntimeError("torch.UntypedStorage(): tried to construct a storage from a sequence "
+                f"({type(given).__name__}), but one of the items was of type {type(item).__name__} instead of int")
     return np.array([int(item) & 255 for item in given], np.uint8)
 
 

@@ -198,11 +198,9 @@ def _number_over(divided: Any) -> Any:
 
 def _reverse(self: Any) -> Any:
     if self._wg_data.ndim not in (0, 2):
-        warn_once(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
-            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
-        )
+        warn_once("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
+            "will throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.")
     _zero_dimensional(self, "T", "This function is the identity in these cases.")
     return (function("numpy_T")(self) if self._wg_data.ndim <= 2
         else function("permute")(self, tuple(reversed(range(self._wg_data.ndim)))))
