@@ -16,6 +16,7 @@ from ..arrays.float8 import converted
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
 from ..arrays.storageless import StoragelessArray
 from ..graph.modes import modes
+from ..ops.errors import must_be
 from ..ops.outs import OVERLAP, overlapping
 from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
@@ -472,8 +473,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     """
     where = placed(device)
     if not isinstance(physical_layout, (tuple, list)):
-        kind = type(physical_layout).__name__
-        raise TypeError(f"empty_permuted(): argument 'physical_layout' (position 2) must be tuple of ints, not {kind}")
+        raise must_be("empty_permuted", "physical_layout", 2, physical_layout, "tuple of ints")
     shape, order = shape_of((size,)), tuple(physical_layout)
     if len(shape) != len(order):
         raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. "
@@ -493,8 +493,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     d = np_dtype(dtype)
     for at, (key, row) in enumerate((("size", size), ("stride", stride))):
         if not isinstance(row, (tuple, list)):
-            raise TypeError(f"empty_strided(): argument '{key}' (position {at + 1}) must be tuple of ints, not "
-                f"{type(row).__name__}")
+            raise must_be("empty_strided", key, at + 1, row, "tuple of ints")
     shape, steps = shape_of((size,), "empty_strided"), shape_of((stride,), "empty_strided")
     if len(shape) != len(steps):
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "

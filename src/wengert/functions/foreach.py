@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..ops.errors import must_be
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
 from .places import PLACES
@@ -28,8 +29,7 @@ _METHOD = {"maximum": "clamp_min", "minimum": "clamp_max"}  # with a number, and
 
 def _tensors(name: str, given: Any, at: int = 0, label: str = "self") -> list[Tensor]:
     if not isinstance(given, (list, tuple)):
-        raise TypeError(f"_foreach_{name}(): argument '{label}' (position {at + 1}) must be tuple of Tensors, not "
-            f"{type(given).__name__}")
+        raise must_be(f"_foreach_{name}", label, at + 1, given, "tuple of Tensors")
     for i, t in enumerate(given):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument {at}, but got {type(t).__name__}")

@@ -44,9 +44,8 @@ def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = 
     if (isinstance(first, (int, np.integer)) and not isinstance(first, bool)) or isinstance(first, Size):
         for at, n in enumerate(args[1:], 2):
             if not hasattr(n, "__index__"):
-                wrong = f"type must be tuple of ints,but got {type(n).__name__}"
-                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {at} with error "
-                    f"\"{wrong}\"")
+                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {at} with error \"type "
+                    f"must be tuple of ints,but got {type(n).__name__}\"")
         shape = shape_of(args or (0,), "new")
         check_sizes(shape, "")
         return uninitialized.empty(shape, d)
@@ -55,15 +54,12 @@ def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = 
             raise TypeError(f"expected {_options(d)} (got {_options(first._wg_data.dtype)})")
         return plain(first._wg_data)
     if isinstance(first, (float, complex, bool, np.generic)) or first is None:
-        raise TypeError(f"new(): data must be a sequence (got {_full_name(first)})")
+        kind = type(first)
+        name = f"{kind.__module__}.{kind.__name__}".removeprefix("builtins.")
+        raise TypeError(f"new(): data must be a sequence (got {name})")
     if type(first).__name__ in ("TypedStorage", "UntypedStorage"):
         return _of_storage(first, d)
     return array_of(first, d)
-
-
-def _full_name(value: Any) -> str:
-    kind = type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 def _options(d: np.dtype) -> str:

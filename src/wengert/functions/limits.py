@@ -10,15 +10,11 @@ from ..arrays import dtypes as dt
 from ..tensor.types import type_of
 
 
-def _limits_dtype(d: Any) -> Any:
-    return dt.get_default_dtype() if d is None else d
-
-
 class finfo:
     """Limits of a floating (or complex) type: ``eps``, ``max``, ``min``, ``tiny``, ``resolution``, ``bits``."""
 
     def __init__(self, type: Any = None) -> None:
-        d = _limits_dtype(type)
+        d = dt.get_default_dtype() if type is None else type
         if not isinstance(d, dt.dtype):
             raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(d)}")
         if not (d.is_floating_point or d.is_complex):
@@ -52,7 +48,7 @@ class iinfo:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.is_floating_point or type.is_complex:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
-        info = np.iinfo(np.uint8 if type is dt.bool_ else type.np)
+        info = np.iinfo(type.np)
         self.dtype, self.bits, self.max, self.min = type.name, info.bits, int(info.max), int(info.min)
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import check_countable, refuse_overflow
+from ..ops.errors import must_be
 from ..tensor.tensor import Tensor
 from ..tensor.types import placed
 from .composites.call import by_example
@@ -185,8 +186,7 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.
     """The type of indices; sizes below zero and types that do not count are refused."""
     for at, (name, size) in enumerate((("row", row), ("col", col), ("offset", offset))):
         if not isinstance(size, (int, np.integer)):
-            raise TypeError(f"{function}(): argument '{name}' (position {at + 1}) must be int, not "
-                f"{type(size).__name__}")
+            raise must_be(function, name, at + 1, size, "int")
     for name, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{name} must be non-negative, got{size}")

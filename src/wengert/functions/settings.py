@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as _dtypes
-from ..arrays import errors, uninitialized
+from ..arrays import errors, threads, uninitialized
 from ..arrays.dtypes import dtype, set_default_dtype
 from ..dispatch.default_device import get_default_device, set_default_device
+from ..ops.errors import must_be
 from ..tensor import Tensor
 from .conversion import LEGACY as _LEGACY
 from .random import default_generator
@@ -46,12 +47,15 @@ def set_default_tensor_type(t: Any) -> None:
     set_default_dtype(_LEGACY[t.removeprefix("torch.")].dtype if isinstance(t, str) else t.dtype)
 
 
+def _check_dtypes(function: str, **given: Any) -> None:
+    for at, (name, value) in enumerate(given.items(), 1):
+        if not isinstance(value, dtype):
+            raise must_be(function, name, at, value, "torch.dtype")
+
+
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that both types convert to, by PyTorch's rules."""
-    for at, (name, kind) in enumerate((("type1", type1), ("type2", type2)), 1):
-        if not isinstance(kind, dtype):
-            raise TypeError(f"promote_types(): argument '{name}' (position {at}) must be torch.dtype, not "
-                f"{type(kind).__name__}")
+    _check_dtypes("promote_types", type1=type1, type2=type2)
     return _dtypes.of(_dtypes.promote(type1.np, type2.np))
 
 
@@ -72,10 +76,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether an in-place result of the first type may be written to the second."""
-    for at, (name, value) in enumerate((("from_", from_), ("to", to))):
-        if not isinstance(value, dtype):
-            raise TypeError(f"can_cast(): argument '{name}' (position {at + 1}) must be torch.dtype, not "
-                f"{type(value).__name__}")
+    _check_dtypes("can_cast", from_=from_, to=to)
     return bool(_dtypes.can_cast(from_.np, to.np))
 
 
@@ -86,15 +87,11 @@ def manual_seed_all(seed: int) -> None:
 
 def get_num_threads() -> int:
     """How many threads array operations may use."""
-    from ..arrays import threads
-
     return threads.get()
 
 
 def set_num_threads(n: int) -> None:
     """Let array operations use ``n`` threads."""
-    from ..arrays import threads
-
     if isinstance(n, int) and not -(2**63) <= n < 2**63:
         raise RuntimeError("Overflow when unpacking long long")
     threads.set(n)
@@ -116,11 +113,7 @@ def get_num_interop_threads() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow products of float32 to be less precise: ``"high"`` and ``"medium"`` are kept, and computed as
-    ``"highest"``.
-
-    As in PyTorch, another word changes nothing and is warned of.
-    """
+    """Accept ``"highest"``, ``"high"`` or ``"medium"``, which all compute as ``"highest"``; warn of other words."""
     global _precision
     if not isinstance(precision, str):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
@@ -137,17 +130,14 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Refuse (or warn of) what PyTorch has no deterministic kernel for on a CPU, though every operation here is
-    deterministic.
+    """Refuse (or warn of) what PyTorch has no deterministic kernel for on a CPU; here every operation is deterministic.
 
     Fresh memory is filled, see ``utils.deterministic``.
     """
     if not isinstance(mode, bool):
-        raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
-            f"{type(mode).__name__}")
-
+        raise must_be("_set_deterministic_algorithms", "mode", 1, mode, "bool")
     global _deterministic, _warn_only
-    _deterministic, _warn_only = bool(mode), bool(warn_only)
+    _deterministic, _warn_only = mode, bool(warn_only)
     uninitialized.configure(deterministic=_deterministic)
     errors.alerts = 0 if not mode else 2 if warn_only else 1
 
