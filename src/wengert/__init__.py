@@ -47,7 +47,7 @@ from .tensor.types import (
 )
 
 if TYPE_CHECKING:
-    bfloat16 = half = float16 = float32 = double = float64 = complex32 = chalf = complex64 = cfloat = get_default_dtype()
+    bfloat16 = half = float16 = float32 = double = float64 = complex32 = chalf = complex64 = cfloat = _dtypes.bfloat16
     complex128 = cdouble = int8 = short = int16 = int32 = long = int64 = uint8 = uint16 = uint32 = uint64 = bfloat16
     float4_e2m1fn_x2 = float8_e4m3fn = float8_e4m3fnuz = float8_e5m2 = float8_e5m2fnuz = float8_e8m0fnu = bfloat16
     from .names.torch import *  # noqa: F403

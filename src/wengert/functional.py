@@ -1,4 +1,4 @@
-# ruff: noqa: F822  names from the table
+# ruff: noqa: F405  names from the table
 """``torch.functional``: the functions of the top namespace that PyTorch writes in Python, under their longer name."""
 
 from __future__ import annotations

@@ -188,6 +188,12 @@ def _limits(row: list[Any], low: Any, high: Any) -> tuple[int, int]:
     return int(low), int(high)
 
 
+def _whole_type(name: str, dtype: Any, out: Any) -> np.dtype:
+    if out is not None:
+        refuse_recorded(out, name)
+    return np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
+
+
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None,
         dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: bool = False) -> Tensor:
@@ -202,7 +208,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     low, high = _limits(row, low, high)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    d = np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
+    d = _whole_type("randint", dtype, out)
     return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (), size, out, dt.of(d), device,
         requires_grad)
 
@@ -210,7 +216,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The integers below ``n`` in a random order."""
-    d = np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
+    d = _whole_type("randperm", dtype, out)
     return _made("randperm", lambda s, _: _permutations(s, _stream(generator), d), (), (int(n),), out, dt.of(d), device,
         requires_grad)
 
