@@ -69,7 +69,7 @@ _LOWLEVEL = ("compiled_with_cxx11_abi", "get_deterministic_debug_mode", "has_lap
     "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding",
     "embedding_bag", "embedding_renorm_", "feature_alpha_dropout_", "feature_dropout_", "frobenius_norm", "get_device",
     "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "gru", "gru_cell", "hinge_embedding_loss", "index_put_",
-    "is_distributed", "kl_div", "lstm", "lstm_cell", "lstsq", "margin_ranking_loss", "matrix_rank",
+    "kl_div", "lstm", "lstm_cell", "lstsq", "margin_ranking_loss", "matrix_rank",
     "max_pool1d_with_indices", "narrow_copy", "native_batch_norm", "native_dropout", "native_group_norm",
     "native_layer_norm", "nonzero_static", "norm_except_dim", "nuclear_norm", "poisson_nll_loss", "put", "resize_as_",
     "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "solve", "sym_float", "sym_int", "sym_ite", "sym_max",

@@ -12,9 +12,15 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.dtypes import float64
+from ..autograd.anomaly_mode import set_detect_anomaly
 from ..dispatch.aten_networks import _unique2, native_batch_norm, native_group_norm, native_layer_norm
 from ..functions.overloads_deprecated import GONE, removed
 from ..functions.places import PLACES
+from ..functions.settings import (
+    are_deterministic_algorithms_enabled,
+    is_deterministic_algorithms_warn_only_enabled,
+    use_deterministic_algorithms,
+)
 from ..nn import _recurrent
 from ..nn import functional as F
 from ..random import thread_safe_generator
@@ -83,18 +89,14 @@ def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
 
 def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """The root of the sum of squares over ``dim``. Deprecated: ``linalg.vector_norm``."""
-    return function("linalg_vector_norm")(input, 2, dim if dim != [] else None, keepdim, **_out(out))
+    return function("linalg_vector_norm")(input, 2, dim if dim != [] else None, keepdim, out=out)
 
 
 def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of the singular values of the matrices in the plane ``dim``. Deprecated: ``linalg.matrix_norm``."""
     if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
         dim, keepdim = (-2, -1), dim
-    return function("linalg_matrix_norm")(input, "nuc", dim, keepdim, **_out(out))
-
-
-def _out(out: Any) -> dict[str, Any]:
-    return {} if out is None else {"out": out}
+    return function("linalg_matrix_norm")(input, "nuc", dim, keepdim, out=out)
 
 
 # -- embeddings -------------------------------------------------------------------------------------------------------
@@ -222,16 +224,6 @@ def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = (), padd
     return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode=ceil_mode, return_indices=True)
 
 
-def get_device(input: Tensor) -> int:
-    """The number of the tensor's accelerator: -1 for the processor."""
-    return -1
-
-
-def is_distributed(input: Tensor) -> bool:
-    """False: tensors live in this process."""
-    return False
-
-
 # -- plain numbers in place of symbolic ones ----------------------------------------------------------------------
 
 
@@ -252,7 +244,7 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
 
 # -- methods as functions, and in-place forms -------------------------------------------------------------------------
 
-_METHODS = ("put", "index_put_", "resize_as_", "as_strided_", "addmv_", "narrow_copy", "nonzero_static")
+_METHODS = ("get_device", "put", "index_put_", "resize_as_", "as_strided_", "addmv_", "narrow_copy", "nonzero_static")
 
 
 _DROPOUTS = {"dropout_": F.dropout, "alpha_dropout_": F.alpha_dropout,
@@ -289,8 +281,6 @@ def view_as_complex_copy(input: Any) -> Any:
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Anomaly mode from now on: see ``torch.autograd.set_detect_anomaly``."""
-    from ..autograd.anomaly_mode import set_detect_anomaly
-
     set_detect_anomaly(mode, check_nan)
 
 
@@ -299,8 +289,6 @@ _DEBUG_MODES = ("default", "warn", "error")
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """``"default"`` (0), ``"warn"`` (1) or ``"error"`` (2) about results that differ from run to run: none do here."""
-    from ..functions.settings import use_deterministic_algorithms
-
     if isinstance(debug_mode, str):
         if debug_mode not in _DEBUG_MODES:
             raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
@@ -313,8 +301,6 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """The value of ``set_deterministic_debug_mode`` or ``use_deterministic_algorithms``: 0, 1 or 2."""
-    from ..functions.settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
-
     return are_deterministic_algorithms_enabled() * (2 - is_deterministic_algorithms_warn_only_enabled())
 
 
@@ -348,7 +334,7 @@ NAMES: dict[str, Any] = {
     **{
         f.__name__: f
         for f in (adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_,
-                feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed, max_pool1d_with_indices,
+                feature_dropout_, frobenius_norm, grid_sampler, max_pool1d_with_indices,
                 native_batch_norm, native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm,
                 sym_ite, sym_max, sym_min, view_as_complex_copy, view_as_real_copy, set_anomaly_enabled,
                 set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal,

@@ -179,19 +179,16 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other.dtype) if self.device == other.device else to(self, other.device, other.dtype)
 
 
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """A view in the shape of ``other``."""
-    return self.view(other.shape)
+def _as(name: str) -> Any:
+    def method(self: Tensor, other: Tensor) -> Tensor:
+        return getattr(self, name)(other.shape)  # type: ignore[no-any-return]
+
+    method.__name__ = f"{name}_as"
+    method.__doc__ = f"``{name}`` with the shape of ``other``."
+    return method
 
 
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the shape of ``other``."""
-    return self.reshape(other.shape)
-
-
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor expanded to the shape of ``other``."""
-    return self.expand(other.shape)
+view_as, reshape_as, expand_as = map(_as, ("view", "reshape", "expand"))
 
 
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:

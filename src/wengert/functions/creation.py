@@ -84,11 +84,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """
     where = placed(device, data if isinstance(data, Tensor) else None)
     if isinstance(data, Tensor):
-        import warnings
-
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning,
-            stacklevel=2)
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).")
     if type(data) is list and data and type(data[0]) is np.ndarray:
         warn_once("Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the "
             "list to a single numpy.ndarray with numpy.array() before converting to a tensor.")

@@ -193,10 +193,9 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             [1, 3]])
     """
     source = geometry(input._wg_data)
-    if storage_offset is not None:
-        return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
-    start = 0 if type(input) is classes.Batched_ else source[2]  # in a map: from where each example begins
-    return function("as_strided")(input, tuple(size), tuple(stride), start, source)
+    if storage_offset is None:
+        storage_offset = 0 if type(input) is classes.Batched_ else source[2]  # in a map: from where each example begins
+    return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
 
 
 @overload("torch")

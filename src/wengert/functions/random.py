@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, META, on_cpu, placed
 from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
 from .sizes import sizes_given
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Generator(streams.Generator):
@@ -454,18 +458,15 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._wg_data.dtype))
 
 
-class fork_rng:
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
     """Inside, draws and seeds leave no trace on the default stream."""
-
-    def __init__(self, devices: Any = None, enabled: bool = True, **_: Any) -> None:
-        self.enabled = enabled
-
-    def __enter__(self) -> None:
-        self.state = get_rng_state()
-
-    def __exit__(self, *exc: object) -> None:
-        if self.enabled:
-            set_rng_state(self.state)
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
 
 
 FUNCTIONS = {

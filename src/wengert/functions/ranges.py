@@ -38,6 +38,15 @@ def _counted(name: str, d: np.dtype) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
 
 
+def _check_range(start: Any, end: Any, step: Any) -> None:
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
@@ -52,17 +61,12 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
         start, (end,) = 0, _numbers("arange", end=start)
     else:
         start, end, step = _numbers("arange", start=start, end=end, step=step)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
     integral = builtins.all(isinstance(x, int) for x in (start, end, step))
     d = out_type(out, dtype, dt.I64 if integral else dt.default_float())
     _counted("arange", d)
-    if not (np.isfinite(start) and np.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    _check_range(start, end, step)
     if d.kind in "iu" and int(step) == 0:
         raise ValueError("step must be nonzero")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
@@ -86,12 +90,7 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
         stacklevel=2,
     )
     start, end, step = _numbers("range", start=start, end=end, step=step)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (np.isfinite(start) and np.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    _check_range(start, end, step)
     out = options.get("out")
     # more than NumPy's integers hold
     start, step = (float(x) if isinstance(x, int) and x >= 2**63 else x for x in (start, step))
@@ -121,8 +120,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
     return _spaced("logspace", start, end, steps, out, dtype, requires_grad, base, where)
 
 
-def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
-    """The ends as numbers."""
+def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, ...]:
     if type(steps) is not int and not isinstance(steps, (np.integer, Tensor)):
         kinds = ", ".join("Tensor" if isinstance(x, Tensor) else type(x).__name__ for x in (start, end, steps))
         raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but 'steps' must be "
@@ -132,8 +130,7 @@ def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
     if wide:
         kinds = " and ".join(which for which, x in (("start", start), ("end", end)) if isinstance(x, Tensor))
         raise RuntimeError(f"{name} only supports 0-dimensional {kinds} tensors, but got {' and '.join(wide)}.")
-    start, end = _numbers(name, start=start, end=end)
-    return start, end
+    return tuple(_numbers(name, start=start, end=end))
 
 
 def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None,

@@ -11,12 +11,11 @@ from ..dispatch.default_device import get_default_device, set_default_device
 from ..ops.errors import must_be
 from ..tensor import Tensor
 from .conversion import LEGACY as _LEGACY
-from .random import default_generator
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "can_cast", "get_default_device", "get_float32_matmul_precision",
     "get_num_interop_threads", "get_num_threads", "is_deterministic_algorithms_warn_only_enabled", "is_storage",
-    "is_tensor", "is_warn_always_enabled", "manual_seed_all", "promote_types", "result_type", "set_default_device",
+    "is_tensor", "is_warn_always_enabled", "promote_types", "result_type", "set_default_device",
     "set_default_tensor_type", "set_float32_matmul_precision", "set_num_interop_threads", "set_num_threads",
     "set_warn_always", "typename", "use_deterministic_algorithms",
 ]
@@ -78,11 +77,6 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether an in-place result of the first type may be written to the second."""
     _check_dtypes("can_cast", from_=from_, to=to)
     return bool(_dtypes.can_cast(from_.np, to.np))
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seed every stream there is: one."""
-    default_generator.manual_seed(seed)
 
 
 def get_num_threads() -> int:
