@@ -138,14 +138,10 @@ def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: b
     places = sizes
     if mode == 2:
         places = indices.new_zeros((bags, weight.shape[1]))
-        for i, bag in enumerate(of_index.tolist()):
-            if indices[i].item() != padding_idx:
-                found = weight.detach()[indices[i]]
-                first = ((of_index[:i] == bag) & (indices[:i] != padding_idx) if padding_idx is not None
-                    else of_index[:i] == bag)
-                better = (found > weight.detach()[places[bag], T["arange"](weight.shape[1])] if bool(first.any())
-                    else found == found)
-                places[bag] = T["where"](better, indices[i], places[bag])
+        for bag in range(bags):
+            row = indices[(of_index == bag) & (kept != 0)]
+            if len(row):
+                places[bag] = row[weight.detach()[row].argmax(0)]
     return output, of_index, sizes, places
 
 
