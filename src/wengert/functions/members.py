@@ -6,7 +6,8 @@ views once more, and, from ``geometry``, what it is without a history.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,9 +28,6 @@ from .legacy_constructors import by_keyword, legacy
 from .parameter import Parameter as _Parameter  # noqa: F401  before subclasses are looked at
 from .show import show
 from .view_replay import replayed, reversed_view, same_geometry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Members(Geometry):
@@ -164,15 +162,12 @@ def read_only(cls: type) -> None:
     for part in cls.__mro__[:-1]:
         for name, found in tuple(vars(part).items()):
             if type(found) is property and found.fset is None:
-                refuse = _refuser(name)
+                refuse = partial(_refuse_write, name)
                 setattr(part, name, property(found.fget, refuse, found.fdel or refuse, found.__doc__))
 
 
-def _refuser(name: str) -> Callable[..., None]:
-    def refuse(self: Any, value: Any = None) -> None:
-        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
-
-    return refuse
+def _refuse_write(name: str, self: Any, value: Any = None) -> NoReturn:
+    raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
 
 
 class SavedValues:
