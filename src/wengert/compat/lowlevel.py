@@ -15,7 +15,7 @@ from ..arrays.dtypes import float64
 from ..autograd.anomaly_mode import set_detect_anomaly
 from ..dispatch.aten_networks import _unique2, native_batch_norm, native_group_norm, native_layer_norm
 from ..functions.overloads_deprecated import GONE, removed
-from ..functions.places import PLACES
+from ..functions.places import PLACES, described
 from ..functions.settings import (
     are_deterministic_algorithms_enabled,
     is_deterministic_algorithms_warn_only_enabled,
@@ -55,12 +55,8 @@ def _loss(name: str, order: str) -> Callable[..., Any]:
         reduction = _REDUCTIONS[given.pop("reduction", 0)]
         return modern(**given, reduction=reduction)
 
-    loss.__name__ = loss.__qualname__ = name
-    loss.__doc__ = (
-        f"``nn.functional.{name}`` with the arguments ``{', '.join(names)}``; ``reduction``: 0 none, 1 mean, 2 sum. "
-        "Where nothing is said PyTorch takes none here."
-    )
-    return loss
+    return described(loss, name, f"``nn.functional.{name}`` with the arguments ``{', '.join(names)}``; ``reduction``: "
+        "0 none (also if left out), 1 mean, 2 sum.")
 
 
 # -- normalisation ----------------------------------------------------------------------------------------------------
@@ -173,13 +169,11 @@ def _network(name: str, mode: str) -> Callable[..., Any]:
                 output = output.transpose(0, 1)
         return (output, *last)
 
-    network.__name__ = network.__qualname__ = name
-    network.__doc__ = f"""What ``nn.{name.split("_")[0].upper()}`` runs: ``(output, *last_states)``.
+    return described(network, name, f"""What ``nn.{name.split("_")[0].upper()}`` runs: ``(output, *last_states)``.
 
     ``{name}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed
     rows ``{name}(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
-    """
-    return network
+    """)
 
 
 def _cell(name: str, mode: str) -> Callable[..., Any]:
@@ -187,9 +181,7 @@ def _cell(name: str, mode: str) -> Callable[..., Any]:
         state = _recurrent.cell(mode, input, tuple(hx) if mode == "LSTM" else (hx,), w_ih, w_hh, b_ih, b_hh)
         return state if mode == "LSTM" else state[0]
 
-    cell.__name__ = cell.__qualname__ = name
-    cell.__doc__ = f"One step of {'an LSTM: ``(h, c)``' if mode == 'LSTM' else mode + ': the next state'}."
-    return cell
+    return described(cell, name, f"One step of {mode}: the next state; of an LSTM, ``(h, c)``.")
 
 
 _MODES = {"rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU", "gru": "GRU", "lstm": "LSTM"}
@@ -251,9 +243,7 @@ def _in_place(name: str, plain: Any) -> Callable[..., Any]:
     def drop(input: Any, p: float, train: bool) -> Any:
         return plain(input, p, train, True)
 
-    drop.__name__ = drop.__qualname__ = name
-    drop.__doc__ = f"``nn.functional.{name[:-1]}`` in place."
-    return drop
+    return described(drop, name, f"``nn.functional.{name[:-1]}`` in place.")
 
 
 def feature_dropout_(input: Any, p: float, train: bool) -> Any:

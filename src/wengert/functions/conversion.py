@@ -29,6 +29,7 @@ from . import legacy_constructors
 from .creation import finish, without_numbers
 from .legacy_constructors import by_keyword, legacy
 from .memory import row_major
+from .places import described
 from .sizes import sizes_given
 from .storage import look_at, window
 from .typed_storage import LEGACY_STORAGES, TypedStorage
@@ -101,9 +102,7 @@ def _to(name: str, target: Any) -> Any:
     def method(self: Tensor, memory_format: Any = preserve_format) -> Tensor:
         return to(self, target, memory_format=memory_format)
 
-    method.__name__ = name
-    method.__doc__ = f"The tensor as {target!r}."
-    return method
+    return described(method, name, f"The tensor as {target!r}.")
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
@@ -183,9 +182,7 @@ def _as(name: str) -> Any:
     def method(self: Tensor, other: Tensor) -> Tensor:
         return getattr(self, name)(other.shape)  # type: ignore[no-any-return]
 
-    method.__name__ = f"{name}_as"
-    method.__doc__ = f"``{name}`` with the shape of ``other``."
-    return method
+    return described(method, f"{name}_as", f"``{name}`` with the shape of ``other``.")
 
 
 view_as, reshape_as, expand_as = map(_as, ("view", "reshape", "expand"))

@@ -26,6 +26,7 @@ from ..tensor.tensor import Tensor
 from ..tensor.types import on_cpu, placed, strided
 from .data import array_of
 from .memory import file_array
+from .places import described
 from .sizes import shape_of, sizes_given
 
 if TYPE_CHECKING:
@@ -318,12 +319,9 @@ def _sized(name: str, make: Callable[..., np.ndarray],
         d = np_dtype(dtype, self._wg_data.dtype)
         return finish(make(shape, d) if placed(device, self) is None else unmade(shape, d), requires_grad)
 
-    for f, public_name in ((sized, name), (like, name + "_like"), (new, "new_" + name)):
-        f.__name__ = f.__qualname__ = public_name
-    sized.__doc__ = f"A tensor of the given sizes, {doc}."
-    like.__doc__ = f"A tensor of the shape and type of ``input``, {doc}."
-    new.__doc__ = f"A tensor of the type of this one, {doc}."
-    return sized, _by_example(like), _by_example(new)
+    return (described(sized, name, f"A tensor of the given sizes, {doc}."),
+        _by_example(described(like, name + "_like", f"A tensor of the shape and type of ``input``, {doc}.")),
+        _by_example(described(new, "new_" + name, f"A tensor of the type of this one, {doc}.")))
 
 
 def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..ops.errors import must_be
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
-from .places import PLACES
+from .places import PLACES, described
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,10 +167,8 @@ def _all() -> dict[str, Callable[..., Any]]:
         made |= {name + mark: _binary(name, mark) for name in _BINARY}
         made |= {name + mark: _ternary(name, mark) for name in ("addcmul", "addcdiv")}
         made["lerp" + mark] = _lerp(mark)
-    for name, f in made.items():
-        f.__name__ = f.__qualname__ = f"_foreach_{name}"
-        f.__doc__ = f"``{name}`` of each tensor of a list."
-    return {f.__name__: f for f in made.values()}
+    return {f"_foreach_{name}": described(f, f"_foreach_{name}", f"``{name}`` of each tensor of a list.")
+        for name, f in made.items()}
 
 
 FUNCTIONS = _all()

@@ -22,6 +22,7 @@ from ..tensor.namespaces import TRACED_OPS
 from .composites.call import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
+from .places import described
 from .random import by_map, default_generator
 
 
@@ -42,10 +43,8 @@ def _with_inplace(name: str, *parameters: str) -> None:
             _refuse_negative(out, name, kwargs.get(parameters[0], args[0] if args else 0))
         return out
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = plain.__doc__
-    written.__name__ = written.__qualname__ = name + "_"
-    FUNCTIONAL[name], FUNCTIONAL[name + "_"] = call, written
+    FUNCTIONAL[name] = described(call, name, plain.__doc__)
+    FUNCTIONAL[name + "_"] = described(written, name + "_", f"``{name}`` in place.")
 
 
 _SLOPED = {"leaky_relu": "leakyReLu", "elu": "elu", "celu": "elu"}
@@ -80,9 +79,7 @@ def _softmax(name: str) -> None:
     def call(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
         return along(input, _implied(name, input.ndim) if dim is None else dim, dtype)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = along.__doc__
-    FUNCTIONAL[name] = call
+    FUNCTIONAL[name] = described(call, name, along.__doc__)
 
 
 def _alone(name: str) -> None:
@@ -91,9 +88,7 @@ def _alone(name: str) -> None:
     def call(input: Any) -> Any:
         return f(input)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f.__doc__
-    FUNCTIONAL[name] = call
+    FUNCTIONAL[name] = described(call, name, f.__doc__)
 
 
 for _name in ("softmax", "log_softmax"):
@@ -473,9 +468,8 @@ def _fractional(n: int) -> None:
         found = indexed(*args, **kwargs)
         return found if wanted else found[0]
 
-    plain.__name__, indexed.__name__ = f"fractional_max_pool{n}d", f"fractional_max_pool{n}d_with_indices"
-    plain.__doc__ = indexed.__doc__ = "Maxima of windows placed by random numbers. Graham, 2014."
-    FUNCTIONAL[plain.__name__], FUNCTIONAL[indexed.__name__] = plain, indexed
+    for f, name in ((plain, f"fractional_max_pool{n}d"), (indexed, f"fractional_max_pool{n}d_with_indices")):
+        FUNCTIONAL[name] = described(f, name, "Maxima of windows placed by random numbers. Graham, 2014.")
 
 
 for _n in (2, 3):

@@ -15,6 +15,7 @@ from ..tensor import classes
 from ..tensor.functions import function, inplace_function
 from .creation import empty_like
 from .overloads import FUNCTIONAL, overload
+from .places import described
 from .random import by_map, default_generator, exponential_
 
 
@@ -117,9 +118,7 @@ def _feature(name: str, with_batch: int) -> None:
             return _feature_dropout(input.unsqueeze(0), p, training, inplace, with_batch).squeeze(0)
         return _feature_dropout(input, p, training, inplace, with_batch)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = "Dropout of whole channels."
-    FUNCTIONAL[name] = call
+    FUNCTIONAL[name] = described(call, name, "Dropout of whole channels.")
 
 
 for _name, _ndim in (("dropout1d", 3), ("dropout2d", 0), ("dropout3d", 5)):

@@ -20,6 +20,7 @@ from ..tensor.tensor import Tensor
 from .composites.call import by_example
 from .overloads import METHODS, overload
 from .overloads_shape import as_strided
+from .places import described
 from .sizes import shape_of, sizes_given
 
 
@@ -64,9 +65,7 @@ def _in_place(name: str) -> Any:
             level.attach(self, become(tangent, *args, **kwargs))
         return self
 
-    become.__name__ = become.__qualname__ = name + "_"
-    become.__doc__ = f"``{name}`` in place: this tensor becomes that view of its memory."
-    return become
+    return described(become, name + "_", f"``{name}`` in place: this tensor becomes that view of its memory.")
 
 
 for _name in ("squeeze", "unsqueeze", "t", "transpose", "as_strided"):

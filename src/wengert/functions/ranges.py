@@ -14,6 +14,7 @@ from ..tensor.tensor import Tensor
 from ..tensor.types import placed
 from .composites.call import by_example
 from .creation import deliver, finish, np_dtype, out_type
+from .places import described
 
 
 def _number(x: Any) -> Any:
@@ -202,9 +203,7 @@ def _indices(name: str, find: Any, part: str) -> Any:
         d = _triangle(name, row, col, offset, dtype)
         return finish(np.stack(find(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
 
-    indices.__name__ = indices.__qualname__ = name
-    indices.__doc__ = f"Indices ``(2, n)`` of the {part} triangle of a ``row`` by ``col`` matrix."
-    return indices
+    return described(indices, name, f"Indices ``(2, n)`` of the {part} triangle of a ``row`` by ``col`` matrix.")
 
 
 tril_indices = _indices("tril_indices", np.tril_indices, "lower")

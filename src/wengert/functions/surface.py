@@ -25,7 +25,7 @@ from ..tensor.functions import (
 )
 from ..tensor.tensor import Tensor
 from . import conversion, creation, indexing, overloads, random, ranges
-from .places import PLACES
+from .places import PLACES, described
 
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
@@ -104,9 +104,7 @@ def _question(name: str) -> Any:
     def call(input: Any) -> Any:
         return getattr(input, name)()
 
-    call.__name__ = name
-    call.__doc__ = getattr(Tensor, name).__doc__
-    return call
+    return described(call, name, getattr(Tensor, name).__doc__)
 
 
 def _attach_special_methods() -> None:
