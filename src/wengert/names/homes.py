@@ -60,7 +60,7 @@ _WHOLE = {
     "optim.adafactor": "optim", "optim.muon": "optim",
     **{f"optim.lr_scheduler.{n}": "optim.lr_scheduler"
         for n in ("base", "composite", "cosine", "cyclic", "factors", "plateau")},
-    **{f"serialization.{n}": "serialization" for n in ("archive", "container", "endianness", "locations", "names")},
+    **{f"serialization.{n}": "serialization" for n in ("archive", "container", "names")},
     "signal.windows": "signal.windows.windows",
     "testing.comparison": "testing._comparison", "testing.creation": "testing._creation",
     **{f"utils.{n}": "utils._pytree" for n in ("_pytree_keys", "_pytree_nodes", "_pytree_spec")},
