@@ -180,9 +180,7 @@ def _opened(f: Any) -> Iterator[tuple[Any, str | None]]:
 
 
 def _reader(file: Any, path: str | None, mmap: bool | None) -> Callable[..., Any]:
-    """What reads a file of this format: a function of the file, how storages are restored, ``map_location``, the
-    encoding, and whether the file may name what the program has.
-    """
+    """The reader for this format: a function of file, restore, ``map_location``, encoding, and ``own_classes``."""
     start = file.tell()
     begin = file.read(len(_ZIP))
     file.seek(start)

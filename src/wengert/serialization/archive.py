@@ -162,9 +162,7 @@ _sharing = False
 
 
 def get_default_mmap_options() -> int | None:
-    """``mmap.MAP_PRIVATE`` or ``MAP_SHARED``, see :class:`set_default_mmap_options`; None where the
-    system has neither.
-    """
+    """``mmap.MAP_PRIVATE`` or ``MAP_SHARED``, None without both: see :class:`set_default_mmap_options`."""
     import mmap
 
     return getattr(mmap, "MAP_SHARED" if _sharing else "MAP_PRIVATE", None)
