@@ -17,10 +17,8 @@ def _carried(ufunc: Any, x: Array, axis: int) -> Array:
         return ufunc.accumulate(x, axis, np.float64).astype(x.dtype)  # type: ignore[no-any-return]
 
 
-def running_sum(x: Array, axis: int, back: bool = False) -> Array:
-    """Sums of all elements up to each one along ``axis`` (``back``: from each one on); float32 is carried in double
-    precision.
-    """
+def running_sum(x: Array, axis: int, back: bool) -> Array:
+    """Sums up to each element along ``axis`` (``back``: from it on); float32 is carried in double precision."""
     return np.flip(_carried(np.add, np.flip(x, axis), axis), axis) if back else _carried(np.add, x, axis)
 
 
@@ -50,17 +48,13 @@ def _checked(index: Array, x: Array, axis: int) -> None:
 
 
 def take_along(x: Array, axis: int, index: Array) -> Array:
-    """``x`` read at the places ``index`` along ``axis``. Other dimensions of ``index`` are no larger than those of
-    ``x``.
-    """
+    """``x`` at the places ``index`` along ``axis``; other dimensions of ``index`` are no larger than its own."""
     _checked(index, x, axis)
     return x[_grid(index, axis)]  # type: ignore[no-any-return]
 
 
 def put_along(out: Array, axis: int, index: Array, values: Array) -> Array:
-    """Write ``values``, of the shape of ``index``, at the places along ``axis``, the last of
-    several; return ``out``.
-    """
+    """Write ``values``, shaped as ``index``, at the places along ``axis``, the last of several; return ``out``."""
     _checked(index, out, axis)
     out[_grid(index, axis)] = values
     return out
@@ -73,10 +67,30 @@ def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     return out
 
 
-def mode_places(rows: Array) -> Array:
-    """The place of the most frequent value of each row of a matrix: of equal values, and beside NaN, the one that
-    PyTorch reports.
+def add_at(out: Array, index: Array, values: Array) -> Array:
+    """Add rows of ``values`` to the rows of ``out`` that ``index`` names, repeated ones too, and return ``out``.
+
+    ``out`` is ``(R, *row)``, ``index`` integers of any shape in ``[-R, R)``, ``values`` is ``(*index.shape, *row)``.
     """
+    index, values = index.reshape(-1), values.reshape(index.size, *out.shape[1:])
+    if index.size == 0:
+        return out
+    if index.min() < -len(out) or index.max() >= len(out):
+        raise IndexError("index out of range in self")
+    if out.ndim == 1:
+        np.add.at(out, index, values)
+        return out
+    # One addition for each distinct row beats np.add.at on rows: sort, sum the runs, add the sums.
+    index = np.where(index < 0, index + len(out), index)
+    order = np.argsort(index, kind="stable")
+    index = index[order]
+    starts = np.flatnonzero(np.concatenate(([True], index[1:] != index[:-1])))
+    out[index[starts]] += np.add.reduceat(values[order], starts, axis=0)
+    return out
+
+
+def mode_places(rows: Array) -> Array:
+    """The place of the most frequent value of each row: of equal ones, and beside NaN, PyTorch's choice."""
     return np.array([_mode_place(row.tolist()) for row in rows], np.int64)
 
 
@@ -98,9 +112,7 @@ Held = list[tuple[Any, int]]
 
 
 def _partition(x: Held, start: int, end: int, depth: int) -> None:
-    """The first part of ``std::sort`` of GNU's library, which compares values alone: its order of equal ones is what
-    PyTorch's answer shows.
-    """
+    """The first part of GNU's ``std::sort`` by values alone, whose order of equal ones shows in PyTorch's answer."""
     while end - start > 16:
         if not depth:
             x[start:end] = _heap_sorted(x[start:end])
