@@ -54,10 +54,6 @@ class Generator(streams.Generator):
         super().set_state(new_state._wg_data if isinstance(new_state, Tensor) else new_state)
         return self
 
-    def clone_state(self) -> Generator:
-        """Another generator at the same point of the same stream."""
-        return Generator().set_state(self.get_state())
-
     def __reduce__(self) -> Any:
         return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
 
@@ -67,7 +63,7 @@ class Generator(streams.Generator):
 
 
 default_generator = Generator()
-streams.Generator.seed(default_generator)
+default_generator.seed()
 
 
 def _stream(generator: Any) -> Any:

@@ -57,7 +57,7 @@ _WHOLE = {
     "autograd._core": "_C",
     "autograd._function_node": "autograd.function", "graph.modes": "autograd.grad_mode",
     "dispatch.function_modes": "overrides", "distributions.compound_transforms": "distributions.transforms",
-    "optim.adafactor": "optim", "optim.muon": "optim",
+    "optim.matrices": "optim",
     **{f"optim.lr_scheduler.{n}": "optim.lr_scheduler"
         for n in ("base", "composite", "cosine", "cyclic", "factors", "plateau")},
     **{f"serialization.{n}": "serialization" for n in ("archive", "container", "endianness", "locations", "names")},
@@ -122,6 +122,9 @@ _SOME = {
     "nn.modules._state": {"nn.modules.module": "_IncompatibleKeys"},
     "nn.modules.attention": {"nn.modules.activation": "MultiheadAttention"},
     "nn.modules.loss": {"nn.modules.linear_cross_entropy_options": "LinearCrossEntropyOptions"},
+    "optim.adam": {f"optim.{n.lower()}": n for n in ("Adamax", "AdamW", "NAdam", "RAdam")} | {
+        "optim.sparse_adam": "SparseAdam"},
+    "optim.sgd": {f"optim.{n.lower()}": n for n in ("Adadelta", "Adagrad", "ASGD", "RMSprop", "Rprop")},
     "tensor.types": {"": "Size device finfo iinfo layout memory_format"},
     "functions.random": {"_C": "Generator",
         "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state"},
