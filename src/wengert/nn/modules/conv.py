@@ -15,9 +15,7 @@ from ._declared import OverDims
 from .lazy import LazyModuleMixin
 from .linear import _add_bias, _init_like_linear
 from .module import weight_and_bias
-from .utils import _ntuple, _reverse_repeat_tuple, _single
-
-Sizes = int | Sequence[int]
+from .utils import Sizes, _ntuple, _reverse_repeat_tuple, _single, _unusual
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
@@ -82,18 +80,10 @@ class _ConvNd(OverDims):
         _init_like_linear(self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        for name, usual in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
-            value = getattr(self, name)
-            if value != (usual,) * len(value):
-                text += f", {name}={value}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        if self.bias is None:
-            text += ", bias=False"
-        if self.padding_mode != "zeros":
-            text += f", padding_mode={self.padding_mode}"
-        return text
+        zeros = (0,) * len(self.kernel_size)
+        return (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+            + _unusual(self, padding=zeros, dilation=(1,) * len(zeros), output_padding=zeros, groups=1)
+            + (", bias=False" if self.bias is None else "") + _unusual(self, padding_mode="zeros"))
 
 
 class _Conv(_ConvNd):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ._declared import Declared
-
-Sizes = int | Sequence[int]
+from .utils import Sizes
 
 __all__ = ["Fold", "Unfold"]
 

@@ -40,7 +40,7 @@ class _Loss(Module):
         if function is None:
             return
 
-        def forward(self: Any, input: Tensor, target: Tensor) -> Tensor:
+        def forward(self, input: Tensor, target: Tensor) -> Tensor:
             if not takes:
                 return getattr(F, function)(input, target, reduction=self.reduction)
             settings = {name: getattr(self, name) for name in takes}

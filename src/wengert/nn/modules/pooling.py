@@ -9,9 +9,7 @@ from wengert.nn import functional as F
 from wengert.tensor import Tensor
 
 from ._declared import Declared, OverDims
-from .utils import _ntuple, _single
-
-Sizes = int | Sequence[int]
+from .utils import Sizes, _ntuple, _single
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
