@@ -61,7 +61,7 @@ _WHOLE = {
     "dispatch.function_modes": "overrides", "distributions.compound_transforms": "distributions.transforms",
     "optim.matrices": "optim", "optim.lr_scheduler.base": "optim.lr_scheduler",
     "optim.lr_scheduler.schedules": "optim.lr_scheduler",
-    **{f"serialization.{n}": "serialization" for n in ("archive", "container", "endianness", "locations", "names")},
+    **{f"serialization.{n}": "serialization" for n in ("archive", "container", "names")},
     "signal.windows": "signal.windows.windows",
     "testing.comparison": "testing._comparison", "testing.creation": "testing._creation",
     **{f"utils.{n}": "utils._pytree" for n in ("_pytree_keys", "_pytree_nodes", "_pytree_spec")},
