@@ -174,9 +174,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
-    """What :func:`set_sharing_strategy` was last set to, ``"file_descriptor"`` at first, which is how shared tensors
-    always pass.
-    """
+    """The last :func:`set_sharing_strategy`, ``"file_descriptor"`` at first: how shared tensors always pass."""
     return _strategy
 
 

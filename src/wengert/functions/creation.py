@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 
 def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor:
-    """A tensor around a new array, a leaf; it may require a gradient. ``where``: None, or the device that has no
-    numbers.
-    """
+    """A new leaf around ``array``. ``where``: None, or the device ``meta``, which has no numbers."""
     if where is not None:
         array = without_numbers(array)
     t = Tensor._wg_wrap(array)
@@ -115,9 +113,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
         requires_grad: bool | None = None) -> Tensor:
-    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does. ``requires_grad=False`` leaves its
-    history behind.
-    """
+    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never. ``requires_grad=False``: no history."""
     if not isinstance(obj, (Tensor, np.ndarray, np.generic, list, tuple)) and _has_memory(obj):
         obj = frombuffer(obj, dtype=dt.of(dt.default_float()) if dtype is None else dtype)
     t = as_tensor(obj, dtype, device)
@@ -356,9 +352,7 @@ def _sized(name: str, make: Callable[..., np.ndarray],
 
 
 def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f(tensor, ...)``, which takes shape or type from its tensor: in a mapped function the result is batched as that
-    is.
-    """
+    """``f``, which takes shape or type from a tensor: under ``vmap`` the result is batched as that tensor is."""
 
     @functools.wraps(f)
     def made(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -415,6 +409,11 @@ def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = F
         out._wg_data = array.astype(out._wg_data.dtype)
     bump(out)
     return out._wg_require() if requires_grad else out
+
+
+def deliver(array: np.ndarray, out: Any, name: str, requires_grad: bool = False, where: Any = None) -> Tensor:
+    """``array``, which the function ``name`` made, in ``out`` or as a new tensor."""
+    return finish(array, requires_grad, where) if out is None else write_out(out, array, name)
 
 
 zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")

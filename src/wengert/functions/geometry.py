@@ -137,12 +137,15 @@ class Geometry(Methods):
         return self._wg_data.flags.c_contiguous
 
     def is_floating_point(self) -> bool:
+        """Whether the type is a floating one."""
         return self._wg_data.dtype.kind in "fV"
 
     def is_complex(self) -> bool:
+        """Whether the type is complex."""
         return self._wg_data.dtype.kind in "cW"
 
     def is_signed(self) -> bool:
+        """Whether the type has negative numbers."""
         return self.dtype.is_signed
 
     def is_inference(self) -> bool:

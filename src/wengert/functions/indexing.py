@@ -117,9 +117,7 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
 
 
 def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
-    """Write a number, or a tensor that fits, where no history is concerned; False, and nothing done, in every other
-    case.
-    """
+    """Write a number, or a tensor that fits, where no history is concerned; False, with nothing done, otherwise."""
     if type(self) not in classes.PLAIN or type(self._wg_vc) is not list or self._wg_edge is not None:
         return False
     m = modes()
@@ -338,9 +336,7 @@ class _Parts:
 
 
 def _as_tuple(key: Any) -> tuple[Any, ...]:
-    """The components of a key that is no tuple: NumPy's old rule takes a short list for one if anything but a number is
-    in it.
-    """
+    """The components of a key; NumPy's old rule takes a short list for a tuple if anything but a number is in it."""
     if (type(key) is list and len(key) < 32
             and any(k is None or k is Ellipsis or isinstance(k, _NO_NUMBERS) for k in key)):
         warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "

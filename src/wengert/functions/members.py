@@ -52,9 +52,7 @@ class Members(Geometry):
         return cls._wg_from(legacy(args, dt.default_float(), device))
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth values, is of
-        bytes).
-        """
+        """The result of a NumPy function as a tensor without history (PyTorch's, of truth values, is of bytes)."""
         return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
@@ -63,9 +61,7 @@ class Members(Geometry):
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
             dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:
-        """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of
-        ``_make_wrapper_subclass``.
-        """
+        """A tensor of the subclass ``cls`` on the memory of ``data``; options as for ``_make_wrapper_subclass``."""
         _refuse_python(cls, data)
         t = object.__new__(cls)
         t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = data._wg_data, None, None, data._wg_vc

@@ -51,9 +51,7 @@ def _conj_physical(input: Tensor) -> Tensor:
 
 @overload("torch", "Tensor")
 def _neg_view(input: Tensor) -> Tensor:
-    """The negative as a view: ``is_neg()`` holds, and what is written to it is written with the other sign to
-    ``input``.
-    """
+    """The negative as a view: ``is_neg()`` holds; what is written to it is written to ``input`` with the other sign."""
     return function("neg_view")(input)
 
 

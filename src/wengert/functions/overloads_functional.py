@@ -1,6 +1,4 @@
-"""``nn.functional`` functions with a flag (``inplace``, ``training``) or an implied argument; those that draw are in
-``overloads_random``.
-"""
+"""``nn.functional`` functions with a flag (``inplace``, ``training``) or an implied argument, but no random ones."""
 
 from __future__ import annotations
 

@@ -76,9 +76,7 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
 
 @overload("torch", "Tensor")
 def geqrf(input: Any, *, out: Any = None) -> Any:
-    """``(a, tau)``: the reflections of a QR decomposition as LAPACK packs them, for ``ormqr`` and
-    ``householder_product``.
-    """
+    """``(a, tau)``: LAPACK's reflections of a QR decomposition, for ``ormqr`` and ``householder_product``."""
     return _into("geqrf", _pack("geqrf", function("packed_qr")(input)), out)
 
 

@@ -13,17 +13,11 @@ from ..graph.modes import modes
 from ..tensor import classes
 from ..tensor.functions import dunder, function, inplace_function
 from ..tensor.tensor import Tensor, wrap
-from .overloads import FUNCTIONS, METHODS, overload
+from .overloads import FUNCTIONS, METHODS, by_kind, overload
 
 _clamp, _clamp_tensor = function("clamp"), function("clamp_tensor")
 _div, _div_rounded = function("div"), function("div_rounded")
-_lerp, _lerp_tensor = function("lerp"), function("lerp_tensor")
 _where, _isclose = function("where"), function("isclose")
-
-
-def _form(name: str, *values: Any) -> str:
-    """The primitive of ``name`` for these limits or weights: numbers, or tensors among them."""
-    return name + "_tensor" if any(isinstance(v, Tensor) for v in values) else name
 
 
 @overload("torch", "Tensor")
@@ -41,31 +35,15 @@ def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
 @overload("torch", "Tensor")
 def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
     """``clamp`` in place."""
-    return inplace_function(_form("clamp", min, max))(input, min, max)
+    name = "clamp_tensor" if isinstance(min, Tensor) or isinstance(max, Tensor) else "clamp"
+    return inplace_function(name)(input, min, max)
 
 
-@overload("torch", "Tensor")
-def clamp_min(input: Any, min: Any, **more: Any) -> Any:
-    """The larger of each element and ``min``, a number or a tensor."""
-    return function(_form("clamp_min", min))(input, min, **more)
-
-
-@overload("torch", "Tensor")
-def clamp_min_(input: Any, min: Any) -> Any:
-    """``clamp_min`` in place."""
-    return inplace_function(_form("clamp_min", min))(input, min)
-
-
-@overload("torch", "Tensor")
-def clamp_max(input: Any, max: Any, **more: Any) -> Any:
-    """The smaller of each element and ``max``, a number or a tensor."""
-    return function(_form("clamp_max", max))(input, max, **more)
-
-
-@overload("torch", "Tensor")
-def clamp_max_(input: Any, max: Any) -> Any:
-    """``clamp_max`` in place."""
-    return inplace_function(_form("clamp_max", max))(input, max)
+for _find in (function, inplace_function):
+    by_kind("clamp_min", 1, "min", _find, "torch", "Tensor")
+    by_kind("clamp_max", 1, "max", _find, "torch", "Tensor")
+by_kind("lerp", 2, "weight", function, "torch", "Tensor")
+by_kind("lerp", 2, "weight", inplace_function, "Tensor")
 
 
 @overload("torch", "Tensor")
@@ -86,18 +64,6 @@ def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode is None:
         return inplace_function("div")(input, other)
     return inplace_function("div_rounded")(input, other, rounding_mode)
-
-
-@overload("torch", "Tensor")
-def lerp(input: Any, end: Any, weight: Any, **more: Any) -> Any:
-    """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor."""
-    return _lerp_tensor(input, end, weight, **more) if isinstance(weight, Tensor) else _lerp(input, end, weight, **more)
-
-
-@overload("Tensor")
-def lerp_(input: Any, end: Any, weight: Any) -> Any:
-    """``lerp`` in place."""
-    return inplace_function(_form("lerp", weight))(input, end, weight)
 
 
 @overload("torch")
@@ -122,21 +88,6 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
             "version of PyTorch. Use a boolean condition instead."
         )
     return _where(condition, input, other, **more)
-
-
-@overload("torch")
-def real(input: Any) -> Any:
-    """The real part, a view; of a real tensor the tensor itself."""
-    return function("real")(input) if input._wg_data.dtype.kind == "c" else input
-
-
-@overload("torch", "Tensor")
-def conj_physical(input: Any, *, out: Any = None) -> Any:
-    """The complex conjugate, as a new tensor; of a real tensor the tensor itself."""
-    if (out is None and isinstance(input, Tensor) and type(input) is not classes.Batched_
-            and input._wg_data.dtype.kind != "c"):
-        return input
-    return function("conj_physical")(input) if out is None else function("conj_physical")(input, out=out)
 
 
 def _where_method(self: Any, condition: Any, other: Any) -> Any:
@@ -180,9 +131,7 @@ def equal(input: Any, other: Any) -> bool:
 
 @overload("torch")
 def _is_all_true(input: Any) -> Tensor:
-    """Whether every element is true, as a tensor of one element; in a mapped function: for all examples, so that Python
-    may ask.
-    """
+    """Whether every element is true (under ``vmap``, of all examples), as a tensor of one element."""
     return _whole(input, "_is_all_true").all()
 
 

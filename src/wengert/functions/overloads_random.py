@@ -38,9 +38,7 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
 
 @overload("torch", "functional")
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``, while training. Srivastava et
-    al., 2014.
-    """
+    """Zero each element with probability ``p``, scale the others by ``1 / (1 - p)``. Srivastava et al., 2014."""
     _check_p(p)
     if not training or p == 0.0:
         return input
@@ -67,9 +65,7 @@ def _dropped(input: Any, p: float, inplace: bool) -> Any:
 
 
 def _scaled(input: Any, mask: np.ndarray, scale: float, inplace: bool = False) -> Any:
-    """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see
-    numbers in their place.
-    """
+    """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see numbers instead."""
     m = modes()
     if m.saved_tensor_hooks is not None and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:
         with no_grad():

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ops.reduce import axes_of
 from .composites.call import by_example
-from .creation import finish, write_out
+from .creation import deliver
 from .overloads import METHODS, overload
 
 
@@ -35,7 +35,7 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     bits = np.ascontiguousarray(input.detach()._wg_data.astype(kind)).view(np.uint64).reshape(input.shape)
     xor: Any = np.bitwise_xor.reduce
     found = np.asarray(xor(bits, axis=axes_of(dims, input.ndim) if dims else None, keepdims=keepdim))
-    return finish(found) if out is None else write_out(out, found, "hash_tensor")
+    return deliver(found, out, "hash_tensor")
 
 
 @overload("Tensor")
@@ -54,9 +54,7 @@ def record_stream(self: Any, stream: Any) -> None:
 
 @overload("Tensor")
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """What a module stores for this parameter when ``other`` is loaded into it: a detached ``other``, or self with its
-    values.
-    """
+    """What a module stores for this parameter when it loads ``other``: it, detached, or self with its values."""
     return other.detach() if assign else self.copy_(other).detach()
 
 
@@ -68,24 +66,27 @@ METHODS["__delitem__"] = _delete
 METHODS["__nonzero__"] = lambda self: bool(self)
 METHODS["__long__"] = lambda self: int(self)
 
-_GONE = {
+GONE = {
     "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors "
     "mimicking complex tensors.",
     "lstsq": "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.",
+    "matrix_rank": "Please use the `torch.linalg.matrix_rank` function instead.",
     "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments "
     "reversed.",
-    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle unless told "
-    "otherwise.",
+    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle by "
+    "default.",
 }
 
 
-def _removed(name: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. {_GONE[name]}")
+def removed(name: str) -> Any:
+    """A function of an old name, which raises ``RuntimeError`` and says what to use instead."""
+
+    def method(*args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. {GONE[name]}")
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = "Removed: raises ``RuntimeError``."
     return method
 
 
-METHODS |= {name: _removed(name) for name in _GONE}
+METHODS |= {name: removed(name) for name in GONE if name != "matrix_rank"}

@@ -242,9 +242,7 @@ def restored(array: np.ndarray, dtype: str) -> UntypedStorage:
 
 
 def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
-    """The storage that an array looks at, the offset at which it starts and its strides, both in elements: see
-    ``memory.place_of``.
-    """
+    """The storage that an array looks at, the offset at which it starts and its strides, both in elements."""
     flat, offset, strides = place_of(array)
     return storage_of(flat), offset, strides
 

@@ -100,9 +100,23 @@ def _place_functions() -> None:
         PLACES["functional"][n] = overridable(f) if n in _APART else asking.setdefault(f, overridable(f))
     for n in ("detach", "detach_", "fill_", "zero_"):
         PLACES["torch"][n] = overridable(getattr(Tensor, n))
+    for n in ("is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_signed", "numel",
+            "resolve_conj", "resolve_neg"):
+        PLACES["torch"][n] = overridable(_question(n))
     PLACES["torch"]["fill"] = function("fill")
     for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS):
         PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
+
+
+def _question(name: str) -> Any:
+    """The method ``name``, which has no arguments, as a function of ``input``."""
+
+    def call(input: Any) -> Any:
+        return getattr(input, name)()
+
+    call.__name__ = name
+    call.__doc__ = getattr(Tensor, name).__doc__
+    return call
 
 
 def _attach_special_methods() -> None:
@@ -136,7 +150,6 @@ def _attach_properties() -> None:
         setattr(Tensor, key, property(steps))
     cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))
     cls.imag = property(overloads_complex.imag, lambda self, value: self.imag.copy_(value))
-    cls.volatile = property(_volatile, _set_volatile)
 
 
 def _settle() -> None:
@@ -174,9 +187,7 @@ def special_method(special: str, name: str, **how: bool) -> Any:
 
 
 def _number_over(divided: Any) -> Any:
-    """Division the other way round: as in PyTorch times the reciprocal, in two steps; ``divided`` is for operands of
-    other kinds.
-    """
+    """``other / self``: times the reciprocal, in two steps as in PyTorch; ``divided`` is for other operands."""
     reciprocal, times = function("reciprocal"), function("mul")
 
     def quotient(self: Any, other: Any) -> Any:
@@ -229,17 +240,3 @@ def _adjoint(self: Any) -> Any:
 def _adjoint_batch(self: Any) -> Any:
     _zero_dimensional(self, "mH", "Consider using x.conj().")
     return (_matrix(self, "mH") if self._wg_data.ndim else self).conj()
-
-
-def _volatile(self: Tensor) -> bool:
-    """False; what it was is now done by ``no_grad``."""
-    import warnings
-
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
-    return False
-
-
-def _set_volatile(self: Tensor, value: Any) -> None:
-    import warnings
-
-    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=2)

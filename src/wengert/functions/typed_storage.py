@@ -156,9 +156,7 @@ def restored(storage: UntypedStorage, dtype: str) -> TypedStorage:
 
 
 class _Legacy(type):
-    """What ``torch.FloatStorage`` is: typed storages of one type, which it makes and recognizes, but which are not of
-    its class.
-    """
+    """``torch.FloatStorage`` and its kin: they make and recognize typed storages of one type, of another class."""
 
     dtype: dt.dtype
 

@@ -1,6 +1,4 @@
-"""A view once more, of another base, and a base from a view: ``Tensor._view_func`` and
-``Tensor._rev_view_func_unsafe``.
-"""
+"""A view of another base, and a base from a view: ``Tensor._view_func`` and ``Tensor._rev_view_func_unsafe``."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ class Like(tuple[Any, ...]):
 
 
 def replayed(view: View, base: Any, number: Any = None, tensor: Any = None) -> Any:
-    """The view of ``base``, with each size and place given through ``number``, and each tensor kept
-    through ``tensor``.
-    """
+    """The same view of ``base``; ``number`` is applied to each size and place, ``tensor`` to each tensor."""
     for op, args in view.steps:
         if tensor is not None and type(args) is Like:
             like = tensor(args.tensor)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
-from ..arrays.plain.folds import LARGEST, LEAST
+from ..arrays.plain.shortcuts import LARGEST, LEAST
 from ..arrays.reduce import fold, wide_type
 from .operator import Array, family
 from .reduce import axes_of, restored

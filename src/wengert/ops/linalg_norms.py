@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
-from ..arrays.plain.folds import SQUARES
+from ..arrays.plain.shortcuts import SQUARES
 from ..arrays.reduce import add_up, fold, wide_type
 from .linalg_solve import check_sides
 from .operator import Array, family

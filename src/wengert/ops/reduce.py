@@ -12,7 +12,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.errors import warn
-from ..arrays.plain.folds import PRODUCT
+from ..arrays.plain.shortcuts import PRODUCT
 from ..arrays.reduce import add_up, fold, sum_halves, wide_type
 from .operator import Array, family
 from .views import dims_of

@@ -17,7 +17,7 @@ from .views import axis, dims_of
 operator, composite = family("torch", "Tensor", layout="rows")
 
 
-def _accumulate(running: Any, input: Any, dim: Any, dtype: Any) -> Any:
+def _accumulate(running: Any, input: Any, dim: Any, dtype: Any, *options: Any) -> Any:
     """Running sums or products along ``dim`` in PyTorch's type: integers as int64, half precision in float32."""
     d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
     if input.dtype.kind == "c" and d.kind != "c":
@@ -26,7 +26,7 @@ def _accumulate(running: Any, input: Any, dim: Any, dtype: Any) -> Any:
     if not input.ndim:
         return input.astype(d)
     wide = wide_type(d)
-    found = running(input.astype(wide or d, copy=False), dim)
+    found = running(input.astype(wide or d, copy=False), dim, *options)
     return found if wide is None else found.astype(d)
 
 
@@ -50,7 +50,7 @@ def cumsum(input: Array, dim, *, dtype=None):
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    return _accumulate(K.running_sum, input, dim, dtype)
+    return _accumulate(K.running_sum, input, dim, dtype, False)
 
 
 # -- products ----------------------------------------------------------------------------------------------------------

@@ -211,14 +211,14 @@ def sinc(input: Array):
 @operator(grad=dict(input=lambda F, g, input: g * F.special_i1(input)))
 def i0(input: Array):
     """Modified Bessel function of the first kind, order 0."""
-    return S.i0(real("i0_vml_cpu", input))
+    return S.modified_i(real("i0_vml_cpu", input), 0)
 
 
 @special(grad=dict(input=lambda F, g, input, result: g * (F.special_i1e(input) - F.sgn(input) * result)),
          node="SpecialI0EBackward0")
 def special_i0e(input: Array):
     """``exp(-abs(input)) * i0(input)``."""
-    return S.i0e(real("i0e_cpu", input))
+    return S.modified_i(real("i0e_cpu", input), 0, True)
 
 
 def _away_from_zero(F: Any, input: Any) -> Any:
@@ -241,40 +241,40 @@ def _i1e_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
 @special(grad=dict(input=_i1_grad))
 def special_i1(input: Array):
     """Modified Bessel function of the first kind, order 1."""
-    return S.i1(real("i1_cpu", input))
+    return S.modified_i(real("i1_cpu", input), 1)
 
 
 @special(grad=dict(input=_i1e_grad), node="SpecialI1EBackward0")
 def special_i1e(input: Array):
     """``exp(-abs(input)) * i1(input)``."""
-    return S.i1e(real("i1e_cpu", input))
+    return S.modified_i(real("i1e_cpu", input), 1, True)
 
 
-# name: the function, its description. None has a gradient, as in PyTorch.
+# name: the function, its further arguments, its description. None has a gradient, as in PyTorch.
 _FORWARD_ONLY = {
-    "airy_ai": (S.airy_ai, "Airy function Ai."),
-    "bessel_j0": (S.j0, "Bessel function of the first kind, order 0."),
-    "bessel_j1": (S.j1, "Bessel function of the first kind, order 1."),
-    "bessel_y0": (S.y0, "Bessel function of the second kind, order 0."),
-    "bessel_y1": (S.y1, "Bessel function of the second kind, order 1."),
-    "modified_bessel_i0": (S.i0, "Modified Bessel function of the first kind, order 0."),
-    "modified_bessel_i1": (S.i1, "Modified Bessel function of the first kind, order 1."),
-    "modified_bessel_k0": (S.k0, "Modified Bessel function of the second kind, order 0."),
-    "modified_bessel_k1": (S.k1, "Modified Bessel function of the second kind, order 1."),
-    "scaled_modified_bessel_k0": (S.scaled_k0,
+    "airy_ai": (S.airy_ai, (), "Airy function Ai."),
+    "bessel_j0": (S.bessel_j, (0,), "Bessel function of the first kind, order 0."),
+    "bessel_j1": (S.bessel_j, (1,), "Bessel function of the first kind, order 1."),
+    "bessel_y0": (S.bessel_y, (0,), "Bessel function of the second kind, order 0."),
+    "bessel_y1": (S.bessel_y, (1,), "Bessel function of the second kind, order 1."),
+    "modified_bessel_i0": (S.modified_i, (0,), "Modified Bessel function of the first kind, order 0."),
+    "modified_bessel_i1": (S.modified_i, (1,), "Modified Bessel function of the first kind, order 1."),
+    "modified_bessel_k0": (S.modified_k, (0,), "Modified Bessel function of the second kind, order 0."),
+    "modified_bessel_k1": (S.modified_k, (1,), "Modified Bessel function of the second kind, order 1."),
+    "scaled_modified_bessel_k0": (S.modified_k, (0, True),
         "``exp(input)`` times the modified Bessel function of the second kind, order 0."),
-    "scaled_modified_bessel_k1": (S.scaled_k1,
+    "scaled_modified_bessel_k1": (S.modified_k, (1, True),
         "``exp(input)`` times the modified Bessel function of the second kind, order 1."),
-    "spherical_bessel_j0": (S.spherical_j0, "Spherical Bessel function of the first kind, order 0."),
+    "spherical_bessel_j0": (S.spherical_j0, (), "Spherical Bessel function of the first kind, order 0."),
 }
 
 
 _WAVES = ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")  # not a number at infinity, as in PyTorch
 
 
-def _declare_forward_only(name: str, function: Callable[..., Any], text: str) -> None:
+def _declare_forward_only(name: str, function: Callable[..., Any], numbers: Any, text: str) -> None:
     def forward(input: Array):
-        y = function(real(f"{name}_cpu", input))
+        y = function(real(f"{name}_cpu", input), *numbers)
         return np.where(np.isinf(input), y.dtype.type(np.nan), y) if name in _WAVES else y
 
     forward.__doc__ = text
@@ -304,8 +304,8 @@ def _declare_polynomial(name: str, first: Callable[..., Any], step: Callable[...
     special(name=f"special_{name}")(forward)
 
 
-for _name, (_function, _text) in _FORWARD_ONLY.items():
-    _declare_forward_only(_name, _function, _text)
+for _name, (_function, _numbers, _text) in _FORWARD_ONLY.items():
+    _declare_forward_only(_name, _function, _numbers, _text)
 for _name, (_first, _step) in _POLYNOMIALS.items():
     _declare_polynomial(_name, _first, _step)
     if _name.startswith("chebyshev"):

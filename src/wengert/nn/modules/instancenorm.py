@@ -17,6 +17,8 @@ __all__ = [
 
 
 class _InstanceNorm(_NormBase):
+    _takes_unbatched = True
+
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
             track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
@@ -39,7 +41,7 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        unbatched = self._input_dims[0]
+        unbatched = self._dims + 1
         channel = input.dim() - unbatched
         if input.size(channel) != self.num_features:
             self._complain_of_channels(channel, input.size(channel))
@@ -60,41 +62,29 @@ class _InstanceNorm(_NormBase):
             "passing in num_features, which is not used because affine=False", stacklevel=3)
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(_InstanceNorm, dims=1):
     """Normalize every channel of every sequence: (N, C, L) or (C, L)."""
 
-    _input_dims = (2, 3)
 
-
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(_InstanceNorm, dims=2):
     """Normalize every channel of every image: (N, C, H, W) or (C, H, W).
 
     >>> torch.nn.InstanceNorm2d(3)(torch.rand(1, 3, 4, 4)).mean().abs() < 1e-6
     tensor(True)
     """
 
-    _input_dims = (3, 4)
 
-
-class InstanceNorm3d(_InstanceNorm):
+class InstanceNorm3d(_InstanceNorm, dims=3):
     """Normalize every channel of every volume: (N, C, D, H, W) or (C, D, H, W)."""
 
-    _input_dims = (4, 5)
 
-
-class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d, becomes=InstanceNorm1d):
     """An ``InstanceNorm1d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = InstanceNorm1d
 
-
-class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d, becomes=InstanceNorm2d):
     """An ``InstanceNorm2d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = InstanceNorm2d
 
-
-class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d, becomes=InstanceNorm3d):
     """An ``InstanceNorm3d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = InstanceNorm3d

@@ -114,10 +114,8 @@ class Bilinear(Module):
             f"out_features={self.out_features}, bias={self.bias is not None}")
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class LazyLinear(LazyModuleMixin, Linear, becomes=Linear):
     """A ``Linear`` whose ``in_features`` is the last size of the first input."""
-
-    cls_to_become = Linear
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)

@@ -10,7 +10,6 @@ from wengert.nn._compile_settings import check_settings, say_what_is_ignored
 from wengert.nn.parameter import Buffer, Parameter
 from wengert.tensor import Tensor
 
-from ._conversion import ConversionMethods
 from ._hooks import (
     HookedCall,
     HookMethods,
@@ -32,6 +31,7 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._state import _EXTRA_STATE_KEY_SUFFIX, StateMethods, _IncompatibleKeys  # noqa: F401  programs look here
+from ._tree import TreeMethods
 
 _OF_COMPILED = frozenset(("code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for",
     "inlined_graph", "save", "save_to_buffer", "schema"))
@@ -59,7 +59,7 @@ _HOOK_TABLES = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_fo
     "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
 
 
-class Module(HookMethods, StateMethods, ConversionMethods):
+class Module(HookMethods, StateMethods, TreeMethods):
     """Base class of all networks and layers.
 
     Assign parameters, buffers and other modules to attributes in ``__init__``, after ``super().__init__()``; compute

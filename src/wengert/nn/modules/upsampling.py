@@ -9,8 +9,8 @@ from wengert.nn import functional as F
 from wengert.tensor import Tensor
 
 from .module import Module
+from .utils import Sizes
 
-Sizes = int | Sequence[int]
 Factors = float | Sequence[float]
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
