@@ -13,6 +13,7 @@ from .tensor import Tensor
 __all__ = ["SobolEngine"]
 
 _randint: Any = FUNCTIONS["randint"]
+_whole = Tensor._wg_wrap
 
 
 class SobolEngine:
@@ -104,7 +105,3 @@ class SobolEngine:
         if self.seed is not None:
             parts.append(f"seed={self.seed}")
         return f"{type(self).__name__}({', '.join(parts)})"
-
-
-def _whole(array: Any) -> Tensor:
-    return Tensor._wg_wrap(array)

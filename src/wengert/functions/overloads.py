@@ -37,9 +37,8 @@ def by_kind(name: str, position: int, parameter: str, find: Any, *places: str) -
     overload(*places)(call)
 
 
-_MODULES: tuple[str, ...] = ("overloads_pointwise", "overloads_random", "overloads_functional", "overloads_reduce",
-    "overloads_sorting", "overloads_shape", "overloads_complex", "overloads_linalg", "overloads_sparse",
-    "overloads_views", "windows", "overloads_deprecated", "overloads_rare")  # family files that register overloads
+_MODULES = ("overloads_pointwise", "overloads_random", "overloads_functional", "overloads_reduce", "overloads_shape",
+    "overloads_linalg", "overloads_sparse", "overloads_views", "windows", "overloads_deprecated")
 
 
 def load() -> None:

@@ -32,8 +32,6 @@ _BINARY = {
     "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }
-_COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
-_UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
 
 
 # functions of ``nn.functional`` that are not those of the same name in the top namespace
@@ -133,23 +131,21 @@ def _attach_special_methods() -> None:
         if TABLE[name].inplace:  # type: ignore[union-attr]
             setattr(Tensor, f"__i{special}__", special_method(f"__i{special}__", name, inplace=True))
     cls.__rdiv__ = cls.__rtruediv__ = overridable(_number_over(cls.__rtruediv__))
-    for special, name in _COMPARE.items():
-        setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
-    for special, name in _UNARY.items():
-        setattr(Tensor, f"__{special}__",
-            method(name) if special != "invert" else _inverted(own_method(name, "__invert__")))
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Tensor, f"__{name}__", special_method(f"__{name}__", name))
+    cls.__neg__, cls.__abs__ = method("neg"), method("abs")
+    cls.__invert__ = _inverted(own_method("bitwise_not", "__invert__"))
     cls.__pos__ = cls.positive
 
 
 def _attach_properties() -> None:
     """Properties that call operators."""
-    from . import overloads_complex  # which wants the operators
-
+    real, imag = overloads.FUNCTIONS["real"], overloads.FUNCTIONS["imag"]
     cls: Any = Tensor
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
-    cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))
-    cls.imag = property(overloads_complex.imag, lambda self, value: self.imag.copy_(value))
+    cls.real = property(real, lambda self, value: self.real.copy_(value))
+    cls.imag = property(imag, lambda self, value: self.imag.copy_(value))
 
 
 def _settle() -> None:
@@ -201,7 +197,6 @@ def _number_over(divided: Any) -> Any:
 
 
 def _reverse(self: Any) -> Any:
-    """The tensor with its dimensions reversed."""
     if self._wg_data.ndim not in (0, 2):
         warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
