@@ -87,7 +87,7 @@ def block_diag(tensors: Arrays):
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
                 f"{a.ndim} dimensions")
     places = _blocks([a.shape for a in tensors])
-    out = new_filled(tensors[0], np.zeros, [s.stop for s in places[-1]], dt.result(tensors))
+    out = new_filled(tensors[0], np.zeros, tuple(s.stop for s in places[-1]), dt.result(tensors))
     for key, a in zip(places, tensors):
         out[key] = a
     return out

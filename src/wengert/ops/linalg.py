@@ -38,9 +38,10 @@ def linalg_multi_dot(F, tensors):
     tensor(6.)
     """
     row = list(tensors)
-    n, d = len(row), F.dtype_of(row[0]) if row else None
+    n = len(row)
     if n < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    d = F.dtype_of(row[0])
     for i, x in enumerate(row):
         if i in (0, n - 1):
             if x.ndim not in (1, 2):

@@ -87,16 +87,12 @@ def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=No
     return _norm(input, ord, axes, keepdim)
 
 
-def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+def _norm(x: Any, ord: Any, axes: Any, keepdim: Any) -> Any:
     if ord == 2:
         found = fold(x, axes, keepdim, SQUARES)
         if found is not None:
             return np.sqrt(found).astype(x.dtype, copy=False)
-        if x.dtype.kind == "c":
-            square = x.real * x.real
-            square += x.imag * x.imag
-        else:
-            square = K.square(x)
+        square = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else K.square(x)
         return K.sqrt(as_array(add_up(square, axes, keepdim)))
     size = np.absolute(x)
     if abs(ord) == inf:
