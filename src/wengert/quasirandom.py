@@ -19,10 +19,8 @@ _whole = Tensor._wg_wrap
 class SobolEngine:
     """Points of a Sobol' sequence in the unit cube, scrambled if wanted.
 
-    Args:
-        dimension: from 1 to 21201.
-        scramble: shuffle the sequence (Owen's scrambling, by random lower triangular matrices and a random shift).
-        seed: of the shuffling; without one it comes from the global generator.
+    ``dimension``: from 1 to 21201. ``scramble``: shuffle it by random lower triangular matrices and a random shift,
+    which ``seed``, or without it the global generator, gives.
 
     The numbers are PyTorch's. Source: S. Joe and F. Y. Kuo, SIAM J. Sci. Comput. 30 (2008); A. B. Owen,
     "Scrambling Sobol' and Niederreiter-Xing points", J. Complexity 14 (1998).

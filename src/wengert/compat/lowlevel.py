@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays.dtypes import float64
 from ..autograd.anomaly_mode import set_detect_anomaly
-from ..dispatch.aten import _unique2, native_batch_norm, native_group_norm, native_layer_norm
+from ..dispatch.aten import _unique2, native_batch_norm, native_group_norm, native_layer_norm  # noqa: F401
 from ..functions.overloads_deprecated import GONE, removed
 from ..functions.places import PLACES, described
 from ..functions.settings import (
@@ -23,7 +23,8 @@ from ..functions.settings import (
 )
 from ..nn import _recurrent
 from ..nn import functional as F
-from ..random import thread_safe_generator
+from ..ops import pathwise  # noqa: F401  declares operators
+from ..random import thread_safe_generator  # noqa: F401
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
 
@@ -300,36 +301,18 @@ def compiled_with_cxx11_abi() -> bool:
     return True
 
 
-def _pathwise(name: str) -> Callable[..., Any]:
-    """A function of a family of operators that is loaded at its first use."""
-    from ..ops import pathwise  # noqa: F401  declares them
-
-    return function(name)
-
-
-NAMES: dict[str, Any] = {
-    **{name: _pathwise(name) for name in ("_standard_gamma_grad", "_dirichlet_grad")},
+globals().update({
+    **{name: function(name) for name in ("_standard_gamma_grad", "_dirichlet_grad")},
     **{name: _loss(name, order) for name, order in _LOSSES.items()},
     **{name: _network(name, mode) for name, mode in _MODES.items()},
     **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},
     **{name: _in_place(name, plain) for name, plain in _DROPOUTS.items()},
     **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
     **{name: removed(name) for name in GONE},
-    "sym_int": int, "sym_float": float, "sym_not": operator.not_, "sym_sqrt": math.sqrt, "sym_sum": sum,
     **{name: getattr(Tensor, name) for name in _METHODS},
-    **{
-        f.__name__: f
-        for f in (adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_,
-                feature_dropout_, frobenius_norm, grid_sampler, max_pool1d_with_indices,
-                native_batch_norm, native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm,
-                sym_ite, sym_max, sym_min, view_as_complex_copy, view_as_real_copy, set_anomaly_enabled,
-                set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal,
-                compiled_with_cxx11_abi, thread_safe_generator)
-    },
-    "grid_sampler_2d": grid_sampler,
-    "grid_sampler_3d": grid_sampler,
-}
-globals().update(NAMES)
+    "sym_int": int, "sym_float": float, "sym_not": operator.not_, "sym_sqrt": math.sqrt, "sym_sum": sum,
+    "grid_sampler_2d": grid_sampler, "grid_sampler_3d": grid_sampler,
+})
 
 
 # -- distinct elements ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
-from ..arrays.layouts import format_name, is_in_format, seems
+from ..arrays.layouts import format_name, is_in_format, seems, strides_for
 from ..arrays.lazy import window as plain_window
 from ..arrays.storageless import StoragelessArray
 from ..dispatch.meta_device import NO_DATA
@@ -28,7 +28,6 @@ from ..tensor.types import device as device_type
 from . import legacy_constructors
 from .creation import finish, without_numbers
 from .legacy_constructors import by_keyword, legacy
-from .memory import row_major
 from .places import described
 from .sizes import sizes_given
 from .storage import look_at, window
@@ -256,8 +255,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         storage = window(given._wg_data)[0] if given is not None else source.untyped()
         item = self._wg_data.itemsize
         shape = (storage.nbytes() // item,) if size is None else tuple(size)
-        array = look_at(storage, storage_offset, shape, row_major(shape) if stride is None else tuple(stride),
-            self.dtype)
+        strides = strides_for(shape, range(len(shape))) if stride is None else tuple(stride)
+        array = look_at(storage, storage_offset, shape, strides, self.dtype)
     bump(self)
     if recording:
         node = undifferentiable("set_", self)

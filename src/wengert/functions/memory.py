@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import lazy
+from ..arrays.layouts import strides_for
 from ..arrays.lazy import address
 
 # The storages in use, by where their memory is and the type of its elements: see ``storage.storage_of``.
@@ -19,15 +20,6 @@ STORAGES: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 def place_and_type(flat: np.ndarray) -> tuple[Any, ...]:
     """What a storage of ``flat`` is known by."""
     return address(flat), flat.nbytes, flat.dtype
-
-
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, that PyTorch gives a contiguous tensor of this shape."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
 
 
 class SharedBlock:
@@ -79,13 +71,13 @@ def place_of(array: np.ndarray) -> tuple[np.ndarray, int, tuple[int, ...]]:
         if flat.dtype != array.dtype:
             flat = flat.view(np.uint8)[: whole * item].view(array.dtype)
         if not array.size:
-            return flat, 0, row_major(array.shape)
+            return flat, 0, strides_for(array.shape, range(array.ndim))
         steps = (address(array) - address(flat), *array.strides)
         if not any(s < 0 or s % item for s in steps):
             offset, *strides = (s // item for s in steps)
             if offset + sum((n - 1) * s for n, s in zip(array.shape, strides)) < whole:
                 return flat, offset, tuple(strides)
-    return np.ascontiguousarray(array).reshape(-1), 0, row_major(array.shape)
+    return np.ascontiguousarray(array).reshape(-1), 0, strides_for(array.shape, range(array.ndim))
 
 
 def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
