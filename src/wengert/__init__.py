@@ -16,6 +16,8 @@ tensor([2., 4., 6.])
 from __future__ import annotations
 
 import os as _os
+import sys as _sys
+from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
@@ -112,48 +114,33 @@ if "TORCH_LOGS" in _os.environ:
 
 def __getattr__(name: str) -> Any:
     if name == "torch":  # PyTorch's package is an attribute of its own
-        import sys
-
-        return sys.modules[__name__]
-    from importlib import import_module
-
+        return _sys.modules[__name__]
     if name in _SUBMODULES:
-        try:
-            return import_module(f"{__package__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__package__}.{name}":
-                raise
-    elif name in _ELSEWHERE:
+        return _import_module(f"{__package__}.{name}")
+    if name in _ELSEWHERE:
         module, attribute = _ELSEWHERE[name]
-        try:
-            value = getattr(import_module(f"{__package__}.{module}"), attribute)
-        except ModuleNotFoundError as error:
-            if error.name != f"{__package__}.{module}":
-                raise
-        else:
-            if module in ("compat.lowlevel", "sparse") and callable(value):
-                from .dispatch.argument_errors import reporting
+        value = getattr(_import_module(f"{__package__}.{module}"), attribute)
+        if module in ("compat.lowlevel", "sparse") and callable(value):
+            from .dispatch.argument_errors import reporting
 
-                value = reporting(value)
-            globals()[name] = value
-            return value
-    elif name.startswith("_foreach_"):
+            value = reporting(value)
+        globals()[name] = value
+        return value
+    if name.startswith("_foreach_"):
         from .functions.foreach import FUNCTIONS
 
         if name in FUNCTIONS:
             return FUNCTIONS[name]
-    import sys
-
     from .names.homes import MOVED
     from .names.missing import AREAS, missing
 
     if name in MOVED:
-        return import_module(f"{__package__}.{name}")
+        return _import_module(f"{__package__}.{name}")
     if name in AREAS:
         from .names.absent import absent_module
 
         return absent_module(name)
-    raise missing(sys.modules[__package__], name)
+    raise missing(_sys.modules[__package__], name)
 
 
 def __dir__() -> list[str]:

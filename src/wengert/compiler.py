@@ -73,11 +73,9 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
     ``model``: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped;
     without it a decorator is returned. ``disable``: return ``model`` itself. A backend function is not called.
 
-    Raises:
-        torch._dynamo.exc.InvalidBackend: for a backend of an unknown name.
-        RuntimeError: for ``mode`` and ``options`` together, or an unknown mode.
-        TypeError: for a backend that is neither a name nor a function, and options that are no dictionary.
-        AssertionError: for what cannot be called.
+    Raises ``torch._dynamo.exc.InvalidBackend`` for an unknown backend, ``RuntimeError`` for an unknown mode or ``mode``
+    and ``options`` together, ``TypeError`` for a backend or options of the wrong kind, ``AssertionError`` for what
+    cannot be called.
     """
     check_settings(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
     if model is None:

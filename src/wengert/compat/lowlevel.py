@@ -321,13 +321,11 @@ globals().update({
 def unique_dim(input: Any, dim: int, sorted: bool = True, return_inverse: bool = False,
         return_counts: bool = False) -> tuple[Any, Any, Any]:
     """``unique`` along ``dim``: always ``(values, inverse, counts)``, empty where not asked for."""
-    return _three(T["unique"](input, sorted, True, True, dim), return_inverse, return_counts)
+    values, inverse, counts = T["unique"](input, sorted, True, True, dim)
+    return (values, inverse if return_inverse else inverse.new_empty(0),
+        counts if return_counts else counts.new_empty(0))
 
 
 def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, Any]:
     """``unique``: always ``(values, inverse)``, the latter empty if not asked for."""
     return _unique2(input, sorted, return_inverse)[:2]
-
-
-def _three(found: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:
-    return found[0], found[1] if inverse else found[1].new_empty(0), found[2] if counts else found[2].new_empty(0)

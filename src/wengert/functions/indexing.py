@@ -197,7 +197,8 @@ def _put(target: Tensor, advanced: tuple[list[Any], list[Any]], value: Any) -> N
     value = _without_leading_ones(value)
     if value._wg_vc is target._wg_vc and value.numel() == 1 and not requires_grad(value) and by_mask:
         value = Tensor._wg_wrap(value._wg_data.copy())  # one number is read first
-    if not _broadcasts(value._wg_data.shape, shape):
+    given = value._wg_data.shape
+    if len(given) > len(shape) or not all(a in (1, b) for a, b in zip(reversed(given), reversed(shape))):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing "
             f"result of shape {list(shape)}")
     inplace_function("index_put")(target, indices, value)
@@ -220,10 +221,6 @@ def number(value: Any, dtype: np.dtype) -> Any:
         raise TypeError(f"can't assign a {kind} to a torch.{dt.scalar_name(dtype)}Tensor")
     refuse_overflow(value, dtype)
     return value
-
-
-def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
-    return len(small) <= len(large) and all(a in (1, b) for a, b in zip(reversed(small), reversed(large)))
 
 
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:

@@ -17,13 +17,10 @@ from .creation import deliver, finish, np_dtype, out_type
 from .places import described
 
 
-def _number(x: Any) -> Any:
-    return x.item() if isinstance(x, (Tensor, np.generic)) else x
-
-
 def _numbers(name: str, **given: Any) -> list[Any]:
     """The values of numbers or of tensors with one element, whose history (they would lose it) is refused."""
-    row = [x if isinstance(x, Tensor) and x.requires_grad else _number(x) for x in given.values()]
+    row = [x.item() if isinstance(x, np.generic) or (isinstance(x, Tensor) and not x.requires_grad) else x
+        for x in given.values()]
     for i, (key, x) in enumerate(zip(given, row)):
         if not isinstance(x, (int, float, complex)):
             raise TypeError(f"{name}(): argument '{key}' (position {i + 1}) must be Number, not {type(x).__name__}")
@@ -34,8 +31,8 @@ def _numbers(name: str, **given: Any) -> list[Any]:
     return row
 
 
-def _counted(name: str, d: np.dtype) -> None:
-    if d.kind in "bc" or d in dt.RARE_IN_USE:
+def _counted(name: str, d: np.dtype, refused: str) -> None:
+    if d.kind in refused or d in dt.RARE_IN_USE:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
 
 
@@ -64,7 +61,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
         start, end, step = _numbers("arange", start=start, end=end, step=step)
     integral = builtins.all(isinstance(x, int) for x in (start, end, step))
     d = out_type(out, dtype, dt.I64 if integral else dt.default_float())
-    _counted("arange", d)
+    _counted("arange", d, "bc")
     _check_range(start, end, step)
     if d.kind in "iu" and int(step) == 0:
         raise ValueError("step must be nonzero")
@@ -146,8 +143,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
     if natural.kind == "c" and d.kind != "c":
         raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype "
             f"{dt.scalar_name(d)}")
-    if d.kind == "b" or d in dt.RARE_IN_USE:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
+    _counted(name, d, "b")
     wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iu" else np.float32
     if d.kind in "iu" and base is None and steps > 1:
         step: Any = (float(end) - float(start)) / (steps - 1)
