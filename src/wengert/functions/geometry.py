@@ -47,8 +47,16 @@ class Geometry(Methods):
         _wg_meta: Meta | None
         _wg_vc: list[int]
 
-    is_xla = is_ipu = is_maia = is_xpu = is_mps = is_mkldnn = is_quantized = property(lambda self: False)
-    is_nested = is_sparse = is_sparse_csr = property(lambda self: False)
+    is_xla = property(lambda self: False)
+    is_ipu = property(lambda self: False)
+    is_maia = property(lambda self: False)
+    is_quantized = property(lambda self: False)
+    is_mkldnn = property(lambda self: False)
+    is_mps = property(lambda self: False)
+    is_nested = property(lambda self: False)
+    is_xpu = property(lambda self: False)
+    is_sparse = property(lambda self: False)
+    is_sparse_csr = property(lambda self: False)
     layout = property(lambda self: strided)
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_cpu = property(lambda self: self.device.type == "cpu")

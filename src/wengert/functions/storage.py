@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ..arrays.lazy import address
 from ..tensor.types import CPU, META, on_cpu, placed
 from .memory import STORAGES, array_at, block_of, file_array, place_and_type, place_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class Memory:
     """What storages of bytes and of typed elements have in common: the flat memory that tensors look at."""
@@ -18,9 +21,8 @@ class Memory:
     __slots__ = ()
     is_cuda = is_hpu = is_sparse = is_sparse_csr = False
 
-    def untyped(self) -> UntypedStorage:
-        """The storage of bytes."""
-        raise NotImplementedError
+    untyped: Callable[[], UntypedStorage]
+    tolist: Callable[[], list[Any]]
 
     @property
     def device(self) -> Any:
@@ -51,10 +53,6 @@ class Memory:
 
         share_storage(self.untyped())
         return self
-
-    def tolist(self) -> list[Any]:
-        """The elements as Python numbers."""
-        raise NotImplementedError
 
     def __iter__(self) -> Any:
         return iter(self.tolist())
