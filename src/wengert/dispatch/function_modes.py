@@ -100,10 +100,8 @@ class TorchFunctionMode(Scope):
 
     def _states(self, now: Modes) -> Any:
         if inspect.ismethod(self.__torch_function__) and self.__torch_function__.__self__ is type(self):
-            raise RuntimeError(
-                "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain "
-                "method"
-            )
+            raise RuntimeError("Defining your mode's `__torch_function__` as a classmethod is not supported, please "
+                "make it a plain method")
         watch_functions()
         watch_members()
         return now.with_(functions=(*now.functions, self)), now, self

@@ -34,10 +34,9 @@ _NUMBERS = frozenset(("nonzero", "unique", "unique_consecutive", "masked_select"
 
 def no_numbers(name: str) -> NotImplementedError:
     """The complaint about an operator that tensors of the device ``meta`` cannot have."""
-    return NotImplementedError(
-        f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
-        "registered: what it gives depends on numbers, which tensors of the device 'meta' do not have."
-    )
+    return NotImplementedError(f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake "
+        "impl or Meta kernel registered: what it gives depends on numbers, which tensors of the device 'meta' do not "
+        "have.")
 
 
 def storageless(a: Any, device: str = "meta") -> Any:
@@ -198,10 +197,9 @@ def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
         return
     for t in row:
         if isinstance(t._wg_data, np.ndarray) and t._wg_data.ndim:
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, meta and cpu! "
-                f"(in {op.name}: one argument has numbers, and another is on the device 'meta', where there are none)"
-            )
+            raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, meta "
+                f"and cpu! (in {op.name}: one argument has numbers, and another is on the device 'meta', where there "
+                "are none)")
 
 
 # -- shapes of products ------------------------------------------------------------------------------------------------

@@ -338,10 +338,8 @@ class FakeTensorMode(TorchDispatchMode):
                     raise AssertionError(f"Mixing fake modes NYI x.fake_mode={v.fake_mode} vs {self=}")
                 return v
             if not self.allow_non_fake_inputs and not (inner or walking):
-                raise AssertionError(
-                    "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with "
-                    f"'allow_non_fake_inputs'. Found in {func}({', '.join(map(_shown, args))})"
-                )
+                raise AssertionError("Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode "
+                    f"with 'allow_non_fake_inputs'. Found in {func}({', '.join(map(_shown, args))})")
             return self.from_tensor(v)
 
         return tree_map(fake, (args, kwargs))
@@ -384,10 +382,8 @@ class FakeTensorMode(TorchDispatchMode):
             elif single and not number:
                 place, single = t.fake_device, False
             elif not number:
-                raise FakeTensorDeviceMismatchError(
-                    f"Expected all tensors to be on the same device, but found at least two devices, {place} and "
-                    f"{t.fake_device}!"
-                )
+                raise FakeTensorDeviceMismatchError("Expected all tensors to be on the same device, but found at least "
+                    f"two devices, {place} and {t.fake_device}!")
         return place
 
 

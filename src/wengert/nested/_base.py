@@ -49,10 +49,8 @@ def _recorded(op: Operator) -> Callable[..., Any]:
         m = modes()
         if any(level.tangent(source) is not None for level in m.levels):
             theirs = "_nested_tensor_from_tensor_list" if hasattr(plan, "sizes") else "_nested_view_from_jagged"
-            raise NotImplementedError(
-                f"Trying to use forward AD with {theirs} that does not support it because it has not been implemented "
-                "yet. Nested tensors carry no tangents; take the parts one by one."
-            )
+            raise NotImplementedError(f"Trying to use forward AD with {theirs} that does not support it because it has "
+                "not been implemented yet. Nested tensors carry no tangents; take the parts one by one.")
         inner = op is declared.nested_values
         inputs, raw = convert(op, (source, source._wg_data.plan if inner else plan))
         t = ARRAY_OPS.wrap(op.forward(*positional(op, raw)))

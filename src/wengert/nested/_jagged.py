@@ -549,11 +549,9 @@ def bernoulli(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 @entry("conv1d", "conv2d", "conv3d")
 def convolution(input: Any, *args: Any, **kwargs: Any) -> Any:
-    raise ValueError(
-        "NestedTensor convolution_default(input: jt, weight: t, bias: t?, stride: any, padding: any, dilation: any, "
-        "transposed: any, output_padding: any, groups: any): expected input to be a contiguous jagged layout "
-        "NestedTensor"
-    )
+    raise ValueError("NestedTensor convolution_default(input: jt, weight: t, bias: t?, stride: any, padding: any, "
+        "dilation: any, transposed: any, output_padding: any, groups: any): expected input to be a contiguous jagged "
+        "layout NestedTensor")
 
 
 @entry("dropout", "feature_dropout")

@@ -16,10 +16,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """A linear layer, on the last dimension."""
     plan = numbers_plan(input)
     if plan.rows.lengths is not None or plan.ragged == input.dim() - 1:
-        raise ValueError(
-            "NestedTensor linear_default(input: jt, weight: t, bias: t?): expected input to be a contiguous jagged "
-            "layout NestedTensor"
-        )
+        raise ValueError("NestedTensor linear_default(input: jt, weight: t, bias: t?): expected input to be a "
+            "contiguous jagged layout NestedTensor")
     return on_numbers(input, lambda v: function("linear")(v, weight, bias), "LinearBackward0", others=(weight, bias))
 
 
@@ -106,18 +104,14 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     """
     row = (query, key, value)
     if not all(isinstance(t, Nest) for t in row):
-        raise ValueError(
-            f"Expected query, key, and value to be nested tensors, but got query.is_nested: {query.is_nested}, "
-            f"key.is_nested: {key.is_nested}, and value.is_nested: {value.is_nested} instead."
-        )
+        raise ValueError("Expected query, key, and value to be nested tensors, but got query.is_nested: "
+            f"{query.is_nested}, key.is_nested: {key.is_nested}, and value.is_nested: {value.is_nested} instead.")
     if any(t.dim() < 3 for t in row):
         raise ValueError("Expected query, key, and value to all be  at least 3 dimensional, but got Query dim: "
             f"{query.dim()}, Key dim: {key.dim()} and Value dim: {value.dim()} instead.")
     if any(t.dtype != query.dtype for t in row):
-        raise ValueError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype}, key.dtype: "
-            f"{key.dtype}, and value.dtype: {value.dtype} instead."
-        )
+        raise ValueError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype}, "
+            f"key.dtype: {key.dtype}, and value.dtype: {value.dtype} instead.")
     if attn_mask is not None:
         raise ValueError("Masks are not yet supported!")
     if any(t.dim() != 4 or numbers_plan(t).ragged != 2 for t in row):

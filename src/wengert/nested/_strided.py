@@ -116,11 +116,9 @@ class StridedNestedTensor(Nest):
 
     @classmethod
     def _refused(cls, name: str) -> Exception:
-        return NotImplementedError(
-            f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: there is no such "
-            "operator for nested tensors of the layout torch.strided. It can be done to the parts (unbind()), to "
-            "to_padded_tensor(), or perhaps in the layout torch.jagged."
-        )
+        return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: "
+            "there is no such operator for nested tensors of the layout torch.strided. It can be done to the parts "
+            "(unbind()), to to_padded_tensor(), or perhaps in the layout torch.jagged.")
 
     @classmethod
     def _operands(cls, name: str, first: Any, args: Any) -> list[Any]:
@@ -221,10 +219,8 @@ def from_parts(parts: list[Tensor], dtype: Any = None) -> Any:
     """``as_nested_tensor`` of a list."""
     for i, t in enumerate(parts):
         if t.dim() != parts[0].dim():
-            raise RuntimeError(
-                f"All Tensors given to nested_tensor must have the same dimension. Found dimension {t.dim()} for "
-                f"Tensor at index {i} and dimension {parts[0].dim()} for Tensor at index 0."
-            )
+            raise RuntimeError("All Tensors given to nested_tensor must have the same dimension. Found dimension "
+                f"{t.dim()} for Tensor at index {i} and dimension {parts[0].dim()} for Tensor at index 0.")
     kind = (parts[0].dtype if parts else None) if dtype is None else dtype
     return as_single_node(parts, lambda: nested_from([t if t.dtype is kind else t.to(kind) for t in parts]),
         "NestedTensorFromTensorListBackward0")
@@ -364,10 +360,8 @@ def transpose(self: Any, dim0: int, dim1: int) -> Any:
 def unsqueeze(self: Any, dim: int) -> Any:
     d = dimension(self, dim, 1)
     if d == 0:
-        raise RuntimeError(
-            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if you need this "
-            "feature, please open an issue on github describing your use case."
-        )
+        raise RuntimeError("unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if "
+            "you need this feature, please open an issue on github describing your use case.")
     plan = numbers_plan(self)
     sizes = [(*row[: d - 1], 1, *row[d - 1 :]) for row in plan.sizes]
     steps = [(*s[: d - 1], row[d - 1] * s[d - 1] if d - 1 < len(row) else 1, *s[d - 1 :])
@@ -381,10 +375,8 @@ def squeeze(self: Any, dim: Any = None) -> Any:
         raise RuntimeError(_NO_SIZES)
     d = dimension(self, dim)
     if d == 0:
-        raise RuntimeError(
-            "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need this "
-            "feature, please open an issue on github describing your use case."
-        )
+        raise RuntimeError("squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you "
+            "need this feature, please open an issue on github describing your use case.")
     plan = numbers_plan(self)
     if plan.common(d - 1) != 1:
         return self
@@ -455,10 +447,8 @@ def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ..
     if dimension(self, dim) != self.dim() - 1:
         raise RuntimeError("split_with_sizes for nested tensors is currently only supported for the last dimension.")
     if sum(split_sizes) != self.size(-1):
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {self.size(-1)} (input tensor's size at dimension "
-            f"-1), but got split_sizes={list(split_sizes)}"
-        )
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {self.size(-1)} (input tensor's "
+            f"size at dimension -1), but got split_sizes={list(split_sizes)}")
     return _cut(self, list(split_sizes), "SplitWithSizesBackwardAutogradNestedTensor0")
 
 
@@ -484,10 +474,8 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
             raise TypeError("nested_to_padded_tensor(): argument 'output_size' (position 3) must be tuple of ints, not "
                 f"{type(output_size).__name__}")
         if len(output_size) != len(size):
-            raise RuntimeError(
-                "Length of output_size does not match NestedTensor dims. Broadcasting is not supported.(Got "
-                f"{len(output_size)} and {len(size)})"
-            )
+            raise RuntimeError("Length of output_size does not match NestedTensor dims. Broadcasting is not "
+                f"supported.(Got {len(output_size)} and {len(size)})")
         if any(a < b for a, b in zip(output_size, size)):
             raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not "
                 "supported.")

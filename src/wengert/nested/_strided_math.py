@@ -61,16 +61,12 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if not input.is_contiguous():
         raise RuntimeError("for now linear only supports contiguous nested tensor")
     if input.dim() != 3 or weight.dim() != 2:
-        raise RuntimeError(
-            f"Linear requires nested_tensor.dim == 3 and weight_matrix.dim == 2. Nested tensor dim: {input.dim()}. "
-            f"Weight tensor dim: {weight.dim()}"
-        )
+        raise RuntimeError("Linear requires nested_tensor.dim == 3 and weight_matrix.dim == 2. Nested tensor dim: "
+            f"{input.dim()}. Weight tensor dim: {weight.dim()}")
     last = input.size(-1)
     if weight.shape[1] != last:
-        raise RuntimeError(
-            "Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' to equal "
-            f"'weight.size(1), but got: last_dim = {last}, and weight.size(1) = {weight.shape[1]}"
-        )
+        raise RuntimeError("Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' to "
+            f"equal 'weight.size(1), but got: last_dim = {last}, and weight.size(1) = {weight.shape[1]}")
     plan = numbers_plan(input)
 
     def make() -> Any:

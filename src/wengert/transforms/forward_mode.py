@@ -237,20 +237,16 @@ class DualLevel(Tangents):
             if not hasattr(o, "_wg_data"):  # whatever was said of it
                 continue
             if id(raw) in plain or o._wg_data.dtype.kind not in "fcVW":
-                raise RuntimeError(
-                    f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not "
-                    "a differentiable Tensor.You should return None at that position instead."
-                )
+                raise RuntimeError(f"Function's jvp returned a gradient at position {i}, but  the corresponding "
+                    "forward output is not a differentiable Tensor.You should return None at that position instead.")
             if id(raw) in dirty:
                 _check_written(raw, t, args, tangents, versions)
             elif o._is_view() and not self.transform:
                 _check_view(o, t, args, tangents)
             if t._wg_data.shape != o._wg_data.shape:
-                raise RuntimeError(
-                    "Trying to set a forward gradient that has a different size than that of the original Tensor, "
-                    f"this is not supported. Tensor is of size {list(o._wg_data.shape)} while the given forward "
-                    f"gradient is of size {list(t._wg_data.shape)}."
-                )
+                raise RuntimeError("Trying to set a forward gradient that has a different size than that of the "
+                    f"original Tensor, this is not supported. Tensor is of size {list(o._wg_data.shape)} while the "
+                    f"given forward gradient is of size {list(t._wg_data.shape)}.")
             self.attach(o, t)
 
     @staticmethod
@@ -440,15 +436,13 @@ def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], v
     if at is None or given[at] is None:
         return
     if t._version == versions[at]:
-        raise RuntimeError(
-            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
-            "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
-        )
+        raise RuntimeError("An inplace custom Function is not modifying the forward mode gradients inplace. If the "
+            "forward is modifying an input inplace, then the jvp function must modify the corresponding gradient "
+            "inplace.")
     if t is not given[at]:
-        raise RuntimeError(
-            "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying "
-            "an input inplace, then the jvp function must modify the gradient inplace and return it as-is."
-        )
+        raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the "
+            "forward is modifying an input inplace, then the jvp function must modify the gradient inplace and return "
+            "it as-is.")
 
 
 def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None:

@@ -258,11 +258,9 @@ class GradScope(Scope):
             from ..dispatch.torch_dispatch import named
 
             name = named(op, args, inplace=True).name().removesuffix(".default")
-        raise RuntimeError(
-            "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
-            f"operation ({name}) that would mutate a captured Tensor. This is not supported; please rewrite the "
-            "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
-        )
+        raise RuntimeError("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+            f"in-place operation ({name}) that would mutate a captured Tensor. This is not supported; please rewrite "
+            "the function being transformed to explicitly accept the mutated Tensor(s) as inputs.")
 
     def _check_start(self, t: Tensor) -> None:
         """Refuse to record a write to an input of the derivative, which may have a history outside of it."""

@@ -124,10 +124,8 @@ class NestedTensor(Nest):
 
     @classmethod
     def _refused(cls, name: str) -> Exception:
-        return NotImplementedError(
-            f"aten.{name}.default: there is no such operator for jagged tensors. It can be done to values(), to the "
-            "parts (unbind()), or to to_padded_tensor()."
-        )
+        return NotImplementedError(f"aten.{name}.default: there is no such operator for jagged tensors. It can be done "
+            "to values(), to the parts (unbind()), or to to_padded_tensor().")
 
     @classmethod
     def _operands(cls, name: str, first: Any, args: Any) -> list[Any]:
@@ -236,10 +234,9 @@ def jagged_from_list(tensors: Sequence[Tensor], offsets: Tensor | None = None, d
     sizes = [t.shape for t in tensors]
     differing = [d for d in range(tensors[0].dim()) if len({s[d] for s in sizes}) > 1] or [0]
     if len(differing) > 1:
-        raise RuntimeError(
-            "Cannot represent given tensor list as a nested tensor with the jagged layout. Note that the jagged layout "
-            "only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim."
-        )
+        raise RuntimeError("Cannot represent given tensor list as a nested tensor with the jagged layout. Note that "
+            "the jagged layout only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), "
+            "with ragged * dim.")
     (at,) = differing
     values = function("cat")(list(tensors), at)
     if dtype is not None:

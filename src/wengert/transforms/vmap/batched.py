@@ -357,10 +357,8 @@ class Batched(Tensor):
         """Unset numbers with these sizes and strides for each example, one example's memory behind the other's."""
         size, stride = tuple(size), tuple(stride)
         if len(size) != len(stride):
-            raise RuntimeError(
-                f"new_empty_strided(sizes, strides): dimensionality of sizes ({len(size)}) must match dimensionality "
-                f"of strides ({len(stride)})"
-            )
+            raise RuntimeError(f"new_empty_strided(sizes, strides): dimensionality of sizes ({len(size)}) must match "
+                f"dimensionality of strides ({len(stride)})")
         apart = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride))
         return wrapped(self.value.new_empty_strided((self.level.size, *size), (apart, *stride), dtype, **options),
             self.level)

@@ -52,22 +52,18 @@ class Maps(Interceptor):
 def _check_running(level: VmapLevel, where: str) -> None:
     """Refuse the tensor of a map that is over."""
     if level.over:
-        raise RuntimeError(
-            "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
-            "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
-            f"`{where}` Please file an issue if it looks like the latter. A mapped function hands its tensors out by "
-            "returning them."
-        )
+        raise RuntimeError("Either your tensor may have escaped from inside a function being vmapped and this is a "
+            "user error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal "
+            f"functorch error in `{where}` Please file an issue if it looks like the latter. A mapped function hands "
+            "its tensors out by returning them.")
 
 
 def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     """The operator on batched tensors."""
     if out is not None:
         refuse_recorded(op, (), {"": [plain(x) for x in args if type(x) is Batched and not x._innermost()]}, m)
-        raise RuntimeError(
-            f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view "
-            "ops."
-        )
+        raise RuntimeError(f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on "
+            "out= or view ops.")
     level = innermost(args)
     _check_running(level, "gen_vmap_plumbing")
     if m.levels:
