@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 def intercept_operator(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False,
         public: Any = None) -> Any:
-    """The call of an operator, for the innermost function mode: under its public name, with the arguments that were
-    given.
-    """
+    """Give the innermost function mode an operator: its public name, and the arguments that were given."""
     func: Any = public
     if func is None:
         func = (inplace_function(op.name) if inplace

@@ -40,18 +40,14 @@ def no_numbers(name: str) -> NotImplementedError:
 
 
 def storageless(a: Any, device: str = "meta") -> Any:
-    """What stands for the array ``a`` on a device without numbers: the same shape and type, laid out as
-    ``preserve_format`` has it.
-    """
+    """The array ``a`` without numbers: the same shape and type, laid out as ``preserve_format`` has it."""
     if type(a) is StoragelessArray and a.device == device:
         return a
     return StoragelessArray.of(a.shape, kept_strides(getattr(a, "window", a)), 0, a.dtype, device)
 
 
 def all_without(answer: Any) -> Any:
-    """What a composite made of tensors without numbers: no result has any (one that depends on
-    nothing but shapes had).
-    """
+    """What a composite made of tensors without numbers, with no numbers either."""
     if type(answer) in (tuple, list):
         return type(answer)(map(all_without, answer))
     return answer.to("meta") if type(answer) is classes.Tensor_ and type(answer._wg_data) is np.ndarray else answer

@@ -91,9 +91,7 @@ def _on(place: Any) -> Any:
 
 
 class FakeTensor(Tensor):
-    """``elem``, a tensor of the device ``meta``, seen as one on ``device``. ``constant``: its numbers, where the
-    program wrote them down.
-    """
+    """``elem``, a tensor of device ``meta``, seen as on ``device``; ``constant``: its numbers, if written down."""
 
     elem: Tensor
     fake_mode: FakeTensorMode

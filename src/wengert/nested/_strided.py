@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
 from ..tensor.types import contiguous_format, strided
-from ._base import Nest, as_single_node, nest, numbers, numbers_plan, viewed
+from ._base import (
+    Nest,
+    add_likes,
+    as_single_node,
+    dimension,
+    entries,
+    listed,
+    nest,
+    numbers,
+    numbers_plan,
+    viewed,
+)
 from ._plans import Apart
 
 if TYPE_CHECKING:
@@ -23,18 +33,8 @@ if TYPE_CHECKING:
 
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
 _NO_STRIDES = _NO_SIZES.replace("sizes", "strides")
-TABLE: dict[str, Callable[..., Any]] = {"detach": Nest.detach}
-
-
-def entry(*names: str) -> Callable[[Any], Any]:
-    """Put a function in the table under these names (its own, without any)."""
-
-    def put(f: Any) -> Any:
-        for name in names or (f.__name__.strip("_"),):
-            TABLE[name] = f
-        return f
-
-    return put
+TABLE: dict[str, Callable[..., Any]] = {}
+entry = entries(TABLE)
 
 
 class StridedNestedTensor(Nest):
@@ -178,13 +178,6 @@ def rebuilt(values: Tensor, sizes: Any, steps: Any, starts: Any, wants: bool) ->
     return t._wg_require(wants) if wants else t
 
 
-def dimension(t: Any, dim: int, extra: int = 0) -> int:
-    n = t.dim() + extra
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return dim % n
-
-
 def pieces(t: Any) -> list[Tensor]:
     """The parts, as views of the numbers."""
     plan, flat = numbers_plan(t), numbers(t)
@@ -309,11 +302,6 @@ def clone(self: Any, memory_format: Any = None, **_: Any) -> Any:
     return as_single_node((self,), lambda: nest(numbers(self).clone(), numbers_plan(self)), "CloneBackward0")
 
 
-@entry()
-def contiguous(self: Any, memory_format: Any = None) -> Any:
-    return self if self.is_contiguous() else clone(self, contiguous_format)
-
-
 @entry("to_dense")
 def to_dense(self: Any, *_: Any, **__: Any) -> Any:
     return self
@@ -325,17 +313,7 @@ def cast(self: Any, dtype: Any, *_: Any) -> Any:
         lambda: nest(function("cast")(numbers(self), dtype), numbers_plan(self)), "ToCopyBackward0")
 
 
-def _like(name: str) -> Any:
-    make = PLACES["torch"][name]
-
-    def like(self: Any, *args: Any, layout: Any = None, **kwargs: Any) -> Any:
-        return nest(make(self._packed, *args, **kwargs), Apart(numbers_plan(self).sizes))
-
-    return like
-
-
-for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like"):
-    entry(_name)(_like(_name))
+add_likes(entry, lambda t: Apart(numbers_plan(t).sizes))
 
 
 @entry("transpose", "swapaxes", "swapdims")
@@ -385,7 +363,7 @@ def squeeze(self: Any, dim: Any = None) -> Any:
 
 
 def _reshaped(self: Any, size: Any, name: str) -> Any:
-    shape = list(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else list(size)
+    shape = listed(size)
     plan = numbers_plan(self)
     if not shape or shape[0] != len(plan.sizes):
         raise RuntimeError(f"{name}: For now nested {name} cannot change or infer the implicit batch dimension")
@@ -413,11 +391,11 @@ def view(self: Any, *size: Any) -> Any:
 @entry()
 def reshape(self: Any, *size: Any) -> Any:
     sizes = _reshaped(self, size, "reshape")
-    return _seen(contiguous(self), Apart(sizes), "ViewBackwardAutogradNestedTensor0")
+    return _seen(TABLE["contiguous"](self), Apart(sizes), "ViewBackwardAutogradNestedTensor0")
 
 
 TABLE["view_as"] = TABLE["reshape_as"] = (
-    lambda self, other: _seen(contiguous(self), Apart(numbers_plan(other).sizes), "ViewBackward0"))
+    lambda self, other: _seen(TABLE["contiguous"](self), Apart(numbers_plan(other).sizes), "ViewBackward0"))
 
 
 def _cut(self: Any, lengths: list[int], name: str) -> tuple[Any, ...]:

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 
 
 class Levels(Interceptor):
-    """The levels of forward differentiation in force: the innermost that a call concerns runs it, as those outside of
-    it see it.
-    """
+    """The levels of forward mode: the innermost that a call concerns runs it, with that and inner ones disabled."""
 
     order = LEVELS
 
@@ -89,9 +87,7 @@ def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
 
 
 class DualLevel(Tangents):
-    """One forward differentiation in progress; ``transform``: one of ``func``, whose results are tensors of their own,
-    no views.
-    """
+    """One forward differentiation; ``transform``: one of ``func``, whose results are no views."""
 
     def __init__(self, transform: bool = False) -> None:
         super().__init__()
@@ -399,9 +395,7 @@ def _history(t: Tensor) -> Any:
 
 
 def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
-    """The tensors that the operator is differentiated by, in the order of a node's edges; None for numbers and what is
-    missing.
-    """
+    """The tensors to differentiate by, in the order of a node's edges; None for numbers and what is missing."""
     row: list[Any] = []
     for p in op.wrt:
         v = args[op.params.index(p)]
@@ -416,9 +410,7 @@ def _diagonal(op: Operator, tensors: list[Any], answer: Any) -> bool:
 
 
 def _apart(t: Any, tangents: list[Any]) -> Any:
-    """The tangent of a result that is no view: in memory of its own, where a rule hands on what it got (that of
-    ``x + 1``).
-    """
+    """The tangent of a result that is no view, copied where a rule gives what it got (that of ``x + 1``)."""
     return t if t is None or all(x is None or x._wg_vc is not t._wg_vc for x in tangents) else TRACED_OPS.clone(t)
 
 
@@ -478,9 +470,7 @@ def _unsupported(op: Operator, complaint: str) -> NotImplementedError | None:
 
 
 def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
-    """Whether some tangent is of another type than its tensor: then the types of tangents are
-    promoted by themselves.
-    """
+    """Whether some tangent has another type than its tensor: types of tangents are then promoted by themselves."""
     return any(t is not None and t._wg_data.dtype != x._wg_data.dtype for x, t in zip(tensors, tangents))
 
 

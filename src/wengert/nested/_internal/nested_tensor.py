@@ -13,8 +13,8 @@ from ...tensor.autograd_meta import requires_grad
 from ...tensor.functions import function
 from ...tensor.tensor import wrap
 from ...tensor.types import Size, jagged
-from .. import _products, _reductions  # noqa: F401  they fill the table further
-from .._base import Nest, methods, numbers, viewed
+from .. import _jagged_math  # noqa: F401  which fills the table further
+from .._base import Nest, dimension, methods, numbers, viewed
 from .._jagged import TABLE
 from .._plans import Jagged, Rows, offsets_from
 
@@ -155,14 +155,6 @@ def _noted(cache: Any, name: str) -> int | None:
 
 def _rebuilt(values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged: int, wants: bool) -> Any:
     return NestedTensor(values, offsets, lengths=lengths, _ragged_idx=ragged, requires_grad=wants)
-
-
-def dimension(t: Any, dim: int) -> int:
-    """A dimension, counted from the front."""
-    n = t.dim()
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return dim % n
 
 
 def same_rows(a: Any, b: Any) -> bool:

@@ -182,9 +182,7 @@ def _composed(t: Any, levels: Iterable[VmapLevel]) -> Any:
 
 
 def unwrap_levels(t: Any, levels: Sequence[VmapLevel]) -> Any:
-    """``t`` with the dimensions of ``levels`` shown in front, repeated where it does not vary;
-    other maps stay hidden.
-    """
+    """``t`` with the dimensions of ``levels`` in front, repeated where it does not vary; other maps stay hidden."""
     if not levels:
         return t
     inner, have = unwrap_all(t)

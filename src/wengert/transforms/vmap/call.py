@@ -61,9 +61,7 @@ class Call:
         return [None if x is None else expanded(x, self.level) for x in self.given[p]]
 
     def aligned(self, p: str, rank: int) -> Any:
-        """The tensor so that it broadcasts against others of ``rank`` dimensions: ones between the
-        batch and the rest.
-        """
+        """The tensor with ones behind the batch, so that it broadcasts against others of ``rank`` dimensions."""
         x = self.values[p]
         missing = rank - self.rank(p)
         if p not in self.batched or missing <= 0:

@@ -38,9 +38,7 @@ class _Below(Scope):
 
 
 def check_rule(cls: Any) -> bool:
-    """Whether ``cls`` has a ``vmap`` of its own; one that has neither that nor a rule made from its parts, or both, is
-    refused.
-    """
+    """Whether ``cls`` has a ``vmap`` of its own; refused: both that and a generated rule, or neither."""
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and own:
         raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an "

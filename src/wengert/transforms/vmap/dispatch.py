@@ -19,7 +19,7 @@ from ...ops.structseq import rebuilt
 from ...tensor.classes import UNSET
 from ...tensor.functions import function, inplace_function
 from ...tensor.inplace import refuse_recorded
-from . import indexing, products, rules, windows
+from . import indexing, products, rules
 from .batched import Batched, all_alike, plain, repeated, with_batched_primal, wrapped
 from .call import Call, holds_batched, innermost, invoke, one_by_one, refuse_write
 from .rules import pointwise
@@ -120,7 +120,7 @@ _found: dict[str, Rule] = {}
 
 def choose(op: Operator) -> Rule:
     """The rule of an operator: its own, or that of its family, or example by example."""
-    for table in (rules.RULES, products.RULES, indexing.RULES, windows.RULES):
+    for table in (rules.RULES, products.RULES, indexing.RULES):
         if op.name in table:
             return table[op.name]
     family = op.forward.__module__.rpartition(".")[2]

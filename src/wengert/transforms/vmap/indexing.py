@@ -282,9 +282,7 @@ def embedding_take(call: Call) -> Any:
 
 
 def classes_spread(call: Call) -> Any:
-    """The gradient of a class loss: linear in ``input``, so that what ones give is what each
-    example's numbers scale.
-    """
+    """The gradient of a class loss: linear in ``input``, which scales what ones give."""
     from ...tensor.tensor import wrap
 
     g, shape = call["input"], call.shape("input")
