@@ -481,7 +481,7 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
 def _fractional(n: int) -> None:
     def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
             return_indices: bool = False, _random_samples: Any = None) -> Any:
-        from ..ops.pooling_checks import window
+        from ..ops.window_checks import window
         from .random import by_map, default_generator
 
         if _random_samples is None and map_levels.get():

@@ -38,3 +38,9 @@ def without(kinds: str, x: Any, message: str, error: type[Exception] = RuntimeEr
     if x.dtype.kind in kinds:
         raise error(message)
     return x
+
+
+def same_type(wanted: Any, found: Any) -> None:
+    """Refuse a second tensor of the type ``found`` beside one of the type ``wanted``."""
+    if wanted != found:
+        raise RuntimeError(f"expected scalar type {scalar_name(wanted)} but found {scalar_name(found)}")

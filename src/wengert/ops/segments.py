@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from .likelihood import Bits
+from .loss import Bits
 from .operator import family
 
 if TYPE_CHECKING:
