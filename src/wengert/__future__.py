@@ -19,9 +19,7 @@ _overwrite = _swap = False
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Whether ``module.to(...)`` and its kin give a module new parameters instead of giving the old
-    ones new content.
-    """
+    """Whether ``module.to(...)`` and its kin give a module new parameters instead of new values for the old ones."""
     global _overwrite
     _overwrite = value
 

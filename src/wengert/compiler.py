@@ -70,12 +70,8 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
     A warning, once in a process, names the settings that were given. There is none for ``compile(model)`` alone, nor
     for the backend ``"eager"``, which is what runs.
 
-    Args:
-        model: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped;
-            without it a decorator is returned.
-        fullgraph, dynamic, backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: for
-            PyTorch's compiler. A backend that is a function is not called.
-        disable: return ``model`` itself.
+    ``model``: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped;
+    without it a decorator is returned. ``disable``: return ``model`` itself. A backend function is not called.
 
     Raises:
         torch._dynamo.exc.InvalidBackend: for a backend of an unknown name.

@@ -18,7 +18,7 @@ import sys
 import warnings
 from builtins import isinstance as isinstance_
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin
 
 from .futures import Future
 from .names.missing import missing_from
@@ -137,16 +137,6 @@ def trace_module(mod: T, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> T
     return mod
 
 
-def script_method(fn: T) -> T:
-    """``fn`` itself: a method of a :class:`ScriptModule`."""
-    return fn
-
-
-def script_if_tracing(fn: T) -> T:
-    """``fn`` itself: nothing is traced."""
-    return fn
-
-
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """Refuses: there is no compiled program to save."""
     raise TypeError("torch.jit.save: a scripted module is a plain one here; save its state_dict with torch.save, and "
@@ -181,9 +171,7 @@ def is_scripting() -> bool:
     return False
 
 
-def is_tracing() -> bool:
-    """``False``: this is Python."""
-    return False
+is_tracing = is_scripting
 
 
 def annotate(the_type: Any, the_value: T) -> T:
@@ -197,16 +185,11 @@ def Attribute(value: T, type: Any) -> T:
 
 
 def export(fn: T) -> T:
-    """``fn``: a method that a compiler should also compile."""
+    """``fn`` itself: what is said of it is for a compiler."""
     return fn
 
 
-_overload = _overload_method = export  # signatures for a compiler
-
-
-def unused(fn: T) -> T:
-    """``fn``: a method that a compiler should replace by an error."""
-    return fn
+unused = script_method = script_if_tracing = _overload = _overload_method = export
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -226,10 +209,7 @@ def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
 
 def isinstance(obj: Any, target_type: Any) -> bool:
     """Whether ``obj`` is of a type, also of one such as ``list[int]``, by all its elements."""
-    import builtins
-    from typing import Union, get_args, get_origin
-
-    plain: Any = builtins.isinstance
+    plain: Any = isinstance_
     if plain(target_type, tuple):
         return any(isinstance(obj, t) for t in target_type)
     origin, parts = get_origin(target_type), get_args(target_type)

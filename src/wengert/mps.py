@@ -32,7 +32,6 @@ def _refusing(action: str) -> Any:
     return refuse
 
 
-synchronize = _refusing("deviceSynchronize")
-empty_cache = _refusing("emptyCache")
+synchronize, empty_cache = _refusing("deviceSynchronize"), _refusing("emptyCache")
 current_allocated_memory = _refusing("currentAllocatedMemory")
 driver_allocated_memory = _refusing("driverAllocatedMemory")

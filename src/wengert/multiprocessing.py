@@ -7,6 +7,7 @@ processes that they are given to: what one writes in place, the others read. Oth
 from __future__ import annotations
 
 import multiprocessing as _python
+from contextlib import suppress
 from multiprocessing import *  # noqa: F403  this module is that one, and more
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     *_python.__all__,  # type: ignore[attr-defined]
-    "ProcessContext",
-    "ProcessException",
-    "ProcessExitedException",
-    "ProcessRaisedException",
-    "SpawnContext",
-    "get_all_sharing_strategies",
-    "get_sharing_strategy",
-    "set_sharing_strategy",
-    "spawn",
-    "start_processes",
+    "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
+    "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes",
 ]
 
 _strategy = "file_descriptor"
@@ -37,9 +30,7 @@ class ProcessException(Exception):  # noqa: N818  PyTorch's name
 
     def __init__(self, msg: str, error_index: int, error_pid: int):
         super().__init__(msg)
-        self.msg = msg
-        self.error_index = error_index
-        self.error_pid = error_pid
+        self.msg, self.error_index, self.error_pid = msg, error_index, error_pid
 
 
 class ProcessRaisedException(ProcessException):
@@ -51,16 +42,14 @@ class ProcessExitedException(ProcessException):
 
     def __init__(self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None):
         super().__init__(msg, error_index, error_pid)
-        self.exit_code = exit_code
-        self.signal_name = signal_name
+        self.exit_code, self.signal_name = exit_code, signal_name
 
 
 class ProcessContext:
     """The processes of one ``spawn``."""
 
     def __init__(self, processes: Sequence[Any], errors: Sequence[Any]):
-        self.processes = list(processes)
-        self._errors = list(errors)
+        self.processes, self._errors = list(processes), list(errors)
 
     def pids(self) -> list[int]:
         """The processes' numbers."""
@@ -69,12 +58,8 @@ class ProcessContext:
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
         """Wait until one more process has ended; call it until it returns ``True``: all have.
 
-        Args:
-            timeout: seconds to wait at most; for ever if left out.
-            grace_period: seconds that the others get to end by themselves once one has failed.
-
-        Raises:
-            ProcessRaisedException, ProcessExitedException: a process failed; the others have been ended.
+        ``timeout``: seconds to wait at most; ``grace_period``: seconds that the others get to end by themselves once
+        one has failed. Then they are ended, and ``ProcessRaisedException`` or ``ProcessExitedException`` is raised.
         """
         from multiprocessing.connection import wait
 
@@ -98,18 +83,16 @@ class ProcessContext:
     def _error(self, index: int) -> ProcessException:
         process, errors = self.processes[index], self._errors[index]
         if errors.poll():
-            try:
+            with suppress(EOFError):
                 text = f"\n\n-- Process {index} terminated with the following error:\n{errors.recv()}"
                 return ProcessRaisedException(text, index, process.pid)
-            except EOFError:
-                pass
         code = process.exitcode
         if code < 0:
             from signal import Signals
 
             name = Signals(-code).name
-            text = f"process {index} terminated with signal {name}"
-            return ProcessExitedException(text, index, process.pid, code, name)
+            return ProcessExitedException(f"process {index} terminated with signal {name}", index, process.pid, code,
+                name)
         return ProcessExitedException(f"process {index} terminated with exit code {code}", index, process.pid, code)
 
 
@@ -134,16 +117,9 @@ def start_processes(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: 
         daemon: bool = False, start_method: str = "spawn") -> ProcessContext | None:
     """Call ``fn(i, *args)`` in ``nprocs`` processes, with ``i`` from 0 to ``nprocs - 1``.
 
-    Args:
-        fn: the function; for other start methods than ``"fork"``, one at the top level of a module.
-        args: its further arguments.
-        nprocs: how many processes.
-        join: wait until all have ended, and return nothing.
-        daemon: end the processes when this one ends.
-        start_method: ``"spawn"``, ``"fork"`` or ``"forkserver"``.
-
-    Raises:
-        ProcessException: with ``join``, when a process fails; the others are ended.
+    ``fn`` stands at the top level of a module, unless ``start_method`` is ``"fork"`` (others: ``"spawn"``,
+    ``"forkserver"``). ``join``: wait until all have ended, and return nothing; ``ProcessException`` is raised when one
+    fails, and the others are ended. ``daemon``: end the processes when this one ends.
     """
     context = _python.get_context(start_method)
     processes, pipes = [], []
@@ -174,18 +150,12 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
-    """What :func:`set_sharing_strategy` was last set to, ``"file_descriptor"`` at first, which is how shared tensors
-    always pass.
-    """
+    """The last :func:`set_sharing_strategy`, ``"file_descriptor"`` at first: how shared tensors always pass."""
     return _strategy
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Accept one of PyTorch's strategies; the name is kept, and shared tensors pass as open files all the same.
-
-    Raises:
-        AssertionError: there is no such strategy.
-    """
+    """Accept one of PyTorch's strategies, ``AssertionError`` for others; shared tensors pass as open files anyway."""
     global _strategy
     if new_strategy not in get_all_sharing_strategies():
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of "

@@ -133,9 +133,7 @@ def _of_property(f: Any) -> bool:
 
 @functools.cache
 def get_overridable_functions() -> dict[Any, list[Any]]:
-    """The functions that can be overridden by ``__torch_function__``, by the module (or class) that
-    they are found in.
-    """
+    """The functions that ``__torch_function__`` can override, by the module (or class) that they are in."""
     torch = import_module(__name__.rpartition(".")[0])
     ignored = get_ignored_functions()
     found: dict[Any, list[Any]] = {}
@@ -171,9 +169,7 @@ def get_testing_overrides() -> dict[Any, Callable[..., Any]]:
 
 
 def signature_of(f: Any) -> inspect.Signature:
-    """How ``f``, a function or method that can be overridden, is called: declared operators have it from their
-    declaration.
-    """
+    """The signature of ``f``, a function or method that can be overridden: of operators, from their declaration."""
     if _of_property(f):
         return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
     is_method = is_tensor_method_or_property(f)

@@ -13,6 +13,7 @@ from .tensor import Tensor
 __all__ = ["SobolEngine"]
 
 _randint: Any = FUNCTIONS["randint"]
+_whole = Tensor._wg_wrap
 
 
 class SobolEngine:
@@ -54,9 +55,7 @@ class SobolEngine:
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next ``n`` points, ``(n, dimension)``, of type ``dtype`` (float32, float64; the default type if left
-        out).
-        """
+        """The next ``n`` points, ``(n, dimension)``, of type ``dtype`` (float32, float64; or the default type)."""
         d = get_default_dtype() if dtype is None else dtype
         if d.np not in (F32, F64):
             raise NotImplementedError(f"\"_sobol_engine_draw\" not implemented for '{scalar_name(d.np)}'")
@@ -74,9 +73,7 @@ class SobolEngine:
         return result if out is None else out.resize_as_(result).copy_(result)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next ``2**m`` points; the number of all points drawn must stay a power of two, which their balance asks
-        for.
-        """
+        """The next ``2**m`` points; the number of all points drawn must stay a power of two, for their balance."""
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):
@@ -108,7 +105,3 @@ class SobolEngine:
         if self.seed is not None:
             parts.append(f"seed={self.seed}")
         return f"{type(self).__name__}({', '.join(parts)})"
-
-
-def _whole(array: Any) -> Tensor:
-    return Tensor._wg_wrap(array)

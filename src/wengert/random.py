@@ -6,9 +6,7 @@ from .functions.random import default_generator, fork_rng, get_rng_state, initia
 
 
 def thread_safe_generator() -> None:
-    """The generator of a worker that is a thread, for the ``generator`` argument; workers here are processes, so always
-    None.
-    """
+    """The generator of a worker that is a thread: always None, as workers here are processes."""
     return
 
 

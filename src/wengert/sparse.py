@@ -149,9 +149,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
 
 @reporting
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)``, of which only the elements that ``input``, a CSR matrix, stores are
-    computed.
-    """
+    """``beta * input + alpha * (mat1 @ mat2)``, computed only where ``input``, a CSR matrix, stores elements."""
     from .layouts.compressed import compressed_made, elements
 
     if not input.is_sparse_csr:

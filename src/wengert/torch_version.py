@@ -8,6 +8,17 @@ from typing import Any
 _STAGES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "c": -1, "rc": -1, "pre": -1, "preview": -1}
 
 
+def _comparison(method: str) -> Any:
+    def compare(self: str, other: Any) -> Any:
+        text = ".".join(map(str, other)) if isinstance(other, (tuple, list)) else str(other)
+        mine, theirs = version_key(str(self)), version_key(text)
+        if mine is None or theirs is None:
+            return getattr(str, method)(self, other)
+        return getattr(mine, method)(theirs)
+
+    return compare
+
+
 class TorchVersion(str):
     """A version string that compares by number: with strings, with tuples and with ``packaging``'s versions.
 
@@ -23,38 +34,10 @@ class TorchVersion(str):
 
     __slots__ = ()
 
-    def __lt__(self, other: Any) -> bool:
-        return self._compare(other, "__lt__")
-
-    def __le__(self, other: Any) -> bool:
-        return self._compare(other, "__le__")
-
-    def __eq__(self, other: object) -> bool:
-        return self._compare(other, "__eq__")
-
-    def __ne__(self, other: object) -> bool:
-        equal = self._compare(other, "__eq__")
-        return equal if equal is NotImplemented else not equal
-
-    def __ge__(self, other: Any) -> bool:
-        return self._compare(other, "__ge__")
-
-    def __gt__(self, other: Any) -> bool:
-        return self._compare(other, "__gt__")
-
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("__lt__", "__le__", "__gt__", "__ge__"))
+    __eq__, __ne__ = map(_comparison, ("__eq__", "__ne__"))
     __hash__ = str.__hash__
 
-    def _compare(self, other: Any, method: str) -> Any:
-        mine, theirs = version_key(str(self)), version_key(_as_text(other))
-        if mine is None or theirs is None:
-            return getattr(str, method)(self, other)
-        return getattr(mine, method)(theirs)
-
-
-def _as_text(other: Any) -> str:
-    if isinstance(other, (tuple, list)):
-        return ".".join(map(str, other))
-    return str(other)
 
 
 def version_key(text: str) -> tuple[Any, ...] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import threading
 import zlib
 from fractions import Fraction
@@ -13,7 +11,7 @@ import numpy as np
 import pytest
 
 import wengert as torch
-from wengert.arrays.random import Generator, in_memory_order, integers, rejection, rounding
+from wengert.arrays.random import Generator, in_memory_order, integers, kinds, rejection
 from wengert.arrays.random.stream import Doubles, Stream
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -415,7 +413,7 @@ def test_states_continue(used):
         g.normal((1,), np.float32)
     state = g.get_state()
     assert (state.dtype, state.shape) == (np.uint8, (5056,))
-    others = [Generator().set_state(state), g.clone_state(), copy.deepcopy(g), pickle.loads(pickle.dumps(g))]
+    others = [Generator().set_state(state), g.clone_state()]
     expected = g.normal((20,), np.float64), g.normal((3,), np.float64)
     for other in others:
         assert other.initial_seed() == 9
@@ -435,17 +433,6 @@ def test_states_that_are_refused_change_nothing():
         with pytest.raises(error, match=text):
             g.set_state(wrong)
     np.testing.assert_array_equal(g.get_state(), before)
-
-
-def test_fork():
-    g = Generator().manual_seed(4)
-    expected = g.clone_state().uniform((5,), np.float32)
-    with pytest.raises(KeyError), g.fork() as inner:
-        assert inner is g
-        g.manual_seed(0).normal((3,), np.float32)
-        raise KeyError
-    assert g.initial_seed() == 4
-    np.testing.assert_array_equal(g.uniform((5,), np.float32), expected)
 
 
 def test_threads_share_a_stream():
@@ -537,7 +524,7 @@ def test_fused_double_rounds_once():
     for width, low in ((5.7, 2.0), (1.0, -0.3), (1e-3, 1e3), (0.1, -0.05), (1e250, -1e240), (3.0, 0.0), (-2.5, 1.0)):
         x = rng.random(300)
         exact = [float(Fraction(v) * Fraction(width) + Fraction(low)) for v in x.tolist()]
-        np.testing.assert_array_equal(rounding.fused_double(x, width, low), exact)
+        np.testing.assert_array_equal(kinds.fused_double(x, width, low), exact)
 
 
 def test_fused_double_at_ties():
@@ -545,7 +532,7 @@ def test_fused_double_at_ties():
     tiny = 2.0**-80
     x = np.array([1.0 + 2.0**-52, 1.0 - 2.0**-53])
     exact = [float(Fraction(v) * Fraction(1.0 + 2.0**-52) + Fraction(2.0**53 + tiny)) for v in x.tolist()]
-    np.testing.assert_array_equal(rounding.fused_double(x, 1.0 + 2.0**-52, 2.0**53 + tiny), exact)
+    np.testing.assert_array_equal(kinds.fused_double(x, 1.0 + 2.0**-52, 2.0**53 + tiny), exact)
 
 
 def test_fused_single_at_ties():
@@ -555,7 +542,7 @@ def test_fused_single_at_ties():
     for low in (1.0, 1 + 2**-23, -1.0):
         exact = [Fraction(float(v)) * Fraction(width) + Fraction(low) for v in x]
         nearest = [min(around(float(e)), key=lambda f, e=e: (abs(Fraction(float(f)) - e), even_bits(f))) for e in exact]
-        np.testing.assert_array_equal(rounding.fused_single(x, width, low), nearest)
+        np.testing.assert_array_equal(kinds.fused_single(x, width, low), nearest)
 
 
 def around(value):

@@ -413,7 +413,6 @@ def test_names_and_attributes_of_the_node(torch):
     assert not function._is_setup_context_defined(f.setup_context)
     with pytest.warns(DeprecationWarning, match="use 'saved_tensors'"):
         assert node.saved_variables == ()
-    assert torch.autograd._calculate_shape(torch.ones(2, 3), torch.ones(4, 2, 3), True) == ((2, 3), (2, 3))
 
 
 def test_the_same_output_twice(torch):
@@ -686,19 +685,6 @@ def test_class_is_kept_where_an_input_is_returned(torch):
     for x in (torch.ones(2).as_subclass(Sub), torch.ones(2).as_subclass(Sub).requires_grad_()):
         assert type(make(torch, lambda ctx, x: x).apply(x)) is Sub
         assert type(make(torch, lambda x: x, None, lambda ctx, inputs, output: None).apply(x)) is Sub
-
-
-def test_resize(torch):
-    import importlib
-
-    resize = importlib.import_module(f"{torch.__name__}.autograd._functions").Resize
-    x = torch.rand(2, 3, requires_grad=True)
-    y = resize.apply(x, (3, 2))
-    assert y.shape == (3, 2) and y.grad_fn.name() == "ResizeBackward"
-    y.sum().backward()
-    assert x.grad.shape == (2, 3)
-    with pytest.raises(RuntimeError, match="while preserving the number of elements"):
-        resize.apply(x, (4, 2))
 
 
 def test_a_dirty_leaf_has_a_new_version_though_it_is_refused(torch):

@@ -98,18 +98,6 @@ def test_every_switch_can_be_cloned(torch, modes):
         assert getattr(clone, "mode", None) == getattr(switch, "mode", None)
 
 
-@pytest.mark.parametrize("mode", [True, False])
-def test_inference_mode_entered_by_functions(torch, modes, mode):
-    context = modes._enter_inference_mode(mode)
-    try:
-        assert torch.is_inference_mode_enabled() is mode and torch.is_grad_enabled() is not mode
-    finally:
-        modes._exit_inference_mode(context)
-    assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
-    with torch._C._InferenceMode(True):
-        assert torch.is_inference_mode_enabled()
-
-
 def test_versions_are_kept_of_tensors_and_tuples(torch):
     preserve = torch.autograd._unsafe_preserve_version_counter
     x, y = torch.ones(2), torch.ones(2)
@@ -168,4 +156,3 @@ def test_levels_of_forward_mode_by_number(torch, forward_ad):
         with pytest.raises(TypeError):
             forward_ad.make_dual(x, t, 0)
     assert forward_ad.unpack_dual(3) == (3, None)  # outside there is nothing to unpack
-    assert forward_ad._maybe_load_decompositions() is None

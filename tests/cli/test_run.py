@@ -143,7 +143,6 @@ def test_functorch_of_old(run):
         import warnings
         warnings.simplefilter("ignore", FutureWarning)
         import torch
-        from torch._functorch.make_functional import functional_init, functional_init_with_buffers
         from torch._functorch.eager_transforms import jacfwd
         import functorch, functorch.experimental, torch._functorch.vmap
         from functorch import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
@@ -169,11 +168,9 @@ def test_functorch_of_old(run):
         f, params, buffers = combine_state_for_ensemble(models)
         found = vmap(f, in_dims=(0, 0, None))(params, buffers, x)
         assert torch.allclose(found, torch.stack([m(x) for m in models])) and params[0].is_leaf
-        weights, call, names = functional_init(torch.nn.Linear, (4,))(2, 3)
-        assert vmap(call, in_dims=(0, None))(weights, (x,)).shape == (4, 5, 3) and names == ("weight", "bias")
-        print(len(functional_init_with_buffers(torch.nn.BatchNorm1d)(2)))
+        print("done")
     """
-    assert run(program) == "5"
+    assert run(program) == "done"
 
 
 def test_the_version_can_be_parsed_and_compared(run):

@@ -73,55 +73,18 @@ def test_sizes_that_do_not_fit(torch, rearrange, pattern, lengths, text):
     assert type(caught.value).__name__ == "DimensionBindError"
 
 
-# -- the parser --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def parsing(torch):
-    if torch.__name__ == "torch":
-        return importlib.import_module("functorch.einops._parsing")
-    return importlib.import_module("wengert.func.patterns")
-
-
-def test_names_of_dimensions(parsing):
-    check = parsing.ParsedExpression.check_axis_name
-    assert all(map(check, ("a", "dx", "h1", "i9", "camelCase", "u_n_d_e_r", "ß")))
-    assert not any(map(check, ("2b", "12", "_start", "end_", "_", "...", parsing._ellipsis, "")))
-
-
 @pytest.mark.parametrize(
     "text",
     ["... a ...", "... a (b ...)", "(... a) (b ...)", "a. b", "(a)) b", "(a b", "(()) a", "(a) ((b c) d)", "1a b",
         "_pre", "...pre_", "a a", "0"],
 )
-def test_expressions_that_cannot_be(parsing, text):
+def test_patterns_that_cannot_be(torch, rearrange, text):
     with pytest.raises(ValueError):
-        parsing.ParsedExpression(text)
+        rearrange(torch.zeros(2, 3), f"{text} -> {text}")
 
 
-def test_expressions(parsing):
-    plain = parsing.ParsedExpression("a1  b1 (c1    d1)()1")
-    assert plain.identifiers == {"a1", "b1", "c1", "d1"} and plain.composition == [["a1"], ["b1"], ["c1", "d1"], [], []]
-    assert not plain.has_ellipsis and not plain.has_non_unitary_anonymous_axes
-    sizes = parsing.ParsedExpression("5 1 (1 4) 5")
-    assert sorted(axis.value for axis in sizes.identifiers) == [4, 5, 5] and sizes.has_non_unitary_anonymous_axes
-    dotted = parsing.ParsedExpression("a ... 12 (b 14)")
-    assert dotted.has_ellipsis and not dotted.has_ellipsis_parenthesized and dotted.composition[1] == parsing._ellipsis
-    assert parsing.ParsedExpression("(a ...) b").has_ellipsis_parenthesized
-    assert parsing.AnonymousAxis("2") != parsing.AnonymousAxis("2")
-
-
-def test_both_sides(parsing):
-    left, right = parsing.parse_pattern("a b ... -> ... b a", {})
-    parsing.validate_rearrange_expressions(left, right, {"a": 2})
-    for pattern in ("a", "a -> b -> c", "a -> a ...", "(...) -> ..."):
-        with pytest.raises(ValueError):
-            parsing.parse_pattern(pattern, {})
-    with pytest.raises(ValueError):
-        parsing.parse_pattern("... -> ...", {parsing._ellipsis: 2})
-    for pattern, lengths, kind in (("a 2 -> 2 a", {}, ValueError), ("a b -> a", {}, ValueError),
-        ("a -> a", dict(c=2), ValueError),
-                                   ("a -> a", dict(a=2.0), TypeError)):
-        with pytest.raises(kind):
-            parsing.validate_rearrange_expressions(*parsing.parse_pattern(pattern, lengths), lengths)
-    assert parsing.comma_separate(["a", ["b", "c"], ["d"]]) == "a, (b, c), (d,)"
+def test_lengths_are_ints(torch, rearrange):
+    with pytest.raises(TypeError, match="must be integers"):
+        rearrange(torch.zeros(2), "a -> a", a=2.0)
+    with pytest.warns(RuntimeWarning, match="names that are keywords: is"):
+        rearrange(torch.zeros(2), "is -> is")

@@ -103,17 +103,6 @@ def test_mismatched_vectors_of_jagged_tensors(torch):
         y.backward()
 
 
-def test_shapes_of_outputs_and_gradients(torch):
-    shapes = importlib.import_module(f"{torch.__name__}.autograd")._calculate_shape
-    out, grad = leaf(torch, torch.strided, (4, 4, 4)), leaf(torch, torch.strided, (1, 5))
-    mine, theirs = shapes(out, grad, False)
-    assert torch.equal(mine, torch.tensor([[4, 2]] * 3)) and torch.equal(theirs, torch.tensor([[1, 2], [5, 2]]))
-    with pytest.raises(RuntimeError, match="Batched grads are not supported with Nested Tensor"):
-        shapes(out, grad, True)
-    jagged = leaf(torch, torch.jagged)
-    assert shapes(jagged, jagged, False) == (jagged.shape, jagged.shape)
-
-
 def cut(torch):
     return importlib.import_module(f"{torch.__name__}.nested._internal.nested_tensor").nested_view_from_values_offsets
 

@@ -71,15 +71,12 @@ def test_outputs_are_tensors(torch, wrong):
 def test_what_an_edge_expects_of_its_gradient(torch):
     x = ones_leaf(torch, 3)
     e = edge(torch, x * 2)
-    assert torch.autograd._calculate_shape(e, torch.ones(2), False) == (torch.Size([3]), torch.Size([2]))
     for call in (lambda g: torch.autograd.grad(e, x, g), lambda g: torch.autograd.backward(e, g)):
         with pytest.raises(RuntimeError,
                 match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[2\]\)"):
             call(torch.ones(2))
         with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
             call(None)
-    with pytest.raises(RuntimeError, match="Batched grads are not supported with GradientEdge"):
-        torch.autograd._calculate_shape(e, torch.ones(2), True)
     with pytest.raises(RuntimeError, match="Batched grads are not supported with GradientEdge"):
         torch.autograd.grad(e, x, torch.ones(2, 4), is_grads_batched=True)
     z = torch.ones(1, dtype=torch.complex64, requires_grad=True)
@@ -123,24 +120,6 @@ def test_old_arguments_warn_at_the_line_of_the_caller(torch):
         and "only_inputs argument is deprecated" in str(seen[1].message))
     with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match=r"arguments both passed to `backward\(\)`"):
         torch.autograd.backward(x * 2, torch.ones(2), grad_variables=torch.ones(2))
-
-
-def test_the_gradients_to_begin_with(torch):
-    make = torch.autograd._make_grads
-    x = ones_leaf(torch, 1)
-    one = torch.ones(1)
-    (found,) = make([x * 2], [None], False)
-    assert found.tolist() == [1.0] and found.dtype is torch.float32
-    assert make([x * 2], [one], is_grads_batched=False)[0] is one
-    assert make([edge(torch, x * 2)], [None], False)[0].tolist() == [1.0]
-    assert make([torch.ones(3)], [None], False) == (None,)
-    batch = torch.ones(4, 1)
-    assert make([x * 2], [batch], True)[0] is batch
-    with pytest.raises(RuntimeError, match="If `is_grads_batched=True`, we interpret the first dimension"):
-        make([x * 2], [torch.ones(4, 3)], True)
-    with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):
-        make([x * 2], [3], False)
-    assert torch.autograd._tensor_or_tensors_to_tuple(None, 3) == (None, None, None)
 
 
 def overriding(torch):

@@ -197,15 +197,15 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     if a == b:
         return a
     if FLOAT8_IN_USE and (a in FLOAT8_IN_USE or b in FLOAT8_IN_USE):
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {_spell(a)} and "
-            f"{_spell(b)}")
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {scalar_name(a)} and "
+            f"{scalar_name(b)}")
     if "W" in (a.kind, b.kind):
         return _with_half_complex(a if b.kind == "W" else b)
     ca, cb = category(a), category(b)
     if FLOAT not in (ca, cb) and ((a.kind == "u" and a.itemsize > 1) or (b.kind == "u" and b.itemsize > 1)):
         raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_spell(a)} and "
-            f"{_spell(b)}"
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {scalar_name(a)} and "
+            f"{scalar_name(b)}"
         )
     if ca != cb:
         if ca < cb:
@@ -229,10 +229,6 @@ def _with_half_complex(other: np.dtype) -> np.dtype:
     return C128 if other == F64 else C64
 
 
-def _spell(d: np.dtype) -> str:
-    return SCALAR_NAMES.get(d.name, d.name)
-
-
 # The names that PyTorch's messages use.
 SCALAR_NAMES = {
     "float16": "Half", "bfloat16": "BFloat16", "complex32": "ComplexHalf", "float32": "Float", "float64": "Double",
@@ -240,6 +236,11 @@ SCALAR_NAMES = {
     "int32": "Int", "int64": "Long", "bool": "Bool", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     **{d.name: d.name.capitalize() for d in FLOAT8}, "void8": "Float4_e2m1fn_x2",
 }
+
+
+def scalar_name(d: np.dtype) -> str:
+    """``Float`` for float32, ``Long`` for int64: the names in PyTorch's messages."""
+    return SCALAR_NAMES.get(d.name, d.name)
 
 
 def c_name(d: np.dtype) -> str:
@@ -256,17 +257,12 @@ _C_NAMES = {
 }
 
 
-def scalar_name(d: np.dtype) -> str:
-    """``Float`` for float32, ``Long`` for int64: the names in PyTorch's messages."""
-    return _spell(d)
-
-
 _TENSOR_NAMES = frozenset(["Half", "Float", "Double", "Byte", "Char", "Short", "Int", "Long"])
 
 
 def tensor_name(d: np.dtype) -> str:
     """``torch.FloatTensor``, ``CPUComplexFloatType``: how PyTorch's engine names the tensors of a type."""
-    name = _spell(d)
+    name = scalar_name(d)
     return f"torch.{name}Tensor" if name in _TENSOR_NAMES else f"CPU{name}Type"
 
 
@@ -341,7 +337,7 @@ def _combine(high: np.dtype | None, low: np.dtype | None) -> np.dtype | None:
     ch, cl = category(high), category(low)
     if cl == COMPLEX > ch:
         if high in FLOAT8_IN_USE:
-            raise RuntimeError(f"Unknown Complex ScalarType for {_spell(high)}")
+            raise RuntimeError(f"Unknown Complex ScalarType for {scalar_name(high)}")
         if ch == FLOAT:
             return C128 if high == F64 else complex32.np if high.name == "float16" else C64
         return low
@@ -350,11 +346,4 @@ def _combine(high: np.dtype | None, low: np.dtype | None) -> np.dtype | None:
 
 def can_cast(source: np.dtype, target: np.dtype) -> bool:
     """Whether PyTorch lets an in-place result of type ``source`` land in ``target``: categories may not go down."""
-    cs, ct = category(source), category(target)
-    if cs == COMPLEX:
-        return ct == COMPLEX
-    if cs == FLOAT:
-        return ct >= FLOAT
-    if cs == INTEGER:
-        return ct >= INTEGER
-    return True
+    return category(target) >= category(source)

@@ -13,12 +13,13 @@ import numpy as np
 
 from wengert.arrays import _kernels
 from wengert.arrays.float8 import converted
-from wengert.arrays.plain import arithmetic, draws, folds, layout, lines, pools, rows, scatter, shortcuts, windows
+from wengert.arrays.plain import arithmetic, draws, layout, lines, rows, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
-from wengert.arrays.plain.conv import ByColumns, pointwise
+from wengert.arrays.plain.windows import ByColumns, pointwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import ModuleType
     from typing import Any
 
     from wengert.arrays.plain.rows import Needed
@@ -68,10 +69,46 @@ lerp, smooth_l1, nan_to_num = (_with_parameters("lerp", 2), _with_parameters("sm
 elu, elu_grad = _with_parameters("elu", 1), _with_parameters("elu_grad", 2)
 
 
-def attention(query: Array, key: Array, value: Array, mask: Array | None = None, causal: bool = False,
-        scale: float = 1.0) -> Array:
-    found = _kernels.attention(query, key, value, mask, causal, scale)
-    return _plain_attention.attention(query, key, value, mask, causal, scale) if found is NotImplemented else found
+def _or_plain(name: str, module: ModuleType) -> Callable[..., Any]:
+    """The native kernel, and the plain definition for what it does not take."""
+    native, plain = getattr(_kernels, name), getattr(module, name)
+
+    def kernel(*args: Any) -> Any:
+        value = native(*args)
+        return plain(*args) if value is NotImplemented else value
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
+    """The kernel along an axis, natively of arrays in C order, to which those from argument ``first`` on are copied."""
+    native, plain = getattr(_kernels, name), getattr(lines, name)
+
+    def kernel(*args: Any) -> Any:
+        value = native(*args)
+        if value is not NotImplemented:
+            return value
+        rest = [in_order(a) if type(a) is np.ndarray and not a.flags.c_contiguous else a for a in args[first:]]
+        value = native(*args[:first], *rest)
+        return plain(*args) if value is NotImplemented else value
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+for _module, _names in {
+    rows: ("channel_moments", "channel_affine", "channel_blend"),
+    windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
+    draws: ("fill_uniform", "fill_normal", "fill_below"),
+    lines: ("add_at",),
+    shortcuts: ("fold_rows", "masked_scale", "cross_entropy", "cross_entropy_grad"),
+    _plain_attention: ("attention",),
+}.items():
+    globals().update({name: _or_plain(name, _module) for name in _names})
+globals().update({name: _in_rows(name) for name in ("running_sum", "running_product", "running_extreme", "take_along",
+    "mode_places")})
+put_along, add_along = _in_rows("put_along", 2), _in_rows("add_along", 2)
 
 
 def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
@@ -127,33 +164,33 @@ def widened(x: Any) -> Any:
     return x if x is None or not is_half(x) else cast(x, _SINGLE)
 
 
-def softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
-    if out is None and is_half(x):
+def softmax(x: Array, axis: int = -1) -> Array:
+    if is_half(x):
         return cast(softmax(widened(x), axis), x.dtype)
-    value = _kernels.softmax(x, axis) if out is None else NotImplemented
-    return rows.softmax(x, axis, out) if value is NotImplemented else value
+    value = _kernels.softmax(x, axis)
+    return rows.softmax(x, axis) if value is NotImplemented else value
 
 
-def softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
-    if out is None and is_half(result):
+def softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
+    if is_half(result):
         return cast(softmax_grad(widened(g), widened(result), axis), result.dtype)
-    value = _kernels.softmax_grad(g, result, axis) if out is None else NotImplemented
-    return rows.softmax_grad(g, result, axis, out) if value is NotImplemented else value
+    value = _kernels.softmax_grad(g, result, axis)
+    return rows.softmax_grad(g, result, axis) if value is NotImplemented else value
 
 
-def log_softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
-    if out is None and is_half(x):
+def log_softmax(x: Array, axis: int = -1) -> Array:
+    if is_half(x):
         return (rows.half_log_softmax(x) if axis in (-1, x.ndim - 1) and x.size
             else cast(log_softmax(widened(x), axis), x.dtype))
-    value = _kernels.log_softmax(x, axis) if out is None else NotImplemented
-    return rows.log_softmax(x, axis, out) if value is NotImplemented else value
+    value = _kernels.log_softmax(x, axis)
+    return rows.log_softmax(x, axis) if value is NotImplemented else value
 
 
-def log_softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
-    if out is None and is_half(result):
+def log_softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
+    if is_half(result):
         return cast(log_softmax_grad(widened(g), widened(result), axis), result.dtype)
-    value = _kernels.log_softmax_grad(g, result, axis) if out is None else NotImplemented
-    return rows.log_softmax_grad(g, result, axis, out) if value is NotImplemented else value
+    value = _kernels.log_softmax_grad(g, result, axis)
+    return rows.log_softmax_grad(g, result, axis) if value is NotImplemented else value
 
 
 def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
@@ -184,21 +221,6 @@ def rms_norm_grad(g: Array, x: Array, rstd: Array, weight: Array | None, dims: i
     return rows.rms_norm_grad(g, x, rstd, weight, dims, needed) if value is NotImplemented else value[:2]
 
 
-def channel_moments(x: Array) -> tuple[Array, Array]:
-    value = _kernels.channel_moments(x)
-    return rows.channel_moments(x) if value is NotImplemented else value
-
-
-def channel_affine(x: Array, scale: Array, shift: Array, out: Array | None = None) -> Array:
-    value = _kernels.channel_affine(x, scale, shift) if out is None else NotImplemented
-    return rows.channel_affine(x, scale, shift, out) if value is NotImplemented else value
-
-
-def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
-    value = _kernels.channel_blend(g, x, a, b, c)
-    return rows.channel_blend(g, x, a, b, c) if value is NotImplemented else value
-
-
 def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     value = _kernels.batch_norm_grad(g, x, mean, rstd, weight, training, needed[0])
@@ -207,14 +229,9 @@ def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array 
     return value[0], value[1] if needed[1] else None, value[2] if needed[2] else None
 
 
-def _as_image(x: Array) -> Array:
-    """Give ``(N, C, length)`` a height of one."""
-    return x[:, :, None]
-
-
 def im2col(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
     if x.ndim == 3:
-        return im2col(_as_image(x), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation))
+        return im2col(x[:, :, None], (1, *kernel), (1, *stride), (0, *padding), (1, *dilation))
     value = _kernels.im2col(x, kernel, stride, padding, dilation)
     return windows.im2col(x, kernel, stride, padding, dilation) if value is NotImplemented else value
 
@@ -233,30 +250,12 @@ def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
         ceil_mode: bool = False) -> tuple[Array, Array]:
     counts = windows.window_counts(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
     value = _kernels.max_pool(x, counts, kernel, stride, padding, dilation)
-    return pools.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
-
-
-def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
-    value = _kernels.max_pool_grad(g, index, size)
-    return pools.max_pool_grad(g, index, size) if value is NotImplemented else value
-
-
-def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
-        override: float | None) -> Array:
-    value = _kernels.avg_pool(x, counts, kernel, stride, padding, include, override)
-    return pools.avg_pool(x, counts, kernel, stride, padding, include, override) if value is NotImplemented else value
-
-
-def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
-        override: float | None) -> Array:
-    value = _kernels.avg_pool_grad(g, size, kernel, stride, padding, include, override)
-    return (pools.avg_pool_grad(g, size, kernel, stride, padding, include, override) if value is NotImplemented
-        else value)
+    return windows.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 
 
 def in_order(x: Array) -> Array:
     value = _kernels.in_order(x)
-    return np.array(x, order="C") if value is NotImplemented else value
+    return layout.in_order(x) if value is NotImplemented else value
 
 
 def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
@@ -264,90 +263,13 @@ def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
     return layout.restrided(x, shape, strides) if value is NotImplemented else value
 
 
-def fill_uniform(bits: Any, out: Array) -> Array:
-    value = _kernels.fill_uniform(bits, out)
-    return draws.fill_uniform(bits, out) if value is NotImplemented else value
-
-
-def polygamma(n: int, x: Array, out: Array | None = None) -> Array:
+def polygamma(n: int, x: Array) -> Array:
     value = _kernels.trigamma(x) if n == 1 else None
     if value is not None and not np.isinf(value).any():
-        return _delivered(value, out)
+        return value  # type: ignore[no-any-return]
     from wengert.arrays.plain import special
 
-    return (special.polygamma(n, x, out) if value is None
-        else _delivered(special.rounded_poles(np.asarray(x), value).astype(value.dtype), out))
-
-
-def _delivered(value: Array, out: Array | None) -> Array:
-    if out is None:
-        return value
-    out[...] = value
-    return out
-
-
-def fill_below(bits: Any, out: Array, bound: int) -> Array:
-    value = _kernels.fill_below(bits, out, bound)
-    return folds.fill_below(bits, out, bound) if value is NotImplemented else value
-
-
-def fold_rows(x: Array, rows: int, kind: int) -> Array:
-    value = _kernels.fold_rows(x, rows, kind)
-    return folds.fold_rows(x, rows, kind) if value is NotImplemented else value
-
-
-def masked_scale(x: Array, mask: Array, scale: float) -> Array:
-    value = _kernels.masked_scale(x, mask, scale)
-    return folds.masked_scale(x, mask, scale) if value is NotImplemented else value
-
-
-def fill_normal(bits: Any, out: Array, mean: float, std: float) -> Array:
-    value = _kernels.fill_normal(bits, out, mean, std)
-    return draws.fill_normal(bits, out, mean, std) if value is NotImplemented else value
-
-
-def _rows(x: Array) -> Array:
-    return x if x.flags.c_contiguous else in_order(x)
-
-
-def running_sum(x: Array, axis: int, back: bool = False) -> Array:
-    value = _kernels.running_sum(_rows(x), axis, back)
-    return lines.running_sum(x, axis, back) if value is NotImplemented else value
-
-
-def running_product(x: Array, axis: int) -> Array:
-    value = _kernels.running_product(_rows(x), axis)
-    return lines.running_product(x, axis) if value is NotImplemented else value
-
-
-def running_extreme(x: Array, axis: int, least: bool) -> tuple[Array, Array]:
-    value = _kernels.running_extreme(_rows(x), axis, least)
-    return lines.running_extreme(x, axis, least) if value is NotImplemented else value
-
-
-def take_along(x: Array, axis: int, index: Array) -> Array:
-    value = _kernels.take_along(_rows(x), axis, _rows(index))
-    return lines.take_along(x, axis, index) if value is NotImplemented else value
-
-
-def put_along(out: Array, axis: int, index: Array, values: Array) -> Array:
-    value = _kernels.put_along(out, axis, _rows(index), _rows(values))
-    return lines.put_along(out, axis, index, values) if value is NotImplemented else value
-
-
-def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
-    value = _kernels.add_along(out, axis, _rows(index), _rows(values))
-    return lines.add_along(out, axis, index, values) if value is NotImplemented else value
-
-
-def mode_places(rows: Array) -> Array:
-    value = _kernels.mode_places(_rows(rows))
-    return lines.mode_places(rows) if value is NotImplemented else value
-
-
-def add_at(out: Array, index: Array, values: Array) -> Array:
-    value = _kernels.add_at(out, index, values)
-    return scatter.add_at(out, index, values) if value is NotImplemented else value
+    return special.polygamma(n, x) if value is None else special.rounded_poles(np.asarray(x), value).astype(value.dtype)
 
 
 def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
@@ -360,36 +282,6 @@ def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     return shortcuts.mean(x, axis, keepdims) if value is NotImplemented else value
 
 
-def where(condition: Array, a: Array | float, b: Array | float) -> Array:
-    value = _kernels.where(condition, a, b)
-    return shortcuts.where(condition, a, b) if value is NotImplemented else value
-
-
-def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
-    value = _kernels.broadcast_to(x, shape)
-    return shortcuts.broadcast_to(x, shape) if value is NotImplemented else value
-
-
 def has_nan(x: Array) -> bool:
     value = _kernels.has_nan(x)
     return shortcuts.has_nan(x) if value is NotImplemented else value  # type: ignore[no-any-return]
-
-
-def matmul(a: Array, b: Array) -> Array:
-    value = _kernels.matmul(a, b)
-    return shortcuts.matmul(a, b) if value is NotImplemented else value
-
-
-def linear(x: Array, weight: Array, bias: Array | None) -> Array:
-    value = _kernels.linear(x, weight, bias)
-    return shortcuts.linear(x, weight, bias) if value is NotImplemented else value
-
-
-def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:
-    value = _kernels.cross_entropy(x, target)
-    return shortcuts.cross_entropy(x, target) if value is NotImplemented else value
-
-
-def cross_entropy_grad(g: Array, x: Array, target: Array, lse: Array) -> Array:
-    value = _kernels.cross_entropy_grad(g, x, target, lse)
-    return shortcuts.cross_entropy_grad(g, x, target, lse) if value is NotImplemented else value

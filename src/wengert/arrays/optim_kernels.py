@@ -4,11 +4,10 @@ Every ``*_update`` function takes lists that belong together (``params[i]``, ``g
 ``i``) plus the numbers of one step, and writes parameters and state in place; gradients are only read.
 
 An elementwise family is a *body*: its formula on arrays ``p, g, *state`` of one dtype and shape, with the step's
-constants ``c`` and scratch ``s, t``.  One driver, :func:`_run`, walks the arrays for all of them: large ones a
-cache-sized block after the other, so that a formula of a dozen NumPy calls costs little more memory traffic than a
-single pass; halves through a float32 copy of each block; complex arrays as twice as many real numbers.  For small
-arrays the scratch is None and NumPy allocates: a body goes on with what a call returned, never with what it passed.
-Where the native kernels know the family, one call updates all the arrays instead.
+constants ``c`` and scratch ``s, t``.  One driver, :func:`_run`, goes through the arrays for all of them: large ones by
+cache-sized blocks; halves through a float32 copy of each block; complex arrays as twice as many real numbers.  For
+small arrays the scratch is None and NumPy allocates: a body goes on with what a call returned, never with what it
+passed.  Where the native kernels know the family, one call updates all the arrays instead.
 """
 
 from __future__ import annotations
@@ -38,29 +37,40 @@ _COMPUTE = {"d": _FLOAT64, "D": _FLOAT64}  # by dtype.char: what arithmetic is d
 
 
 @np.errstate(all="ignore")
-def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float],
-        native: tuple[str, Sequence[float]] | None = None) -> None:
+def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float], family: str | None = None, *,
+        decay: float = 0.0, shrink: float | None = None, maximize: bool = False) -> None:
     """Apply ``body(c, s, t, p, g, *state)`` to every row of ``columns`` (params, grads, state, ...).
 
-    ``native``: the family of the native update that does the same, and its constants.
+    ``g`` is the gradient, negated to ``maximize``, plus ``decay * p`` (in ``t``, if it is new); before that ``p`` is
+    multiplied by ``shrink``. ``family``: that of the native update that does the same.
     """
-    if native is not None and K.optimizer_update(native[0], columns, native[1]):
+    sign, decays, shrinks = -1 if maximize else 1, decay != 0, shrink is not None and shrink != 1
+    numbers = (sign, decay, *constants) if shrink is None else (sign, decay, shrink, *constants)
+    if family is not None and K.optimizer_update(family, columns, numbers):
         return
+
+    def update(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, *state: Array) -> None:
+        if shrinks:
+            np.multiply(p, c[2], p)
+        if maximize:
+            g = np.negative(g, t)
+        if decays:
+            g = np.add(g, np.multiply(p, c[1], s), t)
+        body(c[len(numbers) - len(constants) :], s, t, p, g, *state)
+
     tables: dict[str, Constants] = {}
     scratch: dict[np.dtype, list[np.ndarray]] = {}
     for row in zip(*columns):
-        p = row[0]
-        dtype = p.dtype
-        char = dtype.char
+        p, char = row[0], row[0].dtype.char
         c = tables.get(char)
         if c is None:  # zero-dimensional arrays, which NumPy takes at half the price of a Python float
             compute = _COMPUTE.get(char, _FLOAT32)
-            c = tables[char] = [np.array(x, compute) for x in constants]
-        if p.size <= BLOCK and p.ndim and char in "fd" and row[1].dtype == dtype:
-            body(c, None, None, *row)
+            c = tables[char] = [np.array(x, compute) for x in numbers]
+        if p.size <= BLOCK and p.ndim and char in "fd" and row[1].dtype == p.dtype:
+            update(c, None, None, *row)
         else:
             for part in _real_rows(row) if char in "FD" else (row,):
-                _walk(body, c, scratch, part)
+                _walk(update, c, scratch, part)
 
 
 def _walk(body: Callable, c: Constants, scratch: dict[np.dtype, list[np.ndarray]], row: Row) -> None:
@@ -109,39 +119,32 @@ def _pieces(row: Row) -> Iterator[Row]:
             yield from _pieces(tuple([a[i : i + step] for a in row]))
 
 
-def _sign(maximize: bool) -> int:
-    return -1 if maximize else 1
-
-
-def _gradient(p: Array, g: Array, s: Scratch, t: Scratch, decay: Array | None, maximize: bool) -> Array:
-    """The gradient that an update starts from: negated to maximize, plus ``decay * p`` (in ``t``, if it is new)."""
-    if maximize:
-        g = np.negative(g, t)
-    if decay is not None:
-        s = np.multiply(p, decay, s)
-        g = np.add(g, s, t)
-    return g
+def _decay(weight_decay: float, decoupled: bool, lr: float) -> dict[str, float]:
+    """Weight decay by way of the gradient, or (``decoupled``) of the parameter, as options of ``_run``."""
+    return {"shrink": 1 - lr * weight_decay} if decoupled else {"decay": weight_decay, "shrink": 1.0}
 
 
 def _lerp(m: Array, g: Array, weight: Array, s: Scratch) -> None:
     """``m += weight * (g - m)``."""
     s = np.subtract(g, m, s)
-    s = np.multiply(s, weight, s)
-    np.add(m, s, m)
+    np.add(m, np.multiply(s, weight, s), m)
 
 
 def _decayed_square(v: Array, g: Array, keep: Array, weight: Array, s: Scratch) -> None:
     """``v = keep * v + weight * g * g``."""
     np.multiply(v, keep, v)
     s = np.multiply(g, g, s)
-    s = np.multiply(s, weight, s)
-    np.add(v, s, v)
+    np.add(v, np.multiply(s, weight, s), v)
 
 
 def _add_scaled(p: Array, d: Array, scale: Array, s: Scratch) -> None:
     """``p += scale * d``."""
-    s = np.multiply(d, scale, s)
-    np.add(p, s, p)
+    np.add(p, np.multiply(d, scale, s), p)
+
+
+def _quotient(m: Array, root: Array, floor: Array) -> Array:
+    """``m / (root + floor)``, in the memory of ``root``."""
+    return np.divide(m, np.add(root, floor, root), root)
 
 
 # ------------------------------------------------------------------------------------------------------- the families
@@ -156,29 +159,21 @@ def sgd_update(params: Arrays, grads: Arrays, momentum_buffers: Arrays | None = 
     >>> sgd_update([p], [g], [b], lr=0.1, momentum=0.5); p, b
     (array([0.85]), array([1.5]))
     """
-    decays = weight_decay != 0
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, buf: Array | None = None) -> None:
-        rate, decay, keep, share = c
-        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        rate, keep, share = c
         if buf is not None:
             if first:
                 buf[...] = g
             else:
                 np.multiply(buf, keep, buf)
-                s = np.multiply(g, share, s)
-                np.add(buf, s, buf)
-            if nesterov:
-                s = np.multiply(buf, keep, s)
-                g = np.add(g, s, t)
-            else:
-                g = buf
+                _add_scaled(buf, g, share, s)
+            g = np.add(g, np.multiply(buf, keep, s), t) if nesterov else buf
         _add_scaled(p, g, rate, s)
 
     columns = (params, grads) if momentum_buffers is None else (params, grads, momentum_buffers)
     kind = "" if momentum_buffers is None else ("_first" * first + "_nesterov" * nesterov) or "_momentum"
-    native = "sgd" + kind, (_sign(maximize), weight_decay, -lr, momentum, 1 - dampening)
-    _run(body, columns, (-lr, weight_decay, momentum, 1 - dampening), native)
+    _run(body, columns, (-lr, momentum, 1 - dampening), "sgd" + kind, decay=weight_decay, maximize=maximize)
 
 
 def adam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays,
@@ -191,148 +186,106 @@ def adam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Ar
     """
     root = (1 - beta2**step) ** 0.5
     size = lr / (1 - beta1**step) * root
-    coupled = weight_decay != 0 and not decoupled
-    shrinks = weight_decay != 0 and decoupled
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, v: Array,
             top: Array | None = None) -> None:
-        decay, shrink, w1, b2, w2, floor, move = c
-        if shrinks:
-            np.multiply(p, shrink, p)
-        g = _gradient(p, g, s, t, decay if coupled else None, maximize)
+        w1, b2, w2, floor, move = c
         _lerp(m, g, w1, s)
         _decayed_square(v, g, b2, w2, s)
         if top is not None:
-            np.maximum(top, v, out=top)
-            v = top
+            v = np.maximum(top, v, out=top)
         s = np.sqrt(v, s)
-        s = np.add(s, floor, s)
-        s = np.divide(m, s, s)
-        s = np.multiply(s, move, s)
-        np.add(p, s, p)
+        _add_scaled(p, _quotient(m, s, floor), move, s)
 
-    columns = [params, grads, exp_avgs, exp_avg_sqs]
+    columns, family = [params, grads, exp_avgs, exp_avg_sqs], "adam"
     if max_exp_avg_sqs is not None:
-        columns.append(max_exp_avg_sqs)
-    averages = (1 - beta1, beta2, 1 - beta2, eps * root, -size)
-    native = (_sign(maximize), weight_decay if coupled else 0, 1 - lr * weight_decay if shrinks else 1, *averages)
-    _run(
-        body, columns, (weight_decay, 1 - lr * weight_decay, *averages),
-        ("adam" if max_exp_avg_sqs is None else "adam_amsgrad", native)
-    )
+        columns, family = [*columns, max_exp_avg_sqs], "adam_amsgrad"
+    _run(body, columns, (1 - beta1, beta2, 1 - beta2, eps * root, -size), family, maximize=maximize,
+        **_decay(weight_decay, decoupled, lr))
 
 
 def adagrad_update(params: Arrays, grads: Arrays, sums: Arrays, *, step: float, lr: float, lr_decay: float, eps: float,
         weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Adagrad (Duchi, Hazan and Singer 2011).  ``step`` counts from 1."""
-    decays = weight_decay != 0
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, total: Array) -> None:
-        decay, floor, move = c
-        g = _gradient(p, g, s, t, decay if decays else None, maximize)
-        s = np.multiply(g, g, s)
-        np.add(total, s, total)
+        floor, move = c
+        np.add(total, np.multiply(g, g, s), total)
         s = np.sqrt(total, s)
-        s = np.add(s, floor, s)
-        s = np.divide(g, s, s)
-        s = np.multiply(s, move, s)
-        np.add(p, s, p)
+        _add_scaled(p, _quotient(g, s, floor), move, s)
 
-    constants = weight_decay, eps, -lr / (1 + (step - 1) * lr_decay)
-    _run(body, (params, grads, sums), constants, ("adagrad", (_sign(maximize), *constants)))
+    _run(body, (params, grads, sums), (eps, -lr / (1 + (step - 1) * lr_decay)), "adagrad", decay=weight_decay,
+        maximize=maximize)
 
 
 def rmsprop_update(params: Arrays, grads: Arrays, square_avgs: Arrays, momentum_buffers: Arrays | None = None,
         grad_avgs: Arrays | None = None, *, lr: float, alpha: float, eps: float, weight_decay: float = 0.0,
         momentum: float = 0.0, maximize: bool = False) -> None:
     """RMSprop (Hinton's lecture 6; Graves 2013 with ``grad_avgs``: the centered variant)."""
-    decays, has_momentum, centered = weight_decay != 0, momentum_buffers is not None, grad_avgs is not None
+    has_momentum, centered = momentum_buffers is not None, grad_avgs is not None
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, sq: Array, *rest: Array) -> None:
-        decay, keep, share, floor, mu, move = c
-        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        keep, share, floor, move, mu = c
         _decayed_square(sq, g, keep, share, s)
         if centered:
             mean = rest[-1]
             _lerp(mean, g, share, s)
             s = np.multiply(mean, mean, s)
-            s = np.subtract(sq, s, s)
-            s = np.sqrt(s, s)
-        else:
-            s = np.sqrt(sq, s)
-        s = np.add(s, floor, s)
-        s = np.divide(g, s, s)
+            sq = np.subtract(sq, s, s)
+        s = np.sqrt(sq, s)
+        step = _quotient(g, s, floor)
         if has_momentum:
             buf = rest[0]
             np.multiply(buf, mu, buf)
-            np.add(buf, s, buf)
-            s = np.multiply(buf, move, s)
-        else:
-            s = np.multiply(s, move, s)
-        np.add(p, s, p)
+            step = np.add(buf, step, buf)
+        _add_scaled(p, step, move, s)
 
     columns = [params, grads, square_avgs, *(x for x in (momentum_buffers, grad_avgs) if x is not None)]
-    native = ("rmsprop_momentum" if has_momentum else "rmsprop",
-        (_sign(maximize), weight_decay, alpha, 1 - alpha, eps, -lr, momentum))
-    _run(body, columns, (weight_decay, alpha, 1 - alpha, eps, momentum, -lr), None if centered else native)
+    family = None if centered else "rmsprop_momentum" if has_momentum else "rmsprop"
+    _run(body, columns, (alpha, 1 - alpha, eps, -lr, momentum), family, decay=weight_decay, maximize=maximize)
 
 
 def adadelta_update(params: Arrays, grads: Arrays, square_avgs: Arrays, acc_deltas: Arrays, *, lr: float, rho: float,
         eps: float, weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Adadelta (Zeiler 2012)."""
-    decays = weight_decay != 0
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, sq: Array, acc: Array) -> None:
-        decay, keep, share, floor, move = c
-        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        keep, share, floor, move = c
         _decayed_square(sq, g, keep, share, s)
         s = np.add(sq, floor, s)
-        s = np.sqrt(s, s)
-        s = np.divide(g, s, s)
+        s = np.divide(g, np.sqrt(s, s), s)
         delta = np.sqrt(np.add(acc, floor, t), t)
         np.multiply(delta, s, delta)
         _decayed_square(acc, delta, keep, share, s)
         _add_scaled(p, delta, move, s)
 
-    constants = weight_decay, rho, 1 - rho, eps, -lr
-    _run(body, (params, grads, square_avgs, acc_deltas), constants, ("adadelta", (_sign(maximize), *constants)))
+    _run(body, (params, grads, square_avgs, acc_deltas), (rho, 1 - rho, eps, -lr), "adadelta", decay=weight_decay,
+        maximize=maximize)
 
 
 def adamax_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_infs: Arrays, *, step: float, lr: float,
         beta1: float, beta2: float, eps: float, weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Adamax, Adam under the infinity norm (Kingma and Ba 2015, section 7.1).  ``step`` counts from 1."""
-    decays = weight_decay != 0
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, top: Array) -> None:
-        decay, w1, b2, floor, move = c
-        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        w1, b2, floor, move = c
         _lerp(m, g, w1, s)
         np.multiply(top, b2, top)
         s = np.add(np.absolute(g, s), floor, s)
         np.maximum(top, s, out=top)
-        s = np.divide(m, top, s)
-        s = np.multiply(s, move, s)
-        np.add(p, s, p)
+        _add_scaled(p, np.divide(m, top, s), move, s)
 
-    _run(
-        body,
-        (params, grads, exp_avgs, exp_infs),
-        (weight_decay, 1 - beta1, beta2, eps, -lr / (1 - beta1**step)),
-    )
+    _run(body, (params, grads, exp_avgs, exp_infs), (1 - beta1, beta2, eps, -lr / (1 - beta1**step)),
+        decay=weight_decay, maximize=maximize)
 
 
 def nadam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: Arrays, *, step: float, lr: float,
         beta1: float, beta2: float, eps: float, mu: float, mu_next: float, mu_product: float, weight_decay: float = 0.0,
         decoupled: bool = False, maximize: bool = False) -> None:
     """Adam with Nesterov momentum (Dozat 2016).  ``mu_product`` includes this step's ``mu``; ``step`` counts from 1."""
-    coupled = weight_decay != 0 and not decoupled
-    shrinks = weight_decay != 0 and decoupled
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, v: Array) -> None:
-        decay, shrink, w1, b2, w2, unbias, floor, by_grad, by_mean = c
-        if shrinks:
-            np.multiply(p, shrink, p)
-        g = _gradient(p, g, s, t, decay if coupled else None, maximize)
+        w1, b2, w2, unbias, floor, by_grad, by_mean = c
         _lerp(m, g, w1, s)
         _decayed_square(v, g, b2, w2, s)
         s = np.multiply(m, by_mean, s)
@@ -340,15 +293,12 @@ def nadam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: A
         t = np.add(t, s, t)
         s = np.divide(v, unbias, s)
         s = np.add(np.sqrt(s, s), floor, s)
-        t = np.divide(t, s, t)
-        np.add(p, t, p)
+        np.add(p, np.divide(t, s, t), p)
 
-    _run(
-        body,
-        (params, grads, exp_avgs, exp_avg_sqs),
-        (weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, 1 - beta2**step, eps,
-            -lr * (1 - mu) / (1 - mu_product), -lr * mu_next / (1 - mu_product * mu_next)),
-    )
+    numbers = (1 - beta1, beta2, 1 - beta2, 1 - beta2**step, eps, -lr * (1 - mu) / (1 - mu_product),
+        -lr * mu_next / (1 - mu_product * mu_next))
+    _run(body, (params, grads, exp_avgs, exp_avg_sqs), numbers, None, maximize=maximize,
+        **_decay(weight_decay, decoupled, lr))
 
 
 def radam_rectification(step: float, beta2: float) -> float | None:
@@ -364,49 +314,39 @@ def radam_update(params: Arrays, grads: Arrays, exp_avgs: Arrays, exp_avg_sqs: A
         beta1: float, beta2: float, eps: float, weight_decay: float = 0.0, decoupled: bool = False,
         maximize: bool = False) -> None:
     """Rectified Adam (Liu et al. 2020): plain momentum until the variance estimate can be trusted.  ``step`` from 1."""
-    coupled = weight_decay != 0 and not decoupled
-    shrinks = weight_decay != 0 and decoupled
     rectification = radam_rectification(step, beta2)
-    rectified = rectification is not None
     size = lr / (1 - beta1**step)
     if rectification is not None:
         size = size * (1 - beta2**step) ** 0.5 * rectification
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, v: Array) -> None:
-        decay, shrink, w1, b2, w2, floor, move = c
-        if shrinks:
-            np.multiply(p, shrink, p)
-        g = _gradient(p, g, s, t, decay if coupled else None, maximize)
+        w1, b2, w2, floor, move = c
         _lerp(m, g, w1, s)
         _decayed_square(v, g, b2, w2, s)
-        if rectified:
-            s = np.add(np.sqrt(v, s), floor, s)
-            m = np.divide(m, s, s)
+        if rectification is not None:
+            s = np.sqrt(v, s)
+            m = _quotient(m, s, floor)
         _add_scaled(p, m, move, s)
 
-    _run(
-        body,
-        (params, grads, exp_avgs, exp_avg_sqs),
-        (weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, eps, -size),
-    )
+    numbers = 1 - beta1, beta2, 1 - beta2, eps, -size
+    _run(body, (params, grads, exp_avgs, exp_avg_sqs), numbers, None, maximize=maximize,
+        **_decay(weight_decay, decoupled, lr))
 
 
 def asgd_update(params: Arrays, grads: Arrays, averages: Arrays, *, eta: float, mu: float, lambd: float,
         weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Averaged gradient descent (Polyak and Juditsky 1992) with step ``eta`` and averaging weight ``mu``."""
-    decays, copies = weight_decay != 0, mu == 1
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, mean: Array) -> None:
-        decay, shrink, move, weight = c
-        g = _gradient(p, g, s, t, decay if decays else None, maximize)
-        np.multiply(p, shrink, p)
+        keep, move, weight = c
+        np.multiply(p, keep, p)
         _add_scaled(p, g, move, s)
-        if copies:
+        if mu == 1:
             mean[...] = p
         else:
             _lerp(mean, p, weight, s)
 
-    _run(body, (params, grads, averages), (weight_decay, 1 - lambd * eta, -eta, mu))
+    _run(body, (params, grads, averages), (1 - lambd * eta, -eta, mu), decay=weight_decay, maximize=maximize)
 
 
 def rprop_update(params: Arrays, grads: Arrays, prevs: Arrays, step_sizes: Arrays, *, eta_minus: float, eta_plus: float,
@@ -415,8 +355,6 @@ def rprop_update(params: Arrays, grads: Arrays, prevs: Arrays, step_sizes: Array
 
     def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, prev: Array, size: Array) -> None:
         minus, plus, low, high = c
-        if maximize:
-            g = np.negative(g, t)
         # Masks as bytes, multiplied: several times faster than ``where=`` and boolean indices.
         agreement = np.multiply(g, prev, s)
         kept, turned = (agreement > 0).view(np.int8), (agreement < 0).view(np.int8)
@@ -428,4 +366,4 @@ def rprop_update(params: Arrays, grads: Arrays, prevs: Arrays, step_sizes: Array
         np.multiply(g, 1 - turned, prev)
         np.subtract(p, np.multiply(size, np.subtract((prev > 0).view(np.int8), (prev < 0).view(np.int8)), s), p)
 
-    _run(body, (params, grads, prevs, step_sizes), (eta_minus, eta_plus, step_min, step_max))
+    _run(body, (params, grads, prevs, step_sizes), (eta_minus, eta_plus, step_min, step_max), maximize=maximize)

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import kernels as K
 from .array_likes import in_rows, new_filled
-from .plain.recurrent import LAYERS
+from .plain.steps import LAYERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

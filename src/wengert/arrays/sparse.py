@@ -72,11 +72,7 @@ class Coo(Scattered):
 
     def add_to(self, out: np.ndarray, factor: Any = None) -> np.ndarray:
         """Add this array (times ``factor``) to a dense one of the same shape, in place."""
-        if out.shape != self.shape:
-            raise RuntimeError(
-                f"add: expected 'self' and 'other' to have same size, but self has size {list(out.shape)} while other "
-                f"has size {list(self.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
-            )
+        self.check_dense(out.shape)
         once = self.coalesce()
         values = once.values if factor is None else once.values * once.values.dtype.type(factor)
         if len(self.indices) == 0:
@@ -84,6 +80,13 @@ class Coo(Scattered):
         else:
             out[tuple(once.indices)] += values
         return out
+
+    def check_dense(self, shape: tuple[int, ...]) -> None:
+        """Refuse to be added to a dense array of another shape."""
+        if shape != self.shape:
+            raise RuntimeError(f"add: expected 'self' and 'other' to have same size, but self has size {list(shape)} "
+                f"while other has size {list(self.shape)} (FYI: dense-sparse addition does not currently support "
+                "broadcasting)")
 
     def dense(self) -> np.ndarray:
         """The array with its zeros."""

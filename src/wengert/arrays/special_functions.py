@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import dtypes as dt
+from . import kernels as K
 from .array_likes import as_array
+from .plain.widen import by_interval, in_float64
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,20 +26,6 @@ if TYPE_CHECKING:
 PI = 3.141592653589793
 
 
-def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
-    """Make a function of float64 arrays one of arrays of any real type."""
-
-    def function(*args: Any) -> Array:
-        arrays = [as_array(a) for a in args]
-        with np.errstate(all="ignore"):
-            value = compute(*np.broadcast_arrays(*[a.astype(np.float64) for a in arrays]))
-        return as_array(value).astype(arrays[0].dtype, copy=False)
-
-    function.__name__ = function.__qualname__ = compute.__name__
-    function.__doc__ = compute.__doc__
-    return function
-
-
 def _series(name: str, t: Array) -> Array:
     """The Chebyshev series ``name`` at ``t`` in [-1, 1], by Clenshaw's recurrence."""
     from . import special_tables
@@ -46,29 +34,21 @@ def _series(name: str, t: Array) -> Array:
     twice, a, b = 2.0 * t, np.zeros_like(t), np.zeros_like(t)
     for c in coefficients[:0:-1]:
         a, b = twice * a - b + c, a
-    result: Array = t * a - b + coefficients[0]
-    return result
+    return t * a - b + coefficients[0]
 
 
 def _split(x: Array, at: float, near: Callable[[Array], Array], far: Callable[[Array], Array]) -> Array:
     """``near`` of the elements up to ``at``, ``far`` of those above; NaN of NaN."""
-    value = np.full_like(x, np.nan, np.float64)
-    for mask, function in ((x <= at, near), (x > at, far)):
-        if mask.any():
-            value[mask] = function(x[mask])
-    return value
+    return by_interval(x, (x <= at, near), (x > at, far))
 
 
-# -- modified Bessel functions ---------------------------------------------------------------------------------------
+# -- Bessel functions, of order 0 or 1 ---------------------------------------------------------------------------------
 
 
-def _scaled_i0(x: Array) -> Array:
-    return _split(x, 8.0, lambda x: _series("I0_NEAR", x / 4 - 1), lambda x: _series("I0_FAR", 16 / x - 1) / np.sqrt(x))
-
-
-def _scaled_i1(x: Array) -> Array:
-    return _split(x, 8.0, lambda x: x * _series("I1_NEAR", x / 4 - 1),
-        lambda x: _series("I1_FAR", 16 / x - 1) / np.sqrt(x))
+def _scaled_i(x: Array, order: int) -> Array:
+    """``exp(-x) I(x)`` for x >= 0."""
+    return _split(x, 8.0, lambda x: _series(f"I{order}_NEAR", x / 4 - 1) * (x if order else 1),
+        lambda x: _series(f"I{order}_FAR", 16 / x - 1) / np.sqrt(x))
 
 
 def _grown(scaled: Array, x: Array) -> Array:
@@ -77,132 +57,68 @@ def _grown(scaled: Array, x: Array) -> Array:
     return scaled * half * half
 
 
-@_elementwise
-def i0e(x: Array) -> Array:
-    """``exp(-abs(x)) I0(x)``."""
-    return _scaled_i0(np.abs(x))
-
-
-@_elementwise
-def i0(x: Array) -> Array:
-    """Modified Bessel function of the first kind, order 0."""
-    x = np.abs(x)
-    return np.where(x == np.inf, np.nan, _grown(_scaled_i0(x), x))  # as in PyTorch: infinity times nothing
-
-
-@_elementwise
-def i1e(x: Array) -> Array:
-    """``exp(-abs(x)) I1(x)``."""
-    return np.copysign(_scaled_i1(np.abs(x)), x)
-
-
-@_elementwise
-def i1(x: Array) -> Array:
-    """Modified Bessel function of the first kind, order 1."""
+@in_float64
+def modified_i(x: Array, order: int, scaled: bool = False) -> Array:
+    """Modified Bessel function of the first kind; ``scaled``: times ``exp(-abs(x))``."""
     a = np.abs(x)
-    return np.copysign(np.where(a == np.inf, np.nan, _grown(_scaled_i1(a), a)), x)
+    value = _scaled_i(a, order)
+    if not scaled:
+        value = np.where(a == np.inf, np.nan, _grown(value, a))  # as in PyTorch: infinity times nothing
+    return np.copysign(value, x) if order else value
 
 
-def _scaled_k(order: int, x: Array) -> Array:
-    """``exp(x) K(x)``; infinite at zero, NaN below."""
+@in_float64
+def modified_k(x: Array, order: int, scaled: bool = False) -> Array:
+    """Modified Bessel function of the second kind, infinite at zero, NaN below; ``scaled``: times ``exp(x)``."""
 
     def near(x: Array) -> Array:
-        t = x * x / 2 - 1
-        if order == 0:
-            value = _series("K0_NEAR", t) - np.log(x / 2) * _grown(_scaled_i0(x), x)
-        else:
-            value = _series("K1_NEAR", t) / x + np.log(x / 2) * _grown(_scaled_i1(x), x)
-        return np.where(x == 0, np.inf, value * np.exp(x))
+        series, other = _series(f"K{order}_NEAR", x * x / 2 - 1), np.log(x / 2) * _grown(_scaled_i(x, order), x)
+        return np.where(x == 0, np.inf, (series / x + other if order else series - other) * np.exp(x))
 
-    return _split(np.where(x < 0, np.nan, x), 2.0, near, lambda x: _series(f"K{order}_FAR", 4 / x - 1) / np.sqrt(x))
+    value = _split(np.where(x < 0, np.nan, x), 2.0, near, lambda x: _series(f"K{order}_FAR", 4 / x - 1) / np.sqrt(x))
+    return value if scaled else value * np.exp(-x)
 
 
-@_elementwise
-def scaled_k0(x: Array) -> Array:
-    """``exp(x) K0(x)``."""
-    return _scaled_k(0, x)
-
-
-@_elementwise
-def scaled_k1(x: Array) -> Array:
-    """``exp(x) K1(x)``."""
-    return _scaled_k(1, x)
-
-
-@_elementwise
-def k0(x: Array) -> Array:
-    """Modified Bessel function of the second kind, order 0; infinite at zero, NaN below."""
-    return _scaled_k(0, x) * np.exp(-x)
-
-
-@_elementwise
-def k1(x: Array) -> Array:
-    """Modified Bessel function of the second kind, order 1; infinite at zero, NaN below."""
-    return _scaled_k(1, x) * np.exp(-x)
-
-
-# -- Bessel functions ------------------------------------------------------------------------------------------------
-
-
-def _wave(order: int, x: Array, second: bool) -> Array:
+def _wave(x: Array, order: int, second: bool) -> Array:
     """J or Y (``second``) for x > 8, from modulus and phase; the phase's sine and cosine without its rounding error."""
     t = 128 / (x * x) - 1
     p, q = _series(f"P{order}_FAR", t), _series(f"Q{order}_FAR", t) / x
     sin, cos = np.sin(x), np.cos(x)
     phase_cos, phase_sin = (cos + sin, sin - cos) if order == 0 else (sin - cos, -sin - cos)
-    value = p * phase_sin + q * phase_cos if second else p * phase_cos - q * phase_sin
-    return np.where(x == np.inf, 0.0, value / np.sqrt(PI * x))
+    return (p * phase_sin + q * phase_cos if second else p * phase_cos - q * phase_sin) / np.sqrt(PI * x)
 
 
-def _j(order: int, x: Array) -> Array:
+def _near_j(x: Array, order: int) -> Array:
     near = _series(f"J{order}_NEAR", np.minimum(x * x / 32 - 1, 1.0))
     return near * x if order else near
 
 
-@_elementwise
-def j0(x: Array) -> Array:
-    """Bessel function of the first kind, order 0."""
-    return _split(np.abs(x), 8.0, lambda x: _j(0, x), lambda x: _wave(0, x, False))
+@in_float64
+def bessel_j(x: Array, order: int) -> Array:
+    """Bessel function of the first kind."""
+    value = _split(np.abs(x), 8.0, lambda x: _near_j(x, order), lambda x: _wave(x, order, False))
+    return np.where(x < 0, -value, value) if order else value
 
 
-@_elementwise
-def j1(x: Array) -> Array:
-    """Bessel function of the first kind, order 1."""
-    value = _split(np.abs(x), 8.0, lambda x: _j(1, x), lambda x: _wave(1, x, False))
-    return np.where(x < 0, -value, value)
+@in_float64
+def bessel_y(x: Array, order: int) -> Array:
+    """Bessel function of the second kind; minus infinity at zero, NaN below."""
 
-
-def _y(order: int, x: Array) -> Array:
     def near(x: Array) -> Array:
-        series = _series(f"Y{order}_NEAR", x * x / 32 - 1)
-        if order == 0:
-            value = series + 2 / PI * np.log(x) * _j(0, x)
-        else:
-            value = series * x + 2 / PI * (np.log(x) * _j(1, x) - 1 / x)
+        series, other = _series(f"Y{order}_NEAR", x * x / 32 - 1), np.log(x) * _near_j(x, order)
+        value = series * x + 2 / PI * (other - 1 / x) if order else series + 2 / PI * other
         return np.where(x == 0, -np.inf, value)
 
-    return _split(np.where(x < 0, np.nan, x), 8.0, near, lambda x: _wave(order, x, True))
+    return _split(np.where(x < 0, np.nan, x), 8.0, near, lambda x: _wave(x, order, True))
 
 
-@_elementwise
-def y0(x: Array) -> Array:
-    """Bessel function of the second kind, order 0; minus infinity at zero, NaN below."""
-    return _y(0, x)
-
-
-@_elementwise
-def y1(x: Array) -> Array:
-    """Bessel function of the second kind, order 1; minus infinity at zero, NaN below."""
-    return _y(1, x)
-
-
-@_elementwise
+@in_float64
 def spherical_j0(x: Array) -> Array:
     """``sin(x) / x``, and 1 at zero."""
     return np.where(np.isinf(x), 0.0, np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x)))
 
 
-@_elementwise
+@in_float64
 def airy_ai(x: Array) -> Array:
     """Airy function Ai."""
 
@@ -211,12 +127,11 @@ def airy_ai(x: Array) -> Array:
         z = 2 / 3 * x * np.sqrt(x)
         t = 2 * (_AIRY_LEFT / z) ** 2 - 1
         value = np.sin(z + PI / 4) * _series("AI_LEFT_F", t) - np.cos(z + PI / 4) * _series("AI_LEFT_G", t) / z
-        return np.where(x == np.inf, 0.0, value / np.sqrt(np.sqrt(x)))
+        return value / np.sqrt(np.sqrt(x))
 
     def right(x: Array) -> Array:
         z = 2 / 3 * x * np.sqrt(x)
-        return np.where(x == np.inf, 0.0,
-            np.exp(-z) * _series("AI_RIGHT", 2 * _AIRY_RIGHT / z - 1) / np.sqrt(np.sqrt(x)))
+        return np.exp(-z) * _series("AI_RIGHT", 2 * _AIRY_RIGHT / z - 1) / np.sqrt(np.sqrt(x))
 
     return _split(x, -6.0, left, lambda x: _split(x, 2.0, lambda x: _series("AI_NEAR", x / 4 + 0.5), right))
 
@@ -229,8 +144,6 @@ _AIRY_LEFT, _AIRY_RIGHT = 2 / 3 * 6.0**1.5, 2 / 3 * 2.0**1.5
 
 def mvlgamma(x: Array, p: int) -> Array:
     """Logarithm of the multivariate gamma function of dimension ``p``."""
-    from . import kernels as K
-
     if dt.is_half(x.dtype):  # rounded where PyTorch's tensors are
         shifts = np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(x.dtype)
         parts = K.lgamma(x[..., None] + shifts).astype(np.float32)
@@ -244,8 +157,6 @@ def mvlgamma(x: Array, p: int) -> Array:
 
 def _gamma_prefactor(a: Array, x: Array) -> Array:
     """``x^a exp(-x) / gamma(a)``, by way of Stirling's series where the powers would cancel."""
-    from . import kernels as K
-
     small = a < 20
     direct = np.exp(np.where(small, a * np.log(x) - x - K.lgamma(np.where(small, a, 1.0)), 0.0))
     mu = (x - a) / a
@@ -263,8 +174,7 @@ def _lower_series(a: Array, x: Array) -> Array:
         n += 1
         term = term * (x / (a + n))
         total = total + term
-    result: Array = total * _gamma_prefactor(a, x)
-    return result
+    return total * _gamma_prefactor(a, x)
 
 
 def _upper_fraction(a: Array, x: Array) -> Array:
@@ -287,20 +197,17 @@ def _upper_fraction(a: Array, x: Array) -> Array:
 
 def _upper_uniform(a: Array, x: Array) -> Array:
     """Q(a, x) for large a and x near a: N. M. Temme's uniform expansion, first terms."""
-    from . import kernels as K
-
     mu = (x - a) / a
     eta = np.copysign(np.sqrt(2 * (mu - np.log1p(mu))), mu)
     c0 = -1 / 3 + eta * (1 / 12 + eta * (-2 / 135 + eta * (1 / 864 + eta * (1 / 2835 - eta * 139 / 777600))))
     c1 = -1 / 540 + eta * (-1 / 288 + eta * (1 / 378 - eta * 77 / 77760))
-    rest = np.exp(-a * eta * eta / 2) / np.sqrt(2 * PI * a) * (c0 + c1 / a)
-    result: Array = 0.5 * K.erfc(eta * np.sqrt(a / 2)) + rest
-    return result
+    return 0.5 * K.erfc(eta * np.sqrt(a / 2)) + np.exp(-a * eta * eta / 2) / np.sqrt(2 * PI * a) * (c0 + c1 / a)
 
 
 def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array]:
     """``(P, Q)``, the lower and upper regularised incomplete gamma functions; NaN for negative arguments."""
-    lower, upper = np.full_like(a, np.nan, np.float64), np.full_like(a, np.nan, np.float64)
+    a, x = np.broadcast_arrays(a, x)
+    lower, upper = np.full_like(a, np.nan), np.full_like(a, np.nan)
     plain = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     uniform = plain & (a > 1e4) & (np.abs(x - a) < 0.05 * a)
     series = plain & ~uniform & ((x <= 1) | (x <= a))
@@ -320,13 +227,13 @@ def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array]:
     return lower, upper
 
 
-@_elementwise
+@in_float64
 def gammainc(a: Array, x: Array) -> Array:
     """Regularised lower incomplete gamma function P(a, x)."""
     return _gamma_parts(a, x)[0]
 
 
-@_elementwise
+@in_float64
 def gammaincc(a: Array, x: Array) -> Array:
     """Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
     return _gamma_parts(a, x)[1]

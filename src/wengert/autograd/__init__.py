@@ -6,10 +6,7 @@ from typing import Any
 
 from ..dispatch.torch_function import overridable
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
-from ..tensor import Tensor
-from ..tensor import backward as _backward
-from ..tensor.types import Size, strided
-from . import _entry_points, graph
+from . import _entry_points
 from .function import Function
 from .gradcheck import (  # at once, as the next: imported later, the modules would take the functions' places here
     gradcheck,
@@ -27,7 +24,7 @@ backward = overridable(_entry_points.backward, _entry_points.backward_as_asked)
 grad = overridable(_entry_points.grad, _entry_points.grad_as_asked)
 
 _LAZY = {
-    "_functions": ("_functions", None), "forward_ad": ("forward_ad", None), "functional": ("functional", None),
+    "forward_ad": ("forward_ad", None), "functional": ("functional", None),
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
     "SavedTensor": ("_function_node", "SavedBase"), "NestedIOFunction": ("function", "NestedIOFunction"),
     "profiler": ("profiler", None), "profiler_util": ("profiler_util", None),
@@ -50,13 +47,6 @@ _LAZY = {
 }
 
 
-def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
-    """One tensor, several, or None for each of ``length``, as a tuple."""
-    if tensors is None:
-        return (None,) * length
-    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-
-
 def variable(*args: Any, **kwargs: Any) -> Any:
     """Of old times: raises ``RuntimeError``."""
     raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
@@ -70,46 +60,6 @@ def _is_checkpoint_valid() -> bool:
     return Variable._execution_engine.is_checkpoint_valid()
 
 
-def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple[Any, ...]:
-    """The gradients to begin with at ``outputs``: checked, and 1 where there is None for a single number.
-
-    Raises what ``backward`` raises for them.
-    """
-    given = tuple(grads)
-    if is_grads_batched:
-        from ..transforms.mapped_backward import unfit
-
-        for i, (out, g) in enumerate(zip(outputs, given)):
-            if g is not None and g.shape[1:] != _calculate_shape(out, g[0], False)[0]:
-                wanted, found = _calculate_shape(out, g, True)
-                raise unfit(i, found, wanted)
-        return given
-    ones = _backward.seeds(outputs, given)
-    return tuple(one if g is None else g for one, g in zip(ones, given))
-
-
-def _register_py_tensor_class_for_device(device: str, cls: Any) -> None:
-    """The class of the tensors of a device. There is one for the devices there are."""
-    if not isinstance(cls, type):
-        raise RuntimeError("cls isn't a typeinfo object")
-    if cls is not Tensor:
-        raise RuntimeError(f"The tensors of the device {device} are of the class Tensor: {cls.__name__} cannot take "
-            "its place")
-
-
-def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
-    """The shapes of an output and of a gradient for it (of one gradient of a batch)."""
-    if isinstance(output, graph.GradientEdge):
-        if is_grads_batched:
-            raise RuntimeError("Batched grads are not supported with GradientEdge")
-        return Size(output.node._input_metadata[output.output_nr].shape), grad.shape
-    if output.is_nested and output.layout is strided:  # whose sizes are a table
-        if is_grads_batched:
-            raise RuntimeError("Batched grads are not supported with Nested Tensor.")
-        return output._nested_tensor_size(), grad._nested_tensor_size()
-    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
-
-
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         from importlib import import_module
@@ -119,12 +69,6 @@ def __getattr__(name: str) -> Any:
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
-    if name == "torch":  # which PyTorch's module has imported
-        from importlib import import_module
+    from ..names.absent import absent_name
 
-        return import_module(__name__.partition(".")[0])
-    import sys
-
-    from ..names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+    return absent_name(__name__, name)

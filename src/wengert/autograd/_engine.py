@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph import engine
 from ..graph.node import Node
-from ..tensor import Tensor
-from ..tensor.backward import GradientEdge, backward
-from ..tensor.version_check import unrecorded
+from ..tensor.backward import backward
 from ..transforms.mapped_backward import gradients
 from .grad_mode import is_multithreading_enabled
 
@@ -41,7 +39,6 @@ class ImperativeEngine:
     def run_backward(tensors: Any, grad_tensors: Any, keep_graph: bool, create_graph: bool, inputs: Any = (),
             allow_unreachable: bool = False, accumulate_grad: bool = False) -> Any:
         """``backward`` (with ``accumulate_grad``), or ``grad``: the form with every argument spelled out."""
-        _check_arguments(tensors, grad_tensors, inputs)
         if accumulate_grad or not inputs:
             backward(tensors, grad_tensors, keep_graph, create_graph, inputs=inputs or None)
             return None
@@ -52,33 +49,6 @@ class ImperativeEngine:
         """Whether the backward that is running goes to all leaves; some kinds of checkpoint need that."""
         walk = engine.current_graph_task()
         return walk is None or walk.captures is None
-
-
-def _check_arguments(tensors: Any, grad_tensors: Any, inputs: Any) -> None:
-    """Refuse what the engine itself would not take: it has tuples of tensors or edges, and a
-    gradient for each of them.
-    """
-    for name, row in (("tensors", tensors), ("grad_tensors", grad_tensors)):
-        if not isinstance(row, tuple):
-            raise RuntimeError(f"{name} argument is expected to be a tuple, but got {type(row).__name__}")
-    if len(tensors) != len(grad_tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(grad_tensors)} gradients")
-    for i, (t, g) in enumerate(zip(tensors, grad_tensors)):
-        if not isinstance(t, (Tensor, GradientEdge)):
-            raise RuntimeError(f"element {i} of tensors tuple is neither a Tensor nor a GradientEdge")
-        if isinstance(t, Tensor) and not t.requires_grad:
-            raise unrecorded(i, t)
-        if g is None and isinstance(t, GradientEdge):
-            raise RuntimeError(
-                f"element {i} of gradients tuple is None, but the corresponding output is a GradientEdge.This is not "
-                "supported."
-            )
-        if g is None:
-            raise RuntimeError(f"element {i} of gradients tuple is None, but the corresponding Tensor requires grad")
-        if not isinstance(g, Tensor):
-            raise RuntimeError(f"element {i} of gradients tuple is not a Tensor or None")
-    if inputs is not None and not isinstance(inputs, tuple):
-        raise RuntimeError("inputs to run_backward must be a tuple")
 
 
 def _current_graph_task_id() -> int:

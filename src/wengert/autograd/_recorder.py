@@ -80,18 +80,16 @@ class Recorder(Interceptor):
 
     def begin_recording(self) -> None:
         """Watch this thread or task from now on."""
-        from ..dispatch.watch_functions import watch_creation
+        from ..dispatch.watch_functions import watch_functions
 
         self.start = perf_counter_ns()
         self.on = True
         self._rest = self._allocated()
         change(watchers=(*modes().watchers, self))
-        watch_creation()
+        watch_functions()
 
     def end_recording(self) -> None:
         """Watch no longer."""
-        from ..dispatch.watch_functions import unwatch_creation
-
         self.on = False
         allocated = self._allocated()
         if allocated != self._rest and not getattr(self._open, "stack", None):
@@ -101,7 +99,6 @@ class Recorder(Interceptor):
         watchers = modes().watchers
         if self in watchers:
             change(watchers=tuple(w for w in watchers if w is not self))
-        unwatch_creation()
 
     def _allocated(self) -> int:
         return memory.memory_allocated() if self.memory else 0

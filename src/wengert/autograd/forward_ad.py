@@ -139,10 +139,6 @@ def refuse_mapped(name: str, *tensors: Any) -> None:
             "view ops.")
 
 
-def _maybe_load_decompositions() -> None:
-    """What forward mode needs before its first step: nothing here."""
-
-
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a dual tensor and its tangent. Outside of a level, and for other tensors, the tangent is None."""
     current = _current()

@@ -11,17 +11,6 @@ from ..graph.node import Node, next_sequence
 from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.tensor import Tensor
 from ._function_apply import apply, positional
-from ._function_nested import (  # noqa: F401  where PyTorch has them
-    _HookMixin,
-    _iter_filter,
-    _iter_None_tensors,
-    _iter_tensors,
-    _iter_tensors_permissive,
-    _jit_unwrap_structured,
-    _map_tensor_data,
-    _nested_map,
-    _unflatten,
-)
 from ._function_node import BackwardCFunction, FunctionBase, FunctionCtx, undefined_backward
 
 if TYPE_CHECKING:
@@ -148,11 +137,6 @@ class Function(_SingleLevelFunction):
         return (ctx._autograd_function_id,)
 
 
-def custom_function_call(autograd_function: type[Function], *args: Any, **kwargs: Any) -> Any:
-    """``autograd_function.apply``, as transformations call it in PyTorch."""
-    return autograd_function.apply(*args, **kwargs)
-
-
 def _is_setup_context_defined(fn: Any) -> bool:
     return fn is not _SingleLevelFunction.setup_context
 
@@ -166,65 +150,7 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """A Function over nested inputs; of the time before static methods, so that it can be neither called nor applied
-    any more.
-
-    Its methods that take rows of tensors apart and put them together again still work:
-
-    >>> import warnings, wengert as torch
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     old = torch.autograd.function.NestedIOFunction()
-    >>> old.mark_dirty(torch.ones(1), [torch.ones(1), None])
-    >>> len(old.dirty_tensors)
-    2
-    """
-
-    _nested_input: Any
-    _nested_output: Any
-    _to_save_nested: Any
-
-    def _do_forward(self, *input: Any) -> Any:
-        self._nested_input = input
-        output = super()._do_forward(*_iter_tensors(input))  # type: ignore[misc]
-        return _unflatten(output, self._nested_output)
-
-    def _do_backward(self, gradients: Any, retain_variables: bool) -> Any:
-        self.retain_variables = retain_variables
-        result = super()._do_backward(gradients, retain_variables)  # type: ignore[misc]
-        if not retain_variables:
-            del self._nested_output, self._to_save_nested
-        return result
-
-    __call__ = _do_forward
-
-    def backward(self, *gradients: Any) -> Any:  # type: ignore[override]
-        """The gradients that ``backward_extended`` gives, as one row."""
-        return tuple(_iter_None_tensors(self.backward_extended(*_unflatten(gradients, self._nested_output))))
-
-    def forward(self, *args: Any) -> Any:  # type: ignore[override]
-        """The results of ``forward_extended``, as one row."""
-        result = self.forward_extended(*_map_tensor_data(self._nested_input))
-        del self._nested_input
-        self._nested_output = result
-        return tuple(_iter_tensors(result))
-
-    def save_for_backward(self, *args: Any) -> None:
-        """Keep tensors for ``backward``, nested as they are."""
-        self.to_save, self._to_save_nested = tuple(_iter_tensors(args)), args
-
-    @property
-    def saved_tensors(self) -> Any:
-        """The tensors that were kept, nested as they were."""
-        return _unflatten(self._node.saved_tensors, self._to_save_nested)
-
-    def mark_dirty(self, *args: Any, **kwargs: Any) -> None:
-        """Say which inputs were changed in place."""
-        self.dirty_tensors = tuple(_iter_tensors((args, kwargs)))
-
-    def mark_non_differentiable(self, *args: Any, **kwargs: Any) -> None:
-        """Say which outputs have no gradient."""
-        self.non_differentiable = tuple(_iter_tensors((args, kwargs)))
+    """A Function over nested inputs, of the time before static methods: it can be neither called nor applied."""
 
     def forward_extended(self, *input: Any) -> Any:
         """Compute the results, from nested inputs: for subclasses to define."""

@@ -117,18 +117,6 @@ class enforce_grad_layout_policy(_Switch):
         return before
 
 
-def _enter_inference_mode(mode: bool) -> inference_mode:
-    """Begin inference mode, or what ``mode`` says; ``_exit_inference_mode`` ends what this gives."""
-    context: inference_mode = inference_mode(mode)
-    context.__enter__()
-    return context
-
-
-def _exit_inference_mode(mode: inference_mode) -> None:
-    """End what ``_enter_inference_mode`` has begun."""
-    mode.__exit__(None, None, None)
-
-
 class _unsafe_preserve_version_counter(_Mode):
     """Writes to the tensors inside are not counted: gradients that need their old values will be wrong, unnoticed.
 

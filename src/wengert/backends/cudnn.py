@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .module_properties import of_class
+from ..utils._become import become
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,4 +55,4 @@ class _Module(ModuleType):
         super().__setattr__(name, value)
 
 
-of_class(__name__, _Module)
+become(sys.modules[__name__], _Module)

@@ -7,12 +7,13 @@ words, and while it is not enabled.
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..ops import einsum
-from .module_properties import of_class
+from ..utils._become import become
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,4 +67,4 @@ class _Module(ModuleType):
     strategy = property(lambda self: ORDER["strategy"], lambda self, value: set_flags(None, value) and None)
 
 
-of_class(__name__, _Module)
+become(sys.modules[__name__], _Module)

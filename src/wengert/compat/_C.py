@@ -1,6 +1,4 @@
-"""The few names of PyTorch's compiled core that programs use: about ``__torch_function__``, modes, nodes and the
-engine.
-"""
+"""The names of PyTorch's compiled core that programs use: overrides, modes, nodes and the engine."""
 
 from __future__ import annotations
 

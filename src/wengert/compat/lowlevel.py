@@ -7,11 +7,13 @@ the modern form. ``torch.NAME`` finds them at the first access.
 
 from __future__ import annotations
 
-import warnings
+import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.dtypes import float64
 from ..dispatch.aten_networks import _unique2, native_batch_norm, native_group_norm, native_layer_norm
+from ..functions.overloads_deprecated import GONE, removed
 from ..functions.places import PLACES
 from ..nn import _recurrent
 from ..nn import functional as F
@@ -73,12 +75,10 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 
 
 def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
-    """The norms of the slices of ``v`` along ``dim``, with its other dimensions as ones; of
-    everything for ``dim=-1``.
-    """
+    """The norms of the slices of ``v`` along ``dim``, its other dimensions of size one; of all for ``dim=-1``."""
     if dim == -1:
         return v.norm(pow)
-    return T["norm"](v, pow, [d for d in range_(v.dim()) if d != dim], True)
+    return T["norm"](v, pow, [d for d in range(v.dim()) if d != dim], True)
 
 
 def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
@@ -200,9 +200,7 @@ _MODES = {"rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU", "gru": "GRU", "lstm": 
 
 
 def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """``nn.functional.grid_sample``: modes 0 bilinear, 1 nearest, 2 bicubic; padding 0 zeros, 1
-    border, 2 reflection.
-    """
+    """``nn.functional.grid_sample``; modes 0 bilinear, 1 nearest, 2 bicubic; padding 0 zeros, 1 border, 2 reflect."""
     mode, padding = (("bilinear", "nearest", "bicubic")[interpolation_mode],
         ("zeros", "border", "reflection")[padding_mode])
     return F.grid_sample(input, grid, mode, padding, align_corners)
@@ -224,46 +222,6 @@ def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = (), padd
     return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode=ceil_mode, return_indices=True)
 
 
-# -- sizes and places -------------------------------------------------------------------------------------------------
-
-range_ = range
-
-
-def range(start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, **options: Any) -> Any:
-    """Numbers from ``start`` to ``end``, that included. Deprecated, with a warning: ``arange``."""
-    warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=2,
-    )
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    count = int((end - start) / step) + 1
-    numbers = T["arange"](count, dtype=float64) * step + start
-    return numbers.to(T["zeros"](0, dtype=dtype).dtype) if out is None else out.resize_(count).copy_(numbers)
-
-
-def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Any:
-    """Unset numbers of shape ``size``, dense in memory with the dimensions in the order ``physical_layout``."""
-    order = tuple(physical_layout)
-    if len(order) != len(size):
-        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. "
-            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}")
-    for i, d in enumerate(order):
-        if not 0 <= d < len(order):
-            raise RuntimeError(
-                f"Dimension out of range (expected to be between 0 and {len(order) - 1}, but got {d} at index {i}).  "
-                "NB: negative dims not currently supported; file an issue if you want it."
-            )
-        if d in order[:i]:
-            raise RuntimeError("Duplicate dim not allowed")
-    made = T["empty"]([size[d] for d in order], **options)
-    return made.permute([order.index(d) for d in range_(len(order))])
-
-
 def get_device(input: Tensor) -> int:
     """The number of the tensor's accelerator: -1 for the processor."""
     return -1
@@ -277,21 +235,6 @@ def is_distributed(input: Tensor) -> bool:
 # -- plain numbers in place of symbolic ones ----------------------------------------------------------------------
 
 
-def sym_int(a: Any) -> int:
-    """``a`` as an int, towards zero."""
-    return int(a)
-
-
-def sym_float(a: Any) -> float:
-    """``a`` as a float."""
-    return float(a)
-
-
-def sym_not(a: Any) -> bool:
-    """``not a``."""
-    return not a
-
-
 def sym_max(a: Any, b: Any) -> Any:
     """The larger number; a float if one of them is."""
     return max(float(a), float(b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
@@ -302,44 +245,9 @@ def sym_min(a: Any, b: Any) -> Any:
     return min(float(a), float(b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
 
 
-def sym_sum(args: Any) -> Any:
-    """The sum of numbers."""
-    return sum(args)
-
-
 def sym_ite(b: bool, t: Any, f: Any) -> Any:
     """``t if b else f``."""
     return t if b else f
-
-
-def sym_sqrt(a: Any) -> float:
-    """The square root."""
-    from math import sqrt
-
-    return sqrt(a)
-
-
-# -- what is gone -----------------------------------------------------------------------------------------------------
-
-_GONE = {
-    "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors "
-    "mimicking complex tensors.",
-    "lstsq": "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, which has reversed arguments.",
-    "matrix_rank": "Please use the `torch.linalg.matrix_rank` function instead.",
-    "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments "
-    "reversed.",
-    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle unless told "
-    "otherwise.",
-}
-
-
-def _gone(name: str, instead: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. {instead}")
-
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Removed: raises ``RuntimeError``. {instead}"
-    return refuse
 
 
 # -- methods as functions, and in-place forms -------------------------------------------------------------------------
@@ -379,17 +287,6 @@ def view_as_complex_copy(input: Any) -> Any:
 # -- seldom used ------------------------------------------------------------------------------------------------------
 
 
-def _copy_of(part: str) -> Callable[..., Any]:
-    """``torch.crow_indices_copy`` and its kin: a part of a sparse tensor in memory of its own."""
-
-    def copied(input: Any) -> Any:
-        return getattr(input, part)().clone()
-
-    copied.__name__ = copied.__qualname__ = f"{part}_copy"
-    copied.__doc__ = f"``input.{part}()`` in memory of its own."
-    return copied
-
-
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Anomaly mode from now on: see ``torch.autograd.set_detect_anomaly``."""
     from ..autograd.anomaly_mode import set_detect_anomaly
@@ -401,9 +298,7 @@ _DEBUG_MODES = ("default", "warn", "error")
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """``"default"`` (0), ``"warn"`` (1) or ``"error"`` (2) about results that may differ from run
-    to run; here none do.
-    """
+    """``"default"`` (0), ``"warn"`` (1) or ``"error"`` (2) about results that differ from run to run: none do here."""
     from ..functions.settings import use_deterministic_algorithms
 
     if isinstance(debug_mode, str):
@@ -446,19 +341,18 @@ NAMES: dict[str, Any] = {
     **{name: _network(name, mode) for name, mode in _MODES.items()},
     **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},
     **{name: _in_place(name, plain) for name, plain in _DROPOUTS.items()},
-    **{f"{part}_copy": _copy_of(part)
-        for part in ("crow_indices", "col_indices", "ccol_indices", "row_indices", "indices", "values")},
     **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
-    **{name: _gone(name, instead) for name, instead in _GONE.items()},
+    **{name: removed(name) for name in GONE},
+    "sym_int": int, "sym_float": float, "sym_not": operator.not_, "sym_sqrt": math.sqrt, "sym_sum": sum,
     **{name: getattr(Tensor, name) for name in _METHODS},
     **{
         f.__name__: f
         for f in (adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_,
-                empty_permuted, feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed,
-                max_pool1d_with_indices, native_batch_norm, native_dropout, native_group_norm, native_layer_norm,
-                norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt,
-                sym_sum, view_as_complex_copy, view_as_real_copy, set_anomaly_enabled, set_deterministic_debug_mode,
-                get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi, thread_safe_generator)
+                feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed, max_pool1d_with_indices,
+                native_batch_norm, native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm,
+                sym_ite, sym_max, sym_min, view_as_complex_copy, view_as_real_copy, set_anomaly_enabled,
+                set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal,
+                compiled_with_cxx11_abi, thread_safe_generator)
     },
     "grid_sampler_2d": grid_sampler,
     "grid_sampler_3d": grid_sampler,

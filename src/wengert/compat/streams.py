@@ -1,6 +1,4 @@
-"""Queues of work and marks in them, of the CPU, where work is done when it is requested: there is
-nothing to wait for.
-"""
+"""``Stream`` and ``Event`` of the CPU, where work is done when the call returns: there is nothing to wait for."""
 
 from __future__ import annotations
 

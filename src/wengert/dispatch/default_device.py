@@ -17,7 +17,7 @@ from ..tensor.types import CPU, placed
 from ..tensor.types import device as device_type
 from .function_modes import TorchFunctionMode, on_the_cpu, set_on_the_cpu
 from .torch_function import ask_mode
-from .watch_functions import watch_forever
+from .watch_functions import watch_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def _enter(context: DeviceContext, below: bool = False) -> None:
     if context.device == CPU and type(context) is DeviceContext and not _of_devices(m.functions):
         set_on_the_cpu((*on_the_cpu(), context))
         return
-    watch_forever()
+    watch_functions()
     set_modes(m.with_(functions=(context, *m.functions) if below else (*m.functions, context)))
 
 

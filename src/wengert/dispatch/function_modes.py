@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.context import ContextVar
@@ -11,11 +10,10 @@ from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import FUNCTION_MODES, Modes, Scope, add_field, modes
 from ..tensor.functions import function, inplace_function
-from ..tensor.tensor import Tensor, members
-from . import watch_functions
+from ..tensor.tensor import Tensor
 from .torch_dispatch import as_called
-from .torch_function import ask_mode, by_class, is_public
-from .watch_functions import _lock, _seen, watch_forever
+from .torch_function import ask_mode
+from .watch_functions import watch_functions, watch_members
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
@@ -71,57 +69,6 @@ def _public(name: str) -> Any:
     return getattr(Tensor, public) if public == "__getitem__" else PLACES["torch"].get(public)
 
 
-# -- methods and properties that are no operators ----------------------------------------------------------------------
-
-_members_watched = False
-
-
-def watch_members() -> None:
-    """Make the methods and properties of Tensor call the modes, from the first mode on: their code is replaced, as in
-    ``watched``.
-    """
-    global _members_watched
-    if watch_functions._watchers:  # what was exchanged already is not to be put back
-        watch_forever()
-    with _lock:
-        if _members_watched:
-            return
-        _members_watched = True
-        for name, value in members().items():
-            if isinstance(value, property) and (not name.startswith("_") or name in _PROPERTIES):
-                for part, public in ((value.fget, value.__get__), (value.fset, value.__set__),
-                        (value.fdel, value.__delete__)):
-                    if type(part) is FunctionType:
-                        _exchange(part, public)
-            elif (type(value) is FunctionType and is_public(name) and "_op" not in value.__globals__
-                    and value.__name__ != "call"):
-                _exchange(value, value)
-
-
-_PROPERTIES = ("_version", "_base", "_grad", "_grad_fn", "_backward_hooks", "_post_accumulate_grad_hooks")
-
-
-def _exchange(f: FunctionType, public: Any) -> None:
-    """Give ``f`` code that calls the modes for ``public``, and otherwise does what ``f`` did."""
-    if "_watched" in (f.__kwdefaults__ or {}):  # which calls them already
-        return
-    defaults = f.__kwdefaults__
-    original = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
-    original.__kwdefaults__ = defaults
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        m = modes()
-        if m.functions:
-            return ask_mode(public, args, kwargs, m)
-        answer = NotImplemented if m.no_subclass_overrides else by_class(public, args, kwargs)
-        return original(*args, **kwargs) if answer is NotImplemented else answer
-
-    # for code that reads its signature
-    f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]
-    f.__kwdefaults__ = {**(defaults or {}), "_watched": call}
-    f.__code__ = _seen(f.__code__.co_freevars)
-
-
 # -- modes -------------------------------------------------------------------------------------------------------------
 
 
@@ -157,7 +104,7 @@ class TorchFunctionMode(Scope):
                 "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain "
                 "method"
             )
-        watch_forever()
+        watch_functions()
         watch_members()
         return now.with_(functions=(*now.functions, self)), now, self
 

@@ -12,8 +12,8 @@ from ..tensor import classes
 from ..tensor.tensor import Tensor, members
 from . import subclass_dispatch
 from .below_autograd import DISPATCHER
-from .function_modes import watch_members
 from .torch_function import PUBLIC, SPECIAL, DeclinedError, Overriding, ask, ask_mode, disabled, is_public, owners_of
+from .watch_functions import watch_members
 
 _BINARY = frozenset(n for n in (*PUBLIC, *SPECIAL) if n.strip("_").lstrip("ri") in ("add", "sub", "mul", "truediv",
     "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq", "ne", "lt", "le", "gt", "ge"))

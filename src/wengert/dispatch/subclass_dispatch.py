@@ -27,7 +27,7 @@ from ..tensor.types import Size, contiguous_format
 from ..tensor.version_check import Packed
 from .torch_dispatch import ask, aten, check_result, dispatching, prim
 from .torch_function import Overriding, disabled
-from .watch_functions import watch_forever
+from .watch_functions import watch_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,7 +71,7 @@ def prepare(cls: Any) -> None:
         return
     classes.DISPATCHING.add(cls)
     cls._wg_dispatches = True
-    watch_forever()
+    watch_functions(backward=True)
     if ("__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls)
             and getattr(cls.__torch_function__, "__func__", None) is _ASKING):
         cls.__torch_function__ = disabled  # one of the two is enough

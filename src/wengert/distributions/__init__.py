@@ -14,8 +14,9 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from . import constraints, kl_pairs, transforms  # noqa: F401  kl_pairs registers the divergences
+from . import constraints, transforms
 from .categories import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
+from .compound import Independent, MixtureSameFamily, TransformedDistribution
 from .constraint_registry import biject_to, transform_to
 from .counts import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
 from .derived import (
@@ -27,19 +28,17 @@ from .derived import (
     LogisticNormal,
     LogNormal,
     Pareto,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
     Weibull,
 )
 from .distribution import Distribution, ExponentialFamily
 from .gaussian import LowRankMultivariateNormal, MultivariateNormal
-from .independent import Independent
 from .kl import kl_divergence, register_kl
 from .matrices import LKJCholesky, Wishart
-from .mixture_same_family import MixtureSameFamily
 from .positive import Chi2, Exponential, FisherSnedecor, Gamma
 from .real_line import Cauchy, GeneralizedPareto, Laplace, Normal, StudentT, Uniform, VonMises
-from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
 from .simplex import Beta, ContinuousBernoulli, Dirichlet
-from .transformed_distribution import TransformedDistribution
 from .transforms import *  # noqa: F403
 
 __all__ = [
@@ -57,13 +56,15 @@ __all__ += transforms.__all__
 # PyTorch has a module for each kind of distribution; ours, by family, are found under those names too.
 _HOMES = {
     "categories": "categorical multinomial one_hot_categorical",
+    "compound": "independent mixture_same_family transformed_distribution",
     "counts": "bernoulli binomial geometric negative_binomial poisson",
-    "derived": "gumbel half_cauchy half_normal inverse_gamma kumaraswamy log_normal logistic_normal pareto weibull",
+    "derived": "gumbel half_cauchy half_normal inverse_gamma kumaraswamy log_normal logistic_normal pareto"
+        " relaxed_bernoulli relaxed_categorical weibull",
+    "distribution": "exp_family",
     "gaussian": "lowrank_multivariate_normal multivariate_normal",
     "matrices": "lkj_cholesky wishart",
     "positive": "chi2 exponential fishersnedecor gamma",
     "real_line": "cauchy generalized_pareto laplace normal studentT uniform von_mises",
-    "relaxed": "relaxed_bernoulli relaxed_categorical",
     "simplex": "beta continuous_bernoulli dirichlet",
 }
 for _home, _names in _HOMES.items():

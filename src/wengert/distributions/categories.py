@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from math import inf, nan
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import arange, broadcast_shapes, eye, finfo, multinomial, ones_like, tensor
 from ..nn.functional import one_hot
 from ..tensor import Size
 from . import constraints
 from .counts import Binomial
-from .distribution import Distribution, over_batch
-from .odds import OverCategories, require_one
+from .distribution import Distribution, chosen, over_batch
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
-
-CHOICE: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
-
 
 class Categorical(Distribution):
     """Indices of classes. ``probs`` are divided by their sum, ``logits`` are normalised likewise, along the last
@@ -27,14 +23,11 @@ class Categorical(Distribution):
     tensor([0.2500, 0.7500])
     """
 
-    arg_constraints: Any = CHOICE
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
-    _fields: ClassVar[dict[str, int]] = {"probs": 1, "logits": 1, "_param": 1}
-    _kept = ("_num_events",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        require_one(probs, logits)
-        name, given = ("probs", probs) if logits is None else ("logits", logits)
+        name, given = chosen(probs, logits)
         if given.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         self._param = (given / given.sum(-1, keepdim=True) if logits is None
@@ -81,18 +74,28 @@ class Categorical(Distribution):
         return over_batch(arange(self._num_events), self._batch_shape, expand)
 
 
-class OneHotCategorical(OverCategories):
-    """The same as vectors of zeros with a one at the class."""
+class OverCategories(Distribution):
+    """A distribution built on a ``Categorical``, whose classes are the event."""
 
-    arg_constraints: Any = CHOICE
-    support: Any = constraints.one_hot
-    has_enumerate_support = True
-    _fields: ClassVar[dict[str, int]] = {}
-    _inner = ("_categorical",)
+    arg_constraints: Any = Categorical.arg_constraints
+    logits = property(lambda self: self._categorical.logits)
+    probs = property(lambda self: self._categorical.probs)
+    param_shape = property(lambda self: self._categorical.param_shape)
+    _param = property(lambda self: self._categorical._param)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._categorical._new(*args, **kwargs)
+
+
+class OneHotCategorical(OverCategories):
+    """The same as vectors of zeros with a one at the class."""
+
+    support: Any = constraints.one_hot
+    has_enumerate_support = True
 
     mean = property(lambda self: self.probs)  # type: ignore[assignment]
     variance = property(lambda self: self.probs * (1 - self.probs))  # type: ignore[assignment]
@@ -100,9 +103,7 @@ class OneHotCategorical(OverCategories):
     def _at(self, index: Any) -> Any:
         return one_hot(index, self.event_shape[0]).to(self.probs)
 
-    @property
-    def mode(self) -> Any:
-        return self._at(self.probs.argmax(dim=-1))
+    mode = property(lambda self: self._at(self.probs.argmax(dim=-1)))  # type: ignore[assignment]
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         return self._at(self._categorical.sample(Size(sample_shape)))
@@ -122,7 +123,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """One-hot samples with the gradient of the probabilities (a biased estimate)."""
 
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
@@ -131,10 +131,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 class Multinomial(OverCategories):
     """How often each class comes in ``total_count`` draws."""
 
-    arg_constraints: Any = CHOICE
-    _fields: ClassVar[dict[str, int]] = {}
-    _inner = ("_categorical",)
-    _kept = ("total_count", "_binomial")
     total_count: int
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None,
@@ -142,9 +138,8 @@ class Multinomial(OverCategories):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs=probs, logits=logits)
+        super().__init__(probs, logits, validate_args)
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
-        super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
 
     mean = property(lambda self: self.probs * self.total_count)  # type: ignore[assignment]
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))  # type: ignore[assignment]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import nan
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import arange, finfo, poisson, sigmoid, where, zeros_like
 from .. import bernoulli as bernoulli_numbers
@@ -13,15 +13,12 @@ from ..graph.modes import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, over_batch
-from .odds import Odds
+from .distribution import Distribution, ExponentialFamily, Odds, over_batch
 from .positive import Gamma
 from .utils import broadcast_all, lazy_property
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
-_ODDS: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
-_FIELDS = {"probs": 0, "logits": 0, "_param": 0}
 
 
 class Bernoulli(Odds, ExponentialFamily):
@@ -31,15 +28,9 @@ class Bernoulli(Odds, ExponentialFamily):
     tensor(0.2500)
     """
 
-    arg_constraints: Any = _ODDS
     support: Any = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
-    _fields: ClassVar[dict[str, int]] = _FIELDS
-
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._choose(probs, logits)
-        Distribution.__init__(self, self._param.size(), validate_args=validate_args)
 
     mean = property(lambda self: self.probs)  # type: ignore[assignment]
     variance = property(lambda self: self.probs * (1 - self.probs))  # type: ignore[assignment]
@@ -63,9 +54,7 @@ class Bernoulli(Odds, ExponentialFamily):
     def enumerate_support(self, expand: bool = True) -> Any:
         return over_batch(arange(2, dtype=self._param.dtype), self._batch_shape, expand)
 
-    @property
-    def _natural_params(self) -> Any:
-        return (self.probs.logit(),)
+    _natural_params = property(lambda self: (self.probs.logit(),))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
         return x.exp().log1p()
@@ -74,9 +63,8 @@ class Bernoulli(Odds, ExponentialFamily):
 class Binomial(Odds):
     """Successes in ``total_count`` trials."""
 
-    arg_constraints: Any = {"total_count": constraints.nonnegative_integer, **_ODDS}
+    arg_constraints: Any = {"total_count": constraints.nonnegative_integer, **Odds.arg_constraints}
     has_enumerate_support = True
-    _fields: ClassVar[dict[str, int]] = {"total_count": 0, **_FIELDS}
     total_count: Tensor
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None,
@@ -124,13 +112,10 @@ class Binomial(Odds):
 class Geometric(Odds):
     """Failures before the first success."""
 
-    arg_constraints: Any = _ODDS
     support: Any = constraints.nonnegative_integer
-    _fields: ClassVar[dict[str, int]] = _FIELDS
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._choose(probs, logits)
-        Distribution.__init__(self, self._param.size(), validate_args=validate_args)
+        super().__init__(probs, logits, validate_args)
         if self._validate_args and probs is not None and not (self.probs > 0).all():
             value = self.probs
             raise ValueError(
@@ -166,7 +151,6 @@ class NegativeBinomial(Odds):
         "logits": constraints.real,
     }
     support: Any = constraints.nonnegative_integer
-    _fields: ClassVar[dict[str, int]] = {"total_count": 0, **_FIELDS}
     total_count: Tensor
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None,
@@ -199,7 +183,6 @@ class Poisson(ExponentialFamily):
 
     arg_constraints: Any = {"rate": constraints.nonnegative}
     support: Any = constraints.nonnegative_integer
-    _fields: ClassVar[dict[str, int]] = {"rate": 0}
     rate: Tensor
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -217,9 +200,7 @@ class Poisson(ExponentialFamily):
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
-    @property
-    def _natural_params(self) -> Any:
-        return (self.rate.log(),)
+    _natural_params = property(lambda self: (self.rate.log(),))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
         return x.exp()

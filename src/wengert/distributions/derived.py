@@ -1,22 +1,35 @@
-"""Distributions of functions of uniform, exponential, normal, Cauchy and gamma numbers."""
+"""Distributions of functions of random numbers, among them continuous relaxations of discrete distributions."""
 
 from __future__ import annotations
 
 import math
 from math import inf, nan
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import as_tensor as as_a_tensor
-from .. import finfo, full_like, ones_like, where, zeros_like
+from .. import finfo, full_like, ones_like, rand, where, zeros_like
+from ..tensor import Size
 from . import constraints
+from .categories import OverCategories
+from .compound import TransformedDistribution
+from .distribution import Odds
 from .positive import Exponential, Gamma
 from .real_line import Cauchy, Normal, Uniform
-from .transformed_distribution import TransformedDistribution
-from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
-from .utils import broadcast_all, euler_constant
+from .transforms import (
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    StickBreakingTransform,
+)
+from .utils import broadcast_all, clamp_probs, euler_constant
 
-__all__ = ["Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "Kumaraswamy", "LogNormal", "LogisticNormal", "Pareto",
-    "Weibull"]
+__all__ = [
+    "ExpRelaxedCategorical", "Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "Kumaraswamy", "LogNormal",
+    "LogisticNormal", "LogitRelaxedBernoulli", "Pareto", "RelaxedBernoulli", "RelaxedOneHotCategorical", "Weibull",
+]
+
 
 _LOCATED: Any = {"loc": constraints.real, "scale": constraints.positive}
 _TWO: Any = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -32,7 +45,6 @@ class LogNormal(TransformedDistribution):
     arg_constraints: Any = _LOCATED
     support: Any = constraints.positive
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
@@ -57,7 +69,6 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints: Any = _LOCATED
     support: Any = constraints.simplex
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
@@ -95,7 +106,6 @@ class HalfNormal(_Half):
     """Absolute values of normal numbers."""
 
     arg_constraints: Any = {"scale": constraints.positive}
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
@@ -108,7 +118,6 @@ class HalfCauchy(_Half):
     """Absolute values of Cauchy numbers."""
 
     arg_constraints: Any = {"scale": constraints.positive}
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
@@ -123,7 +132,6 @@ class InverseGamma(TransformedDistribution):
     arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
     support: Any = constraints.positive
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
@@ -152,7 +160,6 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints: Any = _LOCATED
     support: Any = constraints.real
-    _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -183,7 +190,6 @@ class Kumaraswamy(TransformedDistribution):
     arg_constraints: Any = _TWO
     support: Any = constraints.unit_interval
     has_rsample: Any = True
-    _fields: ClassVar[dict[str, int]] = {"concentration1": 0, "concentration0": 0}
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
@@ -214,7 +220,6 @@ class Pareto(TransformedDistribution):
     """``scale * exp(x)`` of exponential numbers of rate ``alpha``."""
 
     arg_constraints: Any = {"alpha": constraints.positive, "scale": constraints.positive}
-    _fields: ClassVar[dict[str, int]] = {"scale": 0, "alpha": 0}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
@@ -246,21 +251,13 @@ class Weibull(TransformedDistribution):
 
     arg_constraints: Any = {"scale": constraints.positive, "concentration": constraints.positive}
     support: Any = constraints.positive
-    _fields: ClassVar[dict[str, int]] = {"scale": 0, "concentration": 0, "concentration_reciprocal": 0}
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(ones_like(self.scale), validate_args=validate_args)
-        super().__init__(base, self._steps(), validate_args=validate_args)
-
-    def _steps(self) -> list[Any]:
-        return [PowerTransform(self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
-        new.transforms = new._steps()
-        return new
+        steps = [PowerTransform(self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, steps, validate_args=validate_args)
 
     mode = property(  # type: ignore[assignment]
         lambda self: self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal())
@@ -275,3 +272,84 @@ class Weibull(TransformedDistribution):
     def entropy(self) -> Any:
         c = self.concentration_reciprocal
         return euler_constant * (1 - c) + (self.scale * c).log() + 1
+
+
+class LogitRelaxedBernoulli(Odds):
+    """The log-odds of a relaxed Bernoulli number: logistic noise around ``logits``."""
+
+    support: Any = constraints.real
+    _kept = ("temperature",)
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
+        self.temperature = temperature
+        super().__init__(probs, logits, validate_args)
+
+    def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        probs = clamp_probs(self.probs.expand(self._extended_shape(sample_shape)))
+        u = clamp_probs(rand(probs.shape, dtype=probs.dtype))
+        return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
+
+    def log_prob(self, value: Any) -> Any:
+        self._checked(value)
+        logits, value = broadcast_all(self.logits, value)
+        away = logits - value.mul(self.temperature)
+        return self.temperature.log() + away - 2 * away.exp().log1p()
+
+
+class ExpRelaxedCategorical(OverCategories):
+    """The logarithms of a relaxed one-hot vector: Gumbel noise on ``logits``, normalised."""
+
+    support: Any = constraints.real_vector
+    has_rsample = True
+    _kept = ("temperature",)
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
+        self.temperature = temperature
+        super().__init__(probs, logits, validate_args)
+
+    def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        u = clamp_probs(rand(self._extended_shape(sample_shape), dtype=self.logits.dtype))
+        scores = (self.logits - (-u.log()).log()) / self.temperature
+        return scores - scores.logsumexp(dim=-1, keepdim=True)
+
+    def log_prob(self, value: Any) -> Any:
+        self._checked(value)
+        k = self._categorical._num_events
+        logits, value = broadcast_all(self.logits, value)
+        log_scale = full_like(self.temperature, float(k)).lgamma() + self.temperature.log() * (k - 1)
+        score = logits - value.mul(self.temperature)
+        return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + log_scale
+
+
+class _Relaxed(TransformedDistribution):
+    temperature = property(lambda self: self.base_dist.temperature)
+    logits = property(lambda self: self.base_dist.logits)
+    probs = property(lambda self: self.base_dist.probs)
+
+
+class RelaxedBernoulli(_Relaxed):
+    """Numbers in (0, 1), near 0 or 1 at low temperature, with the gradient of their parameters."""
+
+    arg_constraints: Any = Odds.arg_constraints
+    support: Any = constraints.unit_interval
+    has_rsample: Any = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(),
+            validate_args=validate_args)
+
+
+class RelaxedOneHotCategorical(_Relaxed):
+    """Shares, near a one-hot vector at low temperature, with the gradient of their parameters."""
+
+    arg_constraints: Any = OverCategories.arg_constraints
+    support: Any = constraints.simplex
+    has_rsample: Any = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
+            validate_args: bool | None = None) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)

@@ -1,9 +1,8 @@
 """The base of all distributions.
 
-A distribution has a *batch shape*, that of its parameters, and an *event shape*, that of one draw. What a kind of
-distribution says of itself: ``arg_constraints`` and ``support`` (what is valid), ``_fields`` (its parameters, with the
-number of their event dimensions), ``_inner`` (the distributions it is made of) and ``_kept`` (what else it remembers).
-``expand`` follows from these.
+A distribution has a *batch shape*, that of its parameters, and an *event shape*, that of one draw. A subclass defines
+``arg_constraints`` and ``support`` (what is valid). ``expand`` needs no code: tensors and distributions among the
+attributes begin with the batch shape, except those in ``_kept``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..functions.places import PLACES
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
 from . import constraints
-from .utils import broadcast_all, lazy_property, sum_rightmost
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, sum_rightmost
 
 __all__ = ["Distribution"]
 
@@ -34,8 +33,6 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args = __debug__
-    _fields: ClassVar[dict[str, int]]
-    _inner: ClassVar[tuple[str, ...]] = ()
     _kept: ClassVar[tuple[str, ...]] = ()
 
     @staticmethod
@@ -83,23 +80,20 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distribution with its parameters expanded, without a copy, to ``batch_shape``."""
-        owner = next((c for c in type(self).__mro__ if "_fields" in vars(c)), None)
-        if owner is None:
+        owner: Any = next(c for c in type(self).__mro__ if _initialised_here(c))
+        if owner.__init__ is Distribution.__init__:
             raise NotImplementedError
         new = self._get_checked_instance(owner, _instance)
-        batch = Size(batch_shape)
-        for name, event_dim in self._fields.items():
-            if name in self.__dict__:
-                value = self.__dict__[name]
-                setattr(new, name, value.expand(batch + value.shape[value.dim() - event_dim :]))
-        for name in self._inner:
-            setattr(new, name, getattr(self, name).expand(batch))
-        for name in self._kept:
-            setattr(new, name, getattr(self, name))
-        return self._expanded(new, batch, self._event_shape)
-
-    def _expanded(self, new: Any, batch_shape: Any, event_shape: Any) -> Any:
-        Distribution.__init__(new, batch_shape, event_shape, validate_args=False)
+        batch, dims = Size(batch_shape), len(self._batch_shape)
+        for name, value in vars(self).items():
+            if name in vars(new):  # set by the ``expand`` of a subclass
+                continue
+            if isinstance(value, Distribution):
+                value = value.expand(batch + value.batch_shape[dims:])
+            elif isinstance(value, Tensor) and name not in self._kept and value.shape[:dims] == self._batch_shape:
+                value = value.expand(batch + value.shape[dims:])
+            setattr(new, name, value)
+        Distribution.__init__(new, batch, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 
@@ -226,6 +220,11 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(f'{n}: {v if v.numel() == 1 else v.size()}' for n, v in named)})"
 
 
+def _initialised_here(kind: type) -> bool:
+    """Whether the constructor of a class is one of this package's."""
+    return getattr(kind.__init__, "__globals__", {}).get("__package__") == __package__  # type: ignore[misc]
+
+
 def over_batch(values: Any, batch_shape: Any, expand: bool, event_dim: int = 0) -> Any:
     """``values`` of a support along a first dimension, before the dimensions of the batch."""
     event = values.shape[1 : 1 + event_dim]
@@ -262,3 +261,47 @@ def log_normalizer_slopes(p: ExponentialFamily) -> tuple[Any, Any, Any]:
     eta = [x.detach()._wg_require() for x in p._natural_params]
     normalizer = p._log_normalizer(*eta)
     return eta, normalizer, grad(normalizer.sum(), eta, create_graph=True)
+
+
+# -- parameters given as probabilities or as logarithms of them, each computed from the other at its first use ---------
+
+
+def chosen(probs: Any, logits: Any) -> tuple[str, Any]:
+    """The parameter that is given, and its name; ``ValueError`` unless it is one of them."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    return ("probs", probs) if logits is None else ("logits", logits)
+
+
+class Odds(Distribution):
+    """One probability for each element: ``probs``, or its log-odds ``logits``. ``_param`` is the one that was given."""
+
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    _param: Any
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._choose(probs, logits)
+        Distribution.__init__(self, self._param.size(), validate_args=validate_args)
+
+    def _choose(self, probs: Any, logits: Any, **others: Any) -> None:
+        """Take the parameters; ``others`` are broadcast with them, and get their type."""
+        name, given = chosen(probs, logits)
+        *values, self._param = broadcast_all(*others.values(), given)
+        setattr(self, name, self._param)
+        for other, value in zip(others, values):
+            setattr(self, other, value.type_as(self._param))
+
+    @lazy_property
+    def logits(self) -> Any:
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Any:
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def param_shape(self) -> Any:
+        return self._param.size()
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._param.new(*args, **kwargs)

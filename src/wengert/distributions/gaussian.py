@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import broadcast_shapes, broadcast_tensors, cholesky_inverse, diag_embed, eye, flip, linalg
 from ..tensor import Size, Tensor
@@ -56,6 +56,7 @@ class OfCovariance(Distribution):
     """What has a covariance matrix, given by itself, its inverse, or its lower Cholesky factor, which is kept."""
 
     _unbroadcasted_scale_tril: Tensor
+    _kept = ("_unbroadcasted_scale_tril",)
 
     def _take(self, name: str, matrix: Any) -> None:
         """Keep the factor of the matrix that is called ``name``."""
@@ -103,8 +104,6 @@ class MultivariateNormal(OfCovariance):
     }
     support: Any = constraints.real_vector
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {"loc": 1, **dict.fromkeys(_MATRICES, 2)}
-    _kept = ("_unbroadcasted_scale_tril",)
     loc: Tensor
 
     def __init__(self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
@@ -156,7 +155,6 @@ class LowRankMultivariateNormal(Distribution):
     }
     support: Any = constraints.real_vector
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {"loc": 1, "cov_diag": 1, "cov_factor": 2}
     _kept = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
     loc: Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from math import nan
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import (
     arange,
@@ -46,7 +46,6 @@ class LKJCholesky(Distribution):
 
     arg_constraints: Any = {"concentration": constraints.positive}
     support: Any = constraints.corr_cholesky
-    _fields: ClassVar[dict[str, int]] = {}
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
@@ -57,13 +56,6 @@ class LKJCholesky(Distribution):
         row = cat([row.new_zeros((1,)), row])
         self._beta = Beta(row + 0.5, (self.concentration + 0.5 * (dim - 2)).unsqueeze(-1) - 0.5 * row)
         super().__init__(self.concentration.size(), Size((dim, dim)), validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(LKJCholesky, _instance)
-        batch = Size(batch_shape)
-        new.dim, new.concentration, new._beta = (self.dim, self.concentration.expand(batch),
-            self._beta.expand((*batch, self.dim)))
-        return self._expanded(new, batch, self.event_shape)
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         """Row by row: a length from a beta distribution, a direction from the sphere, and the diagonal what is left."""
@@ -89,9 +81,6 @@ class Wishart(OfCovariance, ExponentialFamily):
     support: Any = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
-    _fields: ClassVar[dict[str, int]] = {
-        "df": 0, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2, "_unbroadcasted_scale_tril": 2,
-    }
     df: Tensor
 
     @property
@@ -120,18 +109,10 @@ class Wishart(OfCovariance, ExponentialFamily):
                 "ndim.", stacklevel=2)
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
         self._take(name, matrix)
-        self._start()
-
-    def _start(self) -> None:
-        n = self._event_shape[-1]
-        each = arange(n, dtype=self._unbroadcasted_scale_tril.dtype).expand((*self._batch_shape, -1))
+        each = arange(size, dtype=matrix.dtype).expand((*batch, -1))
         self._dist_chi2 = Chi2(df=self.df.unsqueeze(-1) - each)
-        self._batch_dims = [-(i + 1) for i in range(len(self._batch_shape))]
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
-        new._start()
-        return new
+    _batch_dims = property(lambda self: [-(i + 1) for i in range(len(self._batch_shape))])
 
     @lazy_property
     def precision_matrix(self) -> Any:
@@ -141,9 +122,7 @@ class Wishart(OfCovariance, ExponentialFamily):
     def _scaled(self, factor: Any) -> Any:
         return factor.view((*self._batch_shape, 1, 1))
 
-    @property
-    def mean(self) -> Any:
-        return self._scaled(self.df) * self.covariance_matrix
+    mean = property(lambda self: self._scaled(self.df) * self.covariance_matrix)  # type: ignore[assignment]
 
     @property
     def mode(self) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import nan
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import _standard_gamma, finfo, special, where
 from .. import as_tensor as as_a_tensor
@@ -22,7 +22,6 @@ class Exponential(ExponentialFamily):
     support: Any = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
-    _fields: ClassVar[dict[str, int]] = {"rate": 0}
     rate: Tensor
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -49,9 +48,7 @@ class Exponential(ExponentialFamily):
     def entropy(self) -> Any:
         return 1.0 - self.rate.log()
 
-    @property
-    def _natural_params(self) -> Any:
-        return (-self.rate,)
+    _natural_params = property(lambda self: (-self.rate,))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
         return -(-x).log()
@@ -68,7 +65,6 @@ class Gamma(ExponentialFamily):
     support: Any = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
-    _fields: ClassVar[dict[str, int]] = {"concentration": 0, "rate": 0}
     concentration: Tensor
     rate: Tensor
 
@@ -98,9 +94,7 @@ class Gamma(ExponentialFamily):
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1.0 - a) * a.digamma()
 
-    @property
-    def _natural_params(self) -> Any:
-        return self.concentration - 1, -self.rate
+    _natural_params = property(lambda self: (self.concentration - 1, -self.rate))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]
         return (x + 1).lgamma() + (x + 1) * (-y.reciprocal()).log()
@@ -110,7 +104,6 @@ class Chi2(Gamma):
     """Sums of ``df`` squared normal numbers."""
 
     arg_constraints: Any = {"df": constraints.positive}
-    _fields: ClassVar[dict[str, int]] = dict(Gamma._fields)
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
@@ -126,8 +119,6 @@ class FisherSnedecor(Distribution):
     arg_constraints: Any = {"df1": constraints.positive, "df2": constraints.positive}
     support: Any = constraints.positive
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {"df1": 0, "df2": 0}
-    _inner = ("_gamma1", "_gamma2")
     df1: Tensor
     df2: Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from math import inf, nan, pi
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import bool as boolean
 from .. import float64, isclose, rand, where, zeros
@@ -28,7 +28,6 @@ class _Located(Distribution):
     arg_constraints: Any = _LOCATED
     support: Any = constraints.real
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0}
     loc: Tensor
     scale: Tensor
 
@@ -139,17 +138,13 @@ class StudentT(_Located):
     """Student's distribution of ``df`` degrees of freedom, shifted and scaled."""
 
     arg_constraints: Any = {"df": constraints.positive, **_LOCATED}
-    _fields: ClassVar[dict[str, int]] = {"df": 0, "loc": 0, "scale": 0}
-    _inner = ("_chi2",)
     df: Tensor
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self._begin(validate_args, df=df, loc=loc, scale=scale)
         self._chi2 = Chi2(self.df)
 
-    @property
-    def mean(self) -> Any:
-        return where(self.df <= 1, nan, self.loc)
+    mean = property(lambda self: where(self.df <= 1, nan, self.loc))  # type: ignore[assignment]
 
     @property
     def variance(self) -> Any:
@@ -182,7 +177,6 @@ class Uniform(Distribution):
     """
 
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {"low": 0, "high": 0}
     low: Tensor
     high: Tensor
 
@@ -225,7 +219,6 @@ class GeneralizedPareto(_Located):
     """The distribution of what exceeds ``loc``; ``concentration`` 0 is exponential, below 0 it has an upper end."""
 
     arg_constraints: Any = {**_LOCATED, "concentration": constraints.real}
-    _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0, "concentration": 0}
     concentration: Tensor
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
@@ -322,7 +315,6 @@ class VonMises(Distribution):
     arg_constraints: Any = {"loc": constraints.real, "concentration": constraints.positive}
     support: Any = constraints.real
     has_rsample = False
-    _fields: ClassVar[dict[str, int]] = {"loc": 0, "concentration": 0}
     loc: Tensor
     concentration: Tensor
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import _dirichlet_grad, _sample_dirichlet, rand, stack, tensor, where
 from ..autograd.function import Function, once_differentiable
@@ -11,8 +11,7 @@ from ..graph.modes import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits, one_hot
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import Distribution, ExponentialFamily
-from .odds import Odds
+from .distribution import Distribution, ExponentialFamily, Odds
 from .utils import Number, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["Beta", "ContinuousBernoulli", "Dirichlet"]
@@ -49,7 +48,6 @@ class Dirichlet(ExponentialFamily):
     arg_constraints: Any = {"concentration": constraints.independent(constraints.positive, 1)}
     support: Any = constraints.simplex
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {"concentration": 1}
     concentration: Tensor
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
@@ -85,9 +83,7 @@ class Dirichlet(ExponentialFamily):
         inner = (total - a.size(-1)) * total.digamma() - ((a - 1.0) * a.digamma()).sum(-1)
         return a.lgamma().sum(-1) - total.lgamma() + inner
 
-    @property
-    def _natural_params(self) -> Any:
-        return (self.concentration,)
+    _natural_params = property(lambda self: (self.concentration,))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()
@@ -99,8 +95,6 @@ class Beta(ExponentialFamily):
     arg_constraints: Any = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support: Any = constraints.unit_interval
     has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {}
-    _inner = ("_dirichlet",)
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         if isinstance(concentration1, Number) and isinstance(concentration0, Number):
@@ -131,9 +125,7 @@ class Beta(ExponentialFamily):
     def entropy(self) -> Any:
         return self._dirichlet.entropy()
 
-    @property
-    def _natural_params(self) -> Any:
-        return self.concentration1, self.concentration0
+    _natural_params = property(lambda self: (self.concentration1, self.concentration0))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]
         return x.lgamma() + y.lgamma() - (x + y).lgamma()
@@ -145,12 +137,9 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     Between ``lims``, where the formulas are 0 / 0 around 1/2, Taylor expansions are used.
     """
 
-    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support: Any = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
-    _fields: ClassVar[dict[str, int]] = {"probs": 0, "logits": 0, "_param": 0}
-    _kept = ("_lims",)
 
     def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
             validate_args: bool | None = None) -> None:
@@ -225,9 +214,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         log0, log1 = (-self.probs).log1p(), self.probs.log()
         return self.mean * (log0 - log1) - self._cont_bern_log_norm() - log0
 
-    @property
-    def _natural_params(self) -> Any:
-        return (self.logits,)
+    _natural_params = property(lambda self: (self.logits,))  # type: ignore[assignment]
 
     def _log_normalizer(self, x: Any) -> Any:  # type: ignore[override]
         good = self._outside(x, 0.5)

@@ -18,6 +18,7 @@ from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
 from .mapping import _dims, check_out_dims, check_randomness, vmap
 from .modules import (
     batch_norm_without_running_stats,
+    check_alike,
     functional_call,
     replace_all_batch_norm_modules_,
     stack_module_state,
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FunctionalModule", "FunctionalModuleWithBuffers", "batch_norm_without_running_stats", "chunk_vmap",
-    "combine_state_for_ensemble", "debug_unwrap", "functional_call", "functional_init", "functional_init_with_buffers",
-    "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "make_functional",
-    "make_functional_with_buffers", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+    "combine_state_for_ensemble", "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value",
+    "hessian", "jacfwd", "jacrev", "jvp", "linearize", "make_functional", "make_functional_with_buffers",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]
 
 
@@ -71,14 +72,7 @@ def _taken_apart(kind: Any, model: Module, detached: bool) -> tuple[Any, tuple[A
     model = copy.deepcopy(model)
     params, buffers = dict(model.named_parameters()), dict(model.named_buffers())
     made = kind(model, params, buffers)
-    _emptied(model)
-    values = tuple(p.detach() if detached else p for p in params.values())
-    return made, values, tuple(buffers.values())
-
-
-def _emptied(model: Module) -> None:
-    """Leave tensors without numbers in the places of a module's parameters and buffers."""
-    empty: dict[int, Any] = {}
+    empty: dict[int, Any] = {}  # by the id of a parameter or buffer, the tensor without numbers in its place
     for module in model.modules():
         for group in (module._parameters, module._buffers):
             for name, t in group.items():
@@ -88,6 +82,7 @@ def _emptied(model: Module) -> None:
                     bare = empty_like(t.detach(), device="meta")
                     empty[id(t)] = Parameter(bare, t.requires_grad) if group is module._parameters else bare
                 group[name] = empty[id(t)]
+    return made, tuple(p.detach() if detached else p for p in params.values()), tuple(buffers.values())
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
@@ -120,63 +115,13 @@ def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModu
     """``(function, parameters, buffers)`` of models of one class, each stacked along a new first dimension and
     detached, for ``vmap``.
 
-    Raises:
-        RuntimeError: no model, models of several classes, or some in training mode and some not.
+    Raises ``RuntimeError`` for no model, models of several classes, or some in training mode and some not.
     """
-    if len(models) == 0:
-        raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
-    if len({m.training for m in models}) > 1:
-        raise RuntimeError("combine_state_for_ensemble: Expected all models to have the same training/eval mode.")
-    if len({type(m) for m in models}) > 1:
-        raise RuntimeError("combine_state_for_ensemble: Expected all models to be of the same class.")
-    parts = [_taken_apart(FunctionalModuleWithBuffers, m, False) for m in models]
-    _, params, buffers = zip(*parts)
-    return parts[0][0], _stacked(params), _stacked(buffers)
-
-
-def _stacked(rows: Any) -> tuple[Any, ...]:
-    """For each tensor of a state, those of all states along a new first dimension."""
-    return tuple(function("stack")([t.detach() for t in column]) for column in zip(*rows))
-
-
-def _initialised(kind: Any, model_class: Any, ensemble_shape: Any, device: Any, args: Any, kwargs: Any) -> Any:
-    if len(ensemble_shape) > 1:
-        raise ValueError("NYI: ensemble_shape with more than 1 element")
-    if ensemble_shape and ensemble_shape[0] <= 0:
-        raise ValueError(f"num_models {ensemble_shape[0]} should be > 0")
-    parts = [_taken_apart(kind, model_class(*args, **kwargs).to(device), False)
-        for _ in range(ensemble_shape[0] if ensemble_shape else 1)]
-    made, params, buffers = parts[0]
-    if ensemble_shape:
-        params, buffers = _stacked([p for _, p, _ in parts]), _stacked([b for _, _, b in parts])
-    return made, params, buffers
-
-
-def functional_init(model_class: Any, ensemble_shape: tuple[int, ...] = (), device: Any = "cpu") -> Callable[..., Any]:
-    """A function that makes ``(parameters, function, names)`` of ``model_class(*args)``; ``ensemble_shape``: of so
-    many, stacked.
-
-    Here ``function(parameters, args)`` takes the arguments as a tuple.
-    """
-
-    def make(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        made, params, _ = _initialised(FunctionalModule, model_class, ensemble_shape, device, args, kwargs)
-        return params, lambda params, data: made(params, *data), made.param_names
-
-    return make
-
-
-def functional_init_with_buffers(model_class: Any, ensemble_shape: tuple[int, ...] = (),
-        device: Any = "cpu") -> Callable[..., Any]:
-    """A function that makes ``(parameters, buffers, function, names, names of buffers)`` of ``model_class(*args)``."""
-
-    def make(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        made, params, buffers = _initialised(FunctionalModuleWithBuffers, model_class, ensemble_shape, device, args,
-            kwargs)
-        return (params, buffers, lambda params, buffers, data: made(params, buffers, *data), made.param_names,
-            made.buffer_names)
-
-    return make
+    check_alike("combine_state_for_ensemble", models)
+    made, params, buffers = zip(*(_taken_apart(FunctionalModuleWithBuffers, m, False) for m in models))
+    stacked = (tuple(function("stack")([t.detach() for t in column]) for column in zip(*rows))
+        for rows in (params, buffers))
+    return (made[0], *stacked)  # type: ignore[return-value]
 
 
 def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
@@ -205,9 +150,9 @@ def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, ra
 
 def __getattr__(name: str) -> Any:
     if name == "control_flow":
-        from . import control_flow as _higher_order_ops
+        from . import control_flow
 
-        return _higher_order_ops
+        return control_flow
     from ..names.absent import absent_name
 
     return absent_name(__name__, name)

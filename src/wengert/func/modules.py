@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +31,8 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any =
     elif isinstance(parameter_and_buffer_dicts, Sequence):
         if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
-        given = {}
-        counts: dict[str, int] = {}
-        for d in parameter_and_buffer_dicts:
-            given.update(d)
-            for name in d:
-                counts[name] = counts.get(name, 0) + 1
+        given = {name: value for d in parameter_and_buffer_dicts for name, value in d.items()}
+        counts = Counter(name for d in parameter_and_buffer_dicts for name in d)
         if repeated := [name for name, n in counts.items() if n > 1]:
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
     else:
@@ -53,16 +50,21 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
     >>> parameters["weight"].shape
     torch.Size([4, 3, 2])
     """
-    if len(models) == 0:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
-    if len({m.training for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
-    if len({type(m) for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    check_alike("stack_module_state", models)
     parameters = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
     return ({name: _stacked_leaf([p[name] for p in parameters], name) for name in parameters[0]},
         {name: _stacked_leaf([b[name] for b in buffers], name) for name in buffers[0]})
+
+
+def check_alike(api: str, models: Sequence[Module]) -> None:
+    """Refuse no model, models of several classes, or some in training mode and some not."""
+    if len(models) == 0:
+        raise RuntimeError(f"{api}: Expected at least one model, got 0.")
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError(f"{api}: Expected all models to have the same training/eval mode.")
+    if len({type(m) for m in models}) > 1:
+        raise RuntimeError(f"{api}: Expected all models to be of the same class.")
 
 
 def _stacked_leaf(tensors: list[Any], name: str) -> Any:

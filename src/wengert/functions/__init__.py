@@ -1,6 +1,4 @@
-"""The surface that is no operator of the table: creation, conversion, indexing, storages, and functions with several
-forms.
-"""
+"""The surface that is no operator of the table: creation, conversion, indexing, storages, overloads."""
 
 from __future__ import annotations
 

@@ -31,20 +31,27 @@ def _check_with(error: type[Exception], cond: Any, message: Callable[[], Any] | 
     if cond:
         return
     if message is None:
-        text = (
-            "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "
-            "enhancement request to PyTorch.)"
-        )
-    else:
-        if not callable(message):
-            raise TypeError("message must be a callable")
-        text = str(message())
-    raise error(text)
+        raise error("Expected cond to be True, but got False. (Could this error message be improved? If so, please "
+            "report an enhancement request to PyTorch.)")
+    if not callable(message):
+        raise TypeError("message must be a callable")
+    raise error(str(message()))
 
 
-def _check(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raise ``RuntimeError`` unless ``cond`` holds."""
-    _check_with(RuntimeError, cond, message)
+def _raising(name: str, error: type[Exception]) -> Callable[..., None]:
+    def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
+        _check_with(error, cond, message)
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raise ``{error.__name__}`` unless ``cond`` holds."
+    return check
+
+
+_check = _raising("_check", RuntimeError)
+_check_index = _raising("_check_index", IndexError)
+_check_value = _raising("_check_value", ValueError)
+_check_type = _raising("_check_type", TypeError)
+_check_not_implemented = _raising("_check_not_implemented", NotImplementedError)
 
 
 def _check_is_size(i: Any, message: Callable[[], Any] | None = None, *, max: Any = None) -> None:
@@ -52,26 +59,6 @@ def _check_is_size(i: Any, message: Callable[[], Any] | None = None, *, max: Any
     _check_with(RuntimeError, bool(i >= 0), message)
     if max is not None:
         _check_with(RuntimeError, bool(i <= max), message)
-
-
-def _check_index(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raise ``IndexError`` unless ``cond`` holds."""
-    _check_with(IndexError, cond, message)
-
-
-def _check_value(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raise ``ValueError`` unless ``cond`` holds."""
-    _check_with(ValueError, cond, message)
-
-
-def _check_type(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raise ``TypeError`` unless ``cond`` holds."""
-    _check_with(TypeError, cond, message)
-
-
-def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raise ``NotImplementedError`` unless ``cond`` holds."""
-    _check_with(NotImplementedError, cond, message)
 
 
 def _check_tensor_all_with(error: type[Exception], cond: Any, message: Callable[[], Any] | None = None) -> None:

@@ -302,54 +302,38 @@ def storage_type(self: Tensor) -> Any:
     return LEGACY_STORAGES.get(f"{dt.scalar_name(self._wg_data.dtype)}Storage", TypedStorage)
 
 
-def _refuse_without_memory(t: Tensor) -> None:
-    refuse_storage(t)
-    if t.layout is not strided:
+def _put_each(name: str, callable: Any, self: Tensor, **others: Tensor) -> Tensor:
+    """Put ``callable(value, *values of others)`` in place of every value."""
+    if any(map(requires_grad, (self, *others.values()))):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    if self.is_meta and not others:  # no values
+        return self
+    refuse_storage(self)
+    if self.layout is not strided:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-
-def _check_other(self: Tensor, other: Tensor, place: str) -> None:
-    """Refuse an operand of another type than the tensor that is written to; ``place`` is the operation and the
-    argument.
-    """
-    _refuse_without_memory(self)
-    if other._wg_data.dtype != self._wg_data.dtype or other.layout is not strided:
-        raise TypeError(f"{place} (got {other.type()})".replace("*", str(self.type())))
+    for argument, t in others.items():
+        if t._wg_data.dtype != self._wg_data.dtype or t.layout is not strided:
+            label = f"'{argument}'" if len(others) == 1 else f"argument '{argument}'"
+            raise TypeError(f"{name}: expected {self.type()} for {label} (got {t.type()})")
+    rows = [np.broadcast_to(t._wg_data, self._wg_data.shape) for t in (self, *others.values())]
+    for at in np.ndindex(self._wg_data.shape):
+        self._wg_data[at] = callable(*(row[at].item() for row in rows))
+    return self
 
 
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Put ``callable(value)`` in place of every value."""
-    if requires_grad(self):
-        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
-    if self.is_meta:  # no values
-        return self
-    _refuse_without_memory(self)
-    for at in np.ndindex(self._wg_data.shape):
-        self._wg_data[at] = callable(self._wg_data[at].item())
-    return self
+    return _put_each("apply_", callable, self)
 
 
 def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     """Put ``callable(value, other value)`` in place of every value."""
-    if requires_grad(self) or requires_grad(other):
-        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
-    _check_other(self, other, "map_: expected * for 'other'")
-    values = np.broadcast_to(other._wg_data, self._wg_data.shape)
-    for at in np.ndindex(self._wg_data.shape):
-        self._wg_data[at] = callable(self._wg_data[at].item(), values[at].item())
-    return self
+    return _put_each("map_", callable, self, other=other)
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     """Put ``callable(value, value of x, value of y)`` in place of every value."""
-    if requires_grad(self) or requires_grad(x) or requires_grad(y):
-        raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
-    for name, t in (("x", x), ("y", y)):
-        _check_other(self, t, f"map2_: expected * for argument '{name}'")
-    first, second = (np.broadcast_to(t._wg_data, self._wg_data.shape) for t in (x, y))
-    for at in np.ndindex(self._wg_data.shape):
-        self._wg_data[at] = callable(self._wg_data[at].item(), first[at].item(), second[at].item())
-    return self
+    return _put_each("map2_", callable, self, x=x, y=y)
 
 
 def share_memory_(self: Tensor) -> Tensor:

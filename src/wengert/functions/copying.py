@@ -62,9 +62,7 @@ def same_class(t: Tensor, made: Tensor, kind: str, method: str) -> None:
 
 
 def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
-    """Give the copy ``new`` copies of the gradient of ``t`` and of what the program has set, in
-    slots of its class too.
-    """
+    """Copy to ``new`` the gradient of ``t`` and the attributes that the program has set, in slots too."""
     import copy
 
     if t._wg_meta is not None and t._wg_meta.grad is not None:

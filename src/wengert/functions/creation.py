@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
 
 
 def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor:
-    """A tensor around a new array, a leaf; it may require a gradient. ``where``: None, or the device that has no
-    numbers.
-    """
+    """A new leaf around ``array``. ``where``: None, or the device ``meta``, which has no numbers."""
     if where is not None:
         array = without_numbers(array)
     t = Tensor._wg_wrap(array)
@@ -115,9 +114,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
         requires_grad: bool | None = None) -> Tensor:
-    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does. ``requires_grad=False`` leaves its
-    history behind.
-    """
+    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never. ``requires_grad=False``: no history."""
     if not isinstance(obj, (Tensor, np.ndarray, np.generic, list, tuple)) and _has_memory(obj):
         obj = frombuffer(obj, dtype=dt.of(dt.default_float()) if dtype is None else dtype)
     t = as_tensor(obj, dtype, device)
@@ -163,16 +160,12 @@ def from_numpy(array: np.ndarray) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {module}{kind.__name__})")
     dt.of(array.dtype)  # refuses types that PyTorch has not
     if not array.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
-            "currently not supported."
-        )
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between "
+            "byte orders is currently not supported.")
     if any(s < 0 for s in array.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with "
-            "array.copy().) "
-        )
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides "
+            "are not currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) ")
     if not array.flags.writeable:
         warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
@@ -232,12 +225,8 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor of ``size`` elements on the memory of a file, as NumPy's ``tofile`` writes it.
 
-    Args:
-        filename: of a file that is long enough; with ``shared`` it is made, or made longer with zeros.
-        shared: whether writes to the tensor go to the file; otherwise the tensor is the file's own copy.
-        size: the number of elements.
-
-    Raises ``RuntimeError`` if the file cannot be opened or is too short.
+    ``shared``: writes to the tensor go to the file, which is made, or made longer with zeros, if it is too short.
+    Raises ``RuntimeError`` if the file cannot be opened or, unless ``shared``, is too short.
     """
     on_cpu(device)
     return finish(file_array(filename, shared, size, np_dtype(dtype)), requires_grad)
@@ -246,19 +235,6 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
 def to_dlpack(tensor: Tensor) -> Any:
     """A capsule with the memory of ``tensor``; what takes it shares that memory."""
     return tensor.__dlpack__(max_version=(1, 0))
-
-
-class _Capsule:
-    """A capsule as an object with the methods that NumPy needs."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **_: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -274,13 +250,14 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         ext_tensor._wg_check_shareable()
         array = ext_tensor._wg_data
     else:
+        source = ext_tensor
+        if not hasattr(source, "__dlpack__"):  # a capsule
+            source = SimpleNamespace(__dlpack__=lambda **_: ext_tensor, __dlpack_device__=lambda: (1, 0))
         try:
-            array = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
+            array = np.from_dlpack(source)
         except ValueError as error:
-            raise RuntimeError(
-                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so "
-                "you might have already constructed a tensor from it once."
-            ) from error
+            raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "
+                "only once, so you might have already constructed a tensor from it once.") from error
     return finish(array.copy() if copy else array)
 
 
@@ -296,6 +273,12 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 LAYOUTS: dict[str, Callable[..., Any]] = {}
 
 # -- from sizes -------------------------------------------------------------------------------------------------------
+
+
+def _new(where: Any, shape: tuple[int, ...], d: np.dtype, strides: tuple[int, ...] | None, requires_grad: bool,
+        make: Callable[..., np.ndarray] = np.empty) -> Tensor:
+    """A new tensor on the CPU, or (``where``) on the device ``meta``."""
+    return finish(blank(shape, d, strides, make) if where is None else unmade(shape, d, strides), requires_grad)
 
 
 def _sized(name: str, make: Callable[..., np.ndarray],
@@ -317,14 +300,12 @@ def _sized(name: str, make: Callable[..., np.ndarray],
         check_sizes(shape, name)
         if out is not None:
             return write_out(out, make(shape, out_type(out, dtype, dt.default_float())), name, requires_grad)
-        if where is not None:
-            return finish(unmade(shape, np_dtype(dtype),
-                None if memory_format is None else format_strides(shape, memory_format)), requires_grad)
-        if memory_format is not None:
-            if format_name(memory_format) == "preserve_format":
-                raise RuntimeError("unsupported memory format Preserve")
-            return finish(blank(shape, np_dtype(dtype), format_strides(shape, memory_format), make), requires_grad)
-        return finish(make(shape, np_dtype(dtype)), requires_grad)
+        d = np_dtype(dtype)
+        if memory_format is None:
+            return finish(make(shape, d) if where is None else unmade(shape, d), requires_grad)
+        if format_name(memory_format) == "preserve_format":
+            raise RuntimeError("unsupported memory format Preserve")
+        return _new(where, shape, d, format_strides(shape, memory_format), requires_grad, make)
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
             memory_format: Any = None, pin_memory: bool = False) -> Tensor:
@@ -333,9 +314,8 @@ def _sized(name: str, make: Callable[..., np.ndarray],
         if input.layout is not strided or (layout is not None and layout is not strided):
             return LAYOUTS["like"](name, input, layout, None if dtype is None else np_dtype(dtype), requires_grad)
         a = input._wg_data
-        if placed(device, input) is not None:
-            return finish(unmade(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format)), requires_grad)
-        return finish(blank(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format), make), requires_grad)
+        return _new(placed(device, input), a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format),
+            requires_grad, make)
 
     def new(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
@@ -343,9 +323,8 @@ def _sized(name: str, make: Callable[..., np.ndarray],
             raise TypeError(f'new_{name}() missing 1 required positional arguments: "size"')
         shape = sizes_given("new_" + name, sizes, size)
         check_sizes(shape, "")
-        if placed(device, self) is not None:
-            return finish(unmade(shape, np_dtype(dtype, self._wg_data.dtype)), requires_grad)
-        return finish(make(shape, np_dtype(dtype, self._wg_data.dtype)), requires_grad)
+        d = np_dtype(dtype, self._wg_data.dtype)
+        return finish(make(shape, d) if placed(device, self) is None else unmade(shape, d), requires_grad)
 
     for f, public_name in ((sized, name), (like, name + "_like"), (new, "new_" + name)):
         f.__name__ = f.__qualname__ = public_name
@@ -356,9 +335,7 @@ def _sized(name: str, make: Callable[..., np.ndarray],
 
 
 def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f(tensor, ...)``, which takes shape or type from its tensor: in a mapped function the result is batched as that
-    is.
-    """
+    """``f``, which takes shape or type from a tensor: under ``vmap`` the result is batched as that tensor is."""
 
     @functools.wraps(f)
     def made(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -417,6 +394,11 @@ def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = F
     return out._wg_require() if requires_grad else out
 
 
+def deliver(array: np.ndarray, out: Any, name: str, requires_grad: bool = False, where: Any = None) -> Tensor:
+    """``array``, which the function ``name`` made, in ``out`` or as a new tensor."""
+    return finish(array, requires_grad, where) if out is None else write_out(out, array, name)
+
+
 zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")
 ones, ones_like, new_ones = _sized("ones", np.ones, "filled with 1")
 empty, empty_like, new_empty = _sized("empty", uninitialized.empty, "with whatever the memory holds")
@@ -457,14 +439,14 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False, memory_format: Any = None) -> Tensor:
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
-    d = np_dtype(dtype, input._wg_data.dtype)
+    a = input._wg_data
+    d = np_dtype(dtype, a.dtype)
     value = _filling("full_like", fill_value)
     refuse_overflow(value, d)
-    if placed(device, input) is not None:
-        return finish(unmade(input._wg_data.shape, d, layout_like(input._wg_data, memory_format)), requires_grad)
-    a = blank(input._wg_data.shape, d, layout_like(input._wg_data, memory_format))
-    a[...] = converted(np.asarray(value), d)
-    return finish(a, requires_grad)
+    made = _new(placed(device, input), a.shape, d, layout_like(a, memory_format), requires_grad)
+    if not made.is_meta:
+        made._wg_data[...] = converted(np.asarray(value), d)
+    return made
 
 
 @_by_example
@@ -500,19 +482,15 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
         raise TypeError(f"empty_permuted(): argument 'physical_layout' (position 2) must be tuple of ints, not {kind}")
     shape, order = shape_of((size,)), tuple(physical_layout)
     if len(shape) != len(order):
-        raise RuntimeError(
-            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
-            f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
-        )
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}")
     for i, d in enumerate(order):
         if not 0 <= d < len(shape):
             raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at "
                 f"index {i})")
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
-    if where is not None:
-        return finish(unmade(shape, np_dtype(dtype), strides_for(shape, order)), requires_grad)
-    return finish(blank(shape, np_dtype(dtype), strides_for(shape, order)), requires_grad)
+    return _new(where, shape, np_dtype(dtype), strides_for(shape, order), requires_grad)
 
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,

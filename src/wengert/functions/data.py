@@ -1,6 +1,4 @@
-"""What ``tensor(data)`` makes of numbers, sequences of sequences, arrays and tensors among them,
-and why it does not.
-"""
+"""What ``tensor(data)`` makes of numbers, nested sequences, arrays and tensors, and why it refuses others."""
 
 from __future__ import annotations
 
@@ -79,9 +77,7 @@ def _inferred(data: Any, first: Any, found: np.ndarray) -> np.dtype:
 
 
 def _common(data: Any) -> np.dtype:
-    """The type to which all numbers of nested sequences promote, where NumPy's are among them: those have types of
-    their own.
-    """
+    """The type to which all numbers of nested sequences promote, where NumPy's, which have types, are among them."""
     found: Any = None
     stack = [data]
     while stack:
@@ -171,9 +167,7 @@ def _plain(data: Any) -> Any:
 
 
 def _scalars(data: Any) -> Any:
-    """Nested sequences with the number of each tensor in its place; refused where a tensor has more
-    elements than one.
-    """
+    """Nested sequences with the number of each tensor in its place; refused for a tensor of more elements than one."""
     if isinstance(data, (list, tuple)):
         return [_scalars(x) for x in data]
     if not isinstance(data, Tensor):

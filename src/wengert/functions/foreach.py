@@ -75,34 +75,35 @@ def _numbers(tensors: list[Tensor], values: Any) -> list[Any]:
     return list(values)
 
 
-def _one(name: str, in_place: bool, other: Any = None) -> Callable[..., Any]:
-    """The function of one tensor."""
-    if in_place or name in _METHOD:
-        name = _METHOD.get(name, name) if in_place or _is_number(other) else name
-    return getattr(Tensor, name + "_") if in_place else PLACES["torch"][name]  # type: ignore[no-any-return]
+def _one(name: str, mark: str, other: Any = None) -> Callable[..., Any]:
+    """The function of one tensor, in place if ``mark`` is an underscore."""
+    if mark or _is_number(other):
+        name = _METHOD.get(name, name)
+    return getattr(Tensor, name + "_") if mark else PLACES["torch"][name]  # type: ignore[no-any-return]
 
 
-def _each(in_place: bool, tensors: Any, results: Any) -> Any:
-    """The answer: the tensors that were written to as they were given, or a tuple of new ones."""
-    return tensors if in_place else tuple(results)
-
-
-def _unary(name: str, in_place: bool) -> Callable[..., Any]:
-    def each(self: Any) -> Any:
-        row, one = _tensors(name + "_" * in_place, self), _one(name, in_place)
-        found = [one(t) for t in row]
-        return _each(in_place, self, found)
+def _unary(name: str, one: Callable[..., Any]) -> Callable[..., Any]:
+    def each(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = [one(t, *args, **kwargs) for t in _tensors(name, self)]
+        return self if name.endswith("_") else tuple(found)
 
     return each
 
 
-def _binary(name: str, in_place: bool) -> Callable[..., Any]:
-    takes = _BINARY[name]
+def _paired_with(name: str, parameter: str) -> Callable[..., Any]:
+    def each(self: Any, others: Any, *args: Any, **kwargs: Any) -> Any:
+        row, one = _tensors(name, self), getattr(Tensor, name)
+        found = [one(a, b, *args, **kwargs) for a, b in zip(row, _paired(name, row, others, 1, parameter))]
+        return self if name.endswith("_") else tuple(found)
+
+    return each
+
+
+def _binary(name: str, mark: str) -> Callable[..., Any]:
+    takes, full_name = _BINARY[name], name + mark
 
     def each(self: Any, other: Any, *, alpha: Any = None) -> Any:
-        full_name = name + "_" * in_place
-        # a number to the power of each
-        if name == "pow" and not in_place and (_is_number(self) and isinstance(other, (list, tuple))):
+        if full_name == "pow" and _is_number(self) and isinstance(other, (list, tuple)):
             return tuple([PLACES["torch"]["pow"](self, t) for t in _tensors(full_name, other)])
         if not isinstance(self, (list, tuple)):
             _operands(full_name, self, None, takes, alpha)
@@ -111,15 +112,16 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
         row = _tensors(full_name, self)
         others = _operands(full_name, row, other, takes, alpha)
         scaled = {} if alpha is None else {"alpha": alpha}
-        found = [_one(name, in_place, b)(a, b, **scaled) for a, b in zip(row, others)]
-        return _each(in_place, self, found)
+        found = [_one(name, mark, b)(a, b, **scaled) for a, b in zip(row, others)]
+        return self if mark else tuple(found)
 
     return each
 
 
-def _ternary(name: str, in_place: bool) -> Callable[..., Any]:
+def _ternary(name: str, mark: str) -> Callable[..., Any]:
+    full_name, one = name + mark, _one(name, mark)
+
     def each(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None, *, value: Any = None) -> Any:
-        full_name = name + "_" * in_place
         row = _tensors(full_name, self)
         first, second = _paired(full_name, row, tensor1, 1, "tensor1"), _paired(full_name, row, tensor2, 2, "tensor2")
         given = value if value is not None else 1 if scalars is None else scalars
@@ -129,16 +131,16 @@ def _ternary(name: str, in_place: bool) -> Callable[..., Any]:
                 raise RuntimeError(f"Expected length of scalars to match input of length {len(row)} but got "
                     f"{len(given)} instead.")
         factors = _numbers(row, given) if isinstance(given, (list, tuple)) else [given] * len(row)
-        one = _one(name, in_place)
         found = [one(a, b, c, value=v) for a, b, c, v in zip(row, first, second, factors)]
-        return _each(in_place, self, found)
+        return self if mark else tuple(found)
 
     return each
 
 
-def _lerp(in_place: bool) -> Callable[..., Any]:
+def _lerp(mark: str) -> Callable[..., Any]:
+    full_name, one = "lerp" + mark, _one("lerp", mark)
+
     def each(self: Any, tensors1: Any, weight: Any) -> Any:
-        full_name = "lerp" + "_" * in_place
         row = _tensors(full_name, self)
         ends = _paired(full_name, row, tensors1, 1, "tensors1")
         if not isinstance(weight, (list, tuple)):
@@ -146,51 +148,25 @@ def _lerp(in_place: bool) -> Callable[..., Any]:
         else:
             weights = (_numbers(row, weight) if all(map(_is_number, weight))
                 else _paired(full_name, row, weight, 2, "weights"))
-        one = _one("lerp", in_place)
         found = [one(a, b, w) for a, b, w in zip(row, ends, weights)]
-        return _each(in_place, self, found)
+        return self if mark else tuple(found)
 
     return each
 
 
-def _norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
-    return tuple([function("linalg_vector_norm")(t, ord, dtype=dtype) for t in _tensors("norm", self)])
-
-
-def _powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
-    return tuple([t.abs().pow(ord).sum(dtype=dtype) for t in _tensors("powsum", self)])
-
-
-def _copy(self: Any, src: Any, non_blocking: bool = False) -> Any:
-    row = _tensors("copy_", self)
-    for t, s in zip(row, _paired("copy_", row, src, 1, "src")):
-        t.copy_(s)
-    return self
-
-
-def _zero(self: Any) -> Any:
-    for t in _tensors("zero_", self):
-        t.zero_()
-    return self
-
-
-def _mm(self: Any, mat2: Any) -> Any:
-    row = _tensors("mm", self)
-    return tuple([a.mm(b) for a, b in zip(row, _paired("mm", row, mat2, 1, "mat2"))])
-
-
 def _all() -> dict[str, Callable[..., Any]]:
     made: dict[str, Callable[..., Any]] = {
-        "norm": _norm, "powsum": _powsum, "copy_": _copy, "zero_": _zero, "mm": _mm,
-        "max": lambda self: tuple([t.max() for t in _tensors("max", self)]),
-        "clone": lambda self: tuple([t.clone() for t in _tensors("clone", self)]),
+        "norm": _unary("norm", lambda t, ord=2, dtype=None: function("linalg_vector_norm")(t, ord, dtype=dtype)),
+        "powsum": _unary("powsum", lambda t, ord=2, dtype=None: t.abs().pow(ord).sum(dtype=dtype)),
+        "max": _unary("max", lambda t: t.max()), "clone": _unary("clone", lambda t: t.clone()),
+        "zero_": _unary("zero_", lambda t: t.zero_()),
+        "copy_": _paired_with("copy_", "src"), "mm": _paired_with("mm", "mat2"),
     }
-    for in_place in (False, True):
-        mark = "_" * in_place
-        made |= {name + mark: _unary(name, in_place) for name in _UNARY}
-        made |= {name + mark: _binary(name, in_place) for name in _BINARY}
-        made |= {name + mark: _ternary(name, in_place) for name in ("addcmul", "addcdiv")}
-        made["lerp" + mark] = _lerp(in_place)
+    for mark in ("", "_"):
+        made |= {name + mark: _unary(name + mark, _one(name, mark)) for name in _UNARY}
+        made |= {name + mark: _binary(name, mark) for name in _BINARY}
+        made |= {name + mark: _ternary(name, mark) for name in ("addcmul", "addcdiv")}
+        made["lerp" + mark] = _lerp(mark)
     for name, f in made.items():
         f.__name__ = f.__qualname__ = f"_foreach_{name}"
         f.__doc__ = f"``{name}`` of each tensor of a list."

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.layouts import is_in_format
 from ..arrays.lazy import address, marks, window
 from ..arrays.storageless import StoragelessArray
 from ..arrays.strides import steps
 from ..tensor.autograd_meta import INFERENCE_VERSION, Released
 from ..tensor.exchange import refuse_pointer
 from ..tensor.types import CPU, META, Size, contiguous_format, device, strided
+from .memory import block_of
 
 if TYPE_CHECKING:
     from ..graph.node import Node
@@ -21,6 +24,16 @@ if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
 else:
     Methods = object  # the operators become methods in ``surface``; type checkers read them in _methods.pyi
+
+
+def _entry(row: tuple[int, ...], dim: int) -> int:
+    """The entry of one dimension."""
+    n = len(row)
+    if not n:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return row[dim]
 
 
 class Geometry(Methods):
@@ -34,16 +47,8 @@ class Geometry(Methods):
         _wg_meta: Meta | None
         _wg_vc: list[int]
 
-    is_xla = property(lambda self: False)
-    is_ipu = property(lambda self: False)
-    is_maia = property(lambda self: False)
-    is_quantized = property(lambda self: False)
-    is_mkldnn = property(lambda self: False)
-    is_mps = property(lambda self: False)
-    is_nested = property(lambda self: False)
-    is_xpu = property(lambda self: False)
-    is_sparse = property(lambda self: False)
-    is_sparse_csr = property(lambda self: False)
+    is_xla = is_ipu = is_maia = is_xpu = is_mps = is_mkldnn = is_quantized = property(lambda self: False)
+    is_nested = is_sparse = is_sparse_csr = property(lambda self: False)
     layout = property(lambda self: strided)
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_cpu = property(lambda self: self.device.type == "cpu")
@@ -57,13 +62,7 @@ class Geometry(Methods):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        if dim is None:
-            return Size(self._wg_data.shape)
-        n = self._wg_data.ndim
-        if not -n <= dim < n:
-            low, high = (-1, 0) if n == 0 else (-n, n - 1)
-            raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
-        return self._wg_data.shape[dim]
+        return Size(self._wg_data.shape) if dim is None else _entry(self._wg_data.shape, dim)
 
     @property
     def dtype(self) -> dt.dtype:
@@ -109,12 +108,7 @@ class Geometry(Methods):
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours along each dimension, in elements."""
         strides = steps(self._wg_data)
-        if dim is None:
-            return strides
-        if not -len(strides) <= dim < max(len(strides), 1):
-            low, high = (-len(strides), len(strides) - 1) if strides else (-1, 0)
-            raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
-        return strides[dim]
+        return strides if dim is None else _entry(strides, dim)
 
     def storage_offset(self) -> int:
         """Where this tensor begins in its memory, in elements."""
@@ -131,18 +125,19 @@ class Geometry(Methods):
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in memory in order."""
         if memory_format is not contiguous_format:
-            from ..arrays.layouts import is_in_format
-
             return is_in_format(self._wg_data, memory_format)
         return self._wg_data.flags.c_contiguous
 
     def is_floating_point(self) -> bool:
+        """Whether the type is a floating one."""
         return self._wg_data.dtype.kind in "fV"
 
     def is_complex(self) -> bool:
+        """Whether the type is complex."""
         return self._wg_data.dtype.kind in "cW"
 
     def is_signed(self) -> bool:
+        """Whether the type has negative numbers."""
         return self.dtype.is_signed
 
     def is_inference(self) -> bool:
@@ -160,15 +155,11 @@ class Geometry(Methods):
     @property
     def volatile(self) -> bool:
         """Always False, with a warning: PyTorch 0.3's word for ``no_grad``."""
-        import warnings
-
         warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
         return False
 
     @volatile.setter
     def volatile(self, value: Any) -> None:
-        import warnings
-
         warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=2)
 
     def is_pinned(self, device: Any = None) -> bool:
@@ -176,8 +167,6 @@ class Geometry(Methods):
 
     def is_shared(self) -> bool:
         """Whether other processes see the memory, as after :meth:`share_memory_`."""
-        from .memory import block_of
-
         array = window(self._wg_data)
         return type(array) is np.ndarray and block_of(array) is not None
 

@@ -117,9 +117,7 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
 
 
 def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
-    """Write a number, or a tensor that fits, where no history is concerned; False, and nothing done, in every other
-    case.
-    """
+    """Write a number, or a tensor that fits, where no history is concerned; False, with nothing done, otherwise."""
     if type(self) not in classes.PLAIN or type(self._wg_vc) is not list or self._wg_edge is not None:
         return False
     m = modes()
@@ -220,13 +218,10 @@ def number(value: Any, dtype: np.dtype) -> Any:
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()
     if not isinstance(value, (bool, int, float, complex)):
-        raise TypeError(f"can't assign a {_type_name(value)} to a torch.{dt.scalar_name(dtype)}Tensor")
+        kind = "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
+        raise TypeError(f"can't assign a {kind} to a torch.{dt.scalar_name(dtype)}Tensor")
     refuse_overflow(value, dtype)
     return value
-
-
-def _type_name(value: Any) -> str:
-    return "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
@@ -338,9 +333,7 @@ class _Parts:
 
 
 def _as_tuple(key: Any) -> tuple[Any, ...]:
-    """The components of a key that is no tuple: NumPy's old rule takes a short list for one if anything but a number is
-    in it.
-    """
+    """The components of a key; NumPy's old rule takes a short list for a tuple if anything but a number is in it."""
     if (type(key) is list and len(key) < 32
             and any(k is None or k is Ellipsis or isinstance(k, _NO_NUMBERS) for k in key)):
         warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
@@ -372,14 +365,12 @@ def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:
     for k in advanced:
         if k is None:
             rows.append(None)
-        elif k._wg_data.dtype == bool:
-            if k._wg_opaque:
-                rows += (k if k._wg_data.ndim else k.reshape(1)).nonzero().unbind(1)
-                continue
-            found = np.nonzero(k._wg_data) if k._wg_data.ndim else np.nonzero(k._wg_data.reshape(1))
-            rows += [Tensor._wg_wrap(i) for i in found]
-        else:
+        elif k._wg_data.dtype != bool:
             rows.append(k)
+        elif k._wg_opaque:
+            rows += (k if k._wg_data.ndim else k.reshape(1)).nonzero().unbind(1)
+        else:
+            rows += [Tensor._wg_wrap(i) for i in np.nonzero(np.atleast_1d(k._wg_data))]
     while rows and rows[-1] is None:
         rows.pop()
     return rows
@@ -391,10 +382,6 @@ def _consumes(k: Any) -> int:
     if isinstance(k, Tensor) and k._wg_data.dtype == bool:
         return k._wg_data.ndim
     return 1
-
-
-def _row(x: Tensor) -> Any:
-    return x.item() if x._wg_opaque else x._wg_data
 
 
 def _bound(v: Any) -> Any:
@@ -410,10 +397,9 @@ def _tidy_tensor(k: Any) -> Any:
     """An index tensor as it is, or as the number or bool that it holds."""
     d = k._wg_data.dtype
     if d.kind in "iu":
-        if k._wg_data.ndim == 0 and d.char == "B" and type(k) is not classes.Batched_:
-            return bool(k.item() if k._wg_opaque else k._wg_data)
         if k._wg_data.ndim == 0:
-            return k if type(k) is classes.Batched_ else int(k.item() if k._wg_opaque else k._wg_data)
+            kind = bool if d.char == "B" else int
+            return k if type(k) is classes.Batched_ else kind(k.item() if k._wg_opaque else k._wg_data)
         if d.char == "B":
             warn(BYTES)
             return k.to(dt.bool_) if k._wg_opaque else Tensor._wg_wrap(k._wg_data.astype(bool))
@@ -428,13 +414,12 @@ def _tidy_tensor(k: Any) -> Any:
 def _indices_of(k: Any) -> np.ndarray:
     """The array that a sequence of indices stands for."""
     try:
-        a = (np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple))
-            else np.asarray(k))
+        if isinstance(k, (list, tuple)):
+            k = [x if not isinstance(x, Tensor) else x.item() if x._wg_opaque else x._wg_data for x in k]
+        a = np.asarray(k)
     except ValueError as e:
         raise TypeError("a sequence in a key must hold indices, or sequences of one length of them") from e
-    if a.size == 0 and a.dtype.kind == "f":
-        a = a.astype(np.int64)
-    return a
+    return a.astype(np.int64) if a.size == 0 and a.dtype.kind == "f" else a
 
 
 def _tidy(k: Any) -> Any:
@@ -443,12 +428,10 @@ def _tidy(k: Any) -> Any:
     if k is None or k is Ellipsis or kind is int or kind is bool:
         return k
     if kind is slice:
-        if any(v is not None and type(v) is not int for v in (k.start, k.stop, k.step)):
-            return slice(*(_bound(v) for v in (k.start, k.stop, k.step)))
-        return k
+        return slice(*(_bound(v) for v in (k.start, k.stop, k.step)))
     if isinstance(k, Tensor):
         return _tidy_tensor(k)
-    if isinstance(k, (np.bool_,)):
+    if isinstance(k, np.bool_):
         return bool(k)
     if isinstance(k, np.integer):
         return int(k)

@@ -85,7 +85,5 @@ def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:
 
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """Of old: a tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a
-    tensor.
-    """
+    """A tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a tensor."""
     return finish(legacy(args, self._wg_data.dtype, device, self.device.type), False, placed(device, self))

@@ -20,10 +20,13 @@ from ..tensor.functions import function
 from ..tensor.record import OpNode
 from ..tensor.tensor import Tensor, parametric
 from ..tensor.types import strided
+from .copying import deep_copy, same_class
 from .creation import from_numpy
 from .geometry import Geometry
+from .legacy_constructors import by_keyword, legacy
 from .parameter import Parameter as _Parameter  # noqa: F401  before subclasses are looked at
 from .show import show
+from .view_replay import replayed, reversed_view, same_geometry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,25 +39,13 @@ class Members(Geometry):
 
     def __new__(cls: Any, *args: Any, device: Any = None, **named: Any) -> Any:
         if named:
-            from .legacy_constructors import by_keyword
-
             args = by_keyword(args, named)
         if args and isinstance(args[0], Tensor):
-            _refuse_python(cls, args[0])
-            seen = _alias(args[0])
-            if type(seen) is cls:
-                return seen
-            t = object.__new__(cls)
-            t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = seen._wg_data, seen._wg_edge, seen._wg_meta, seen._wg_vc
-            return t
-        from .legacy_constructors import legacy
-
+            return _alias(cls, args[0])
         return cls._wg_from(legacy(args, dt.default_float(), device))
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth values, is of
-        bytes).
-        """
+        """The result of a NumPy function as a tensor without history (PyTorch's, of truth values, is of bytes)."""
         return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
@@ -63,9 +54,7 @@ class Members(Geometry):
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
             dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:
-        """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of
-        ``_make_wrapper_subclass``.
-        """
+        """A tensor of the subclass ``cls`` on the memory of ``data``; options as for ``_make_wrapper_subclass``."""
         _refuse_python(cls, data)
         t = object.__new__(cls)
         t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = data._wg_data, None, None, data._wg_vc
@@ -77,22 +66,11 @@ class Members(Geometry):
 
     def as_subclass(self: Any, cls: Any) -> Any:
         """The same tensor as an instance of ``cls``, with the same history."""
-        _refuse_python(cls, self)
-        alias = _alias(self)
-        t = object.__new__(cls)
-        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = alias._wg_data, alias._wg_edge, alias._wg_meta, alias._wg_vc
-        return t
+        return _alias(cls, self, new=True)
 
     def _view_func(self: Any, new_base: Tensor, symint_visitor_fn: Any = None,
             tensor_visitor_fn: Any = None) -> Tensor | None:
-        """The same view of another base; None if this is no view, or if ``new_base`` lies in memory otherwise than the
-        base.
-
-        ``symint_visitor_fn``, ``tensor_visitor_fn``: what each size or place, or tensor, that the view was made with
-        becomes.
-        """
-        from .view_replay import same_geometry
-
+        """The same view of a base that lies in memory alike, its sizes, places and tensors passed through functions."""
         if not self._is_view() or not same_geometry(self._base, new_base):
             return None
         return self._view_func_unsafe(new_base, symint_visitor_fn, tensor_visitor_fn)
@@ -100,20 +78,12 @@ class Members(Geometry):
     def _view_func_unsafe(self: Any, new_base: Tensor, symint_visitor_fn: Any = None,
             tensor_visitor_fn: Any = None) -> Tensor | None:
         """``_view_func`` of any base."""
-        from .view_replay import replayed
-
-        if not self._is_view():
-            return None
-        return replayed(
-            self._wg_meta.view, new_base, symint_visitor_fn, tensor_visitor_fn)
+        return (replayed(self._wg_meta.view, new_base, symint_visitor_fn, tensor_visitor_fn) if self._is_view()
+            else None)
 
     def _rev_view_func_unsafe(self: Any, new_view: Tensor) -> Tensor | None:
         """A view of ``new_view`` as the base is to this view of it; None if this is no view."""
-        from .view_replay import reversed_view
-
-        if not self._is_view():
-            return None
-        return reversed_view(self._wg_meta.view, new_view)
+        return reversed_view(self._wg_meta.view, new_view) if self._is_view() else None
 
     def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
         if self._wg_edge is not None:
@@ -128,8 +98,6 @@ class Members(Geometry):
         if id(self) in memo:
             return memo[id(self)]
         refuse_storage(self)
-        from .copying import deep_copy, same_class
-
         if type(self) not in classes.PLAIN and not hasattr(type(self), "_own_operators"):
             same_class(self, self.new_empty([]), "non-wrapper", "new_empty() and for which that function")
         return deep_copy(self, memo)
@@ -176,16 +144,23 @@ def _refuse_python(cls: Any, t: Tensor) -> None:
         )
 
 
-def _alias(t: Tensor) -> Any:
-    """A view of all of ``t``; function modes do not see it."""
+def _alias(cls: Any, t: Tensor, new: bool = False) -> Any:
+    """A view of all of ``t`` as an instance of ``cls``, ``new`` in any case; function modes do not see it."""
+    _refuse_python(cls, t)
     m = modes()
-    if not m.functions:
-        return function("alias")(t)
-    set_modes(m.with_(functions=()))
+    if m.functions:
+        set_modes(m.with_(functions=()))
     try:
-        return function("alias")(t)
+        seen = function("alias")(t)
     finally:
-        set_modes(m)
+        if m.functions:
+            set_modes(m)
+    if type(seen) is cls and not new:
+        return seen
+    found = object.__new__(cls)
+    found._wg_data, found._wg_edge, found._wg_meta, found._wg_vc = (
+        seen._wg_data, seen._wg_edge, seen._wg_meta, seen._wg_vc)
+    return found
 
 
 def read_only(cls: type) -> None:

@@ -31,9 +31,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class SharedBlock:
-    """Memory that other processes map as well (a ``multiprocessing.heap.Arena``), as NumPy takes it; the base of arrays
-    of it.
-    """
+    """Memory that other processes map too (a ``multiprocessing.heap.Arena``): the base of NumPy arrays on it."""
 
     __slots__ = ("__array_interface__", "address", "arena")
 

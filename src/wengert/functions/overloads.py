@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
+
+from ..tensor.tensor import Tensor
 
 FUNCTIONS: dict[str, Any] = {}
 METHODS: dict[str, Any] = {}
@@ -22,9 +25,20 @@ def overload(*places: str) -> Any:
     return register
 
 
-_MODULES: tuple[str, ...] = ("overloads_pointwise", "overloads_random", "overloads_functional", "overloads_reduce",
-    "overloads_sorting", "overloads_shape", "overloads_complex", "overloads_linalg", "overloads_sparse",
-    "overloads_views", "windows", "overloads_deprecated", "overloads_rare")  # family files that register overloads
+def by_kind(name: str, position: int, parameter: str, find: Any, *places: str) -> None:
+    """A function for which a tensor as ``parameter``, at ``position``, is another operator: ``name + "_tensor"``."""
+    number, tensor = find(name), find(name + "_tensor")
+
+    @wraps(number)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        value = args[position] if len(args) > position else kwargs.get(parameter)
+        return (tensor if isinstance(value, Tensor) else number)(*args, **kwargs)
+
+    overload(*places)(call)
+
+
+_MODULES = ("overloads_pointwise", "overloads_random", "overloads_functional", "overloads_reduce", "overloads_shape",
+    "overloads_linalg", "overloads_sparse", "overloads_views", "windows", "overloads_deprecated")
 
 
 def load() -> None:

@@ -1,6 +1,4 @@
-"""``nn.functional`` functions with a flag (``inplace``, ``training``) or an implied argument; those that draw are in
-``overloads_random``.
-"""
+"""``nn.functional`` functions with a flag (``inplace``, ``training``) or an implied argument, but no random ones."""
 
 from __future__ import annotations
 
@@ -9,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import scalar_name
 from ..arrays.errors import warn
 from ..graph.modes import map_levels, modes
+from ..ops.activation import _implied
+from ..ops.loss import checked, legacy
+from ..ops.norm import Fixed, check_types
 from ..ops.refusals import unsupported
+from ..ops.window_checks import window
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
@@ -19,6 +22,7 @@ from ..tensor.namespaces import TRACED_OPS
 from .composites.call import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
+from .random import by_map, default_generator
 
 
 def _with_inplace(name: str, *parameters: str) -> None:
@@ -70,68 +74,63 @@ for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish"
 FUNCTIONS |= {name: FUNCTIONAL[name] for name in ("selu_", "celu_", "threshold_")}
 
 
-@overload("functional")
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """``exp(x) / sum(exp(x))`` along ``dim``."""
-    return function("softmax")(input, _implied("softmax", input) if dim is None else dim, dtype)
+def _softmax(name: str) -> None:
+    along = function(name)
+
+    def call(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+        return along(input, _implied(name, input.ndim) if dim is None else dim, dtype)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = along.__doc__
+    FUNCTIONAL[name] = call
 
 
-@overload("functional")
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """``log(softmax(x))`` along ``dim``."""
-    return function("log_softmax")(input, _implied("log_softmax", input) if dim is None else dim, dtype)
+def _alone(name: str) -> None:
+    f = function(name)
+
+    def call(input: Any) -> Any:
+        return f(input)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f.__doc__
+    FUNCTIONAL[name] = call
 
 
-def _implied(name: str, input: Any) -> int:
-    from ..ops.activation import _implied as implied
-
-    return implied(name, input.ndim)
-
-
-@overload("functional")
-def tanh(input: Any) -> Any:
-    """Hyperbolic tangent."""
-    return function("tanh")(input)
-
-
-@overload("functional")
-def sigmoid(input: Any) -> Any:
-    """``1 / (1 + exp(-x))``."""
-    return function("sigmoid")(input)
+for _name in ("softmax", "log_softmax"):
+    _softmax(_name)
+for _name in ("tanh", "sigmoid"):
+    _alone(_name)
 
 
 # -- losses -----------------------------------------------------------------------------------------------------------
 
 
-def _elementwise_loss(name: str, op: str, extra: str | None = None, default: float = 1.0) -> Any:
+def _loss(op: str, input: Any, target: Any, reduction: str, *extra: float, weight: Any = None) -> Any:
     """A loss of two tensors of one shape, with PyTorch's warning when the shapes differ."""
-
-    def call(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any,
-            **kwargs: Any) -> Any:
-        from ..ops.loss import checked, legacy
-
-        weight = kwargs.pop("weight", None)
-        value = args[0] if args else kwargs.pop(extra, default) if extra else None
-        if kwargs:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
-        reduction = legacy(size_average, reduce, reduction)
-        checked(reduction)
-        if input._wg_data.shape != target._wg_data.shape:
-            warn(
-                f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This "
-                "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.")
-        if weight is not None:
-            values = call(input, target, None, None, "none", *([value] if extra else [])) * weight
-            return (values if reduction == "none" else values.sum() / weight.expand_as(values).sum()
-                if reduction == "mean" else values.sum())
-        return function(op)(input, target, reduction, *([value] if extra else []))
-
-    call.__name__ = call.__qualname__ = name
-    return call
+    checked(reduction)
+    if input._wg_data.shape != target._wg_data.shape:
+        warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This "
+            "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.")
+    if weight is None:
+        return function(op)(input, target, reduction, *extra)
+    values = function(op)(input, target, "none", *extra) * weight
+    if reduction == "mean":
+        return values.sum() / weight.expand_as(values).sum()
+    return values if reduction == "none" else values.sum()
 
 
-FUNCTIONAL["mse_loss"] = _elementwise_loss("mse_loss", "mse_loss")
-FUNCTIONAL["l1_loss"] = _elementwise_loss("l1_loss", "l1_loss")
+@overload("functional")
+def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+        weight: Any = None) -> Any:
+    """Squared error."""
+    return _loss("mse_loss", input, target, legacy(size_average, reduce, reduction), weight=weight)
+
+
+@overload("functional")
+def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+        weight: Any = None) -> Any:
+    """Absolute error."""
+    return _loss("l1_loss", input, target, legacy(size_average, reduce, reduction), weight=weight)
 
 
 @overload("functional")
@@ -140,10 +139,8 @@ def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: An
     """Squared error below ``beta``, absolute error above. Girshick, 2015."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    if beta == 0:
-        return FUNCTIONAL["l1_loss"](input, target, size_average, reduce, reduction)
-    return _elementwise_loss("smooth_l1_loss", "smooth_l1", "beta")(input, target, size_average, reduce, reduction,
-        beta)
+    reduction = legacy(size_average, reduce, reduction)
+    return _loss("smooth_l1", input, target, reduction, beta) if beta else _loss("l1_loss", input, target, reduction)
 
 
 @overload("functional")
@@ -151,14 +148,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     """Squared error below ``delta``, linear above. Huber, 1964."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    return _elementwise_loss("huber_loss", "huber", "delta")(input, target, None, None, reduction, delta, weight=weight)
-
-
-def _class_target(input: Any, target: Any) -> None:
-    if target._wg_data.dtype.char not in "lqB":
-        from ..arrays.dtypes import scalar_name
-
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._wg_data.dtype)}")
+    return _loss("huber", input, target, reduction, delta, weight=weight)
 
 
 def _class_shapes(input: Any, target: Any) -> None:
@@ -188,13 +178,13 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input._wg_data.dtype.kind in "iub":
         raise unsupported("log_softmax_lastdim_kernel_impl", input._wg_data.dtype)
-    if weight is not None and (weight.ndim != 1 or weight.numel() != input.shape[1 if input.ndim > 1 else 0]):
-        raise RuntimeError(
-            f"weight tensor should be defined either for all {input.shape[1 if input.ndim > 1 else 0]} classes or no "
-            f"classes but got weight tensor of shape: {list(weight.shape)}"
-        )
+    count = input.shape[1 if input.ndim > 1 else 0]
+    if weight is not None and (weight.ndim != 1 or weight.numel() != count):
+        raise RuntimeError(f"weight tensor should be defined either for all {count} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.shape)}")
     _class_shapes(input, target)
-    _class_target(input, target)
+    if target._wg_data.dtype.char not in "lqB":
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._wg_data.dtype)}")
     if weight is not None:
         refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if (any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in (target, weight))
@@ -202,11 +192,10 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     w = None if weight is None else weight._wg_data
     labels = target._wg_data
-    if input.ndim == 1:
-        if reduction == "none":
-            return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index).squeeze(0)
-        return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index)
-    return function(op)(input, labels, w, reduction, ignore_index)
+    if input.ndim > 1:
+        return function(op)(input, labels, w, reduction, ignore_index)
+    found = function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index)
+    return found.squeeze(0) if reduction == "none" else found
 
 
 def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
@@ -232,8 +221,6 @@ def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction:
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
         reduce: Any = None, reduction: str = "mean") -> Any:
     """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
-    from ..ops.loss import checked, legacy
-
     return _class_loss("nll", input, target, weight, checked(legacy(size_average, reduce, reduction)), ignore_index)
 
 
@@ -247,8 +234,6 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     >>> torch.nn.functional.cross_entropy(logits, torch.tensor([1])).item()
     0.6931471824645996
     """
-    from ..ops.loss import checked, legacy
-
     reduction = checked(legacy(size_average, reduce, reduction))
     if weight is None and label_smoothing == 0.0 and type(input) in classes.PLAIN and type(target) in classes.PLAIN:
         x, labels = input._wg_data, target._wg_data
@@ -259,8 +244,6 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input._wg_data.shape == target._wg_data.shape:
         if target._wg_data.dtype.kind not in "fV":
-            from ..arrays.dtypes import scalar_name
-
             raise RuntimeError("Expected floating point type for target with class probabilities, got "
                 f"{scalar_name(target._wg_data.dtype)}")
         if ignore_index >= 0:
@@ -277,18 +260,11 @@ def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction
     log_p = function("log_softmax")(input, dim)
     hard = _class_loss("nll", log_p, target, weight, reduction, ignore_index)
     if weight is not None:
-        w = weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if input.ndim > 1 else weight
-        smooth = -(log_p * w).sum(dim)
-    else:
-        smooth = -log_p.sum(dim)
+        log_p = log_p * (weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if input.ndim > 1 else weight)
     kept = target != ignore_index
-    smooth = smooth * kept
+    smooth = -log_p.sum(dim) * kept
     if reduction == "mean":
-        if weight is not None:
-            total = weight[target * kept] * kept
-            smooth = smooth.sum() / total.sum()
-        else:
-            smooth = smooth.sum() / kept.sum()
+        smooth = smooth.sum() / (kept if weight is None else weight[target * kept] * kept).sum()
     elif reduction == "sum":
         smooth = smooth.sum()
     return (1 - smoothing) * hard + smooth * (smoothing / classes)
@@ -305,8 +281,6 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
 
     Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
     """
-    from ..ops.norm import Fixed, check_types
-
     if input.ndim < 2:  # nothing to tell channels from samples by: only an empty input gets through
         return input.clone()
     if training:
@@ -316,18 +290,18 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
         if eps <= 0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     else:
-        for label, p in (("running_mean", running_mean), ("running_var", running_var)):
-            if p is None:
-                raise RuntimeError(f"{label} must be defined in evaluation mode")
+        if running_mean is None or running_var is None:
+            missing = "running_mean" if running_mean is None else "running_var"
+            raise RuntimeError(f"{missing} must be defined in evaluation mode")
     channels = input.shape[1]
     refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
-    for label, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    for label, p in given.items():
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
     check_types(TRACED_OPS, input, "batch_norm", weight, bias, running_mean, running_var)
     fixed = None
-    given = (input, running_mean, running_var, weight, bias)
-    if any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in given):
+    if any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in (input, *given.values())):
         return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x
@@ -419,8 +393,6 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx = padding_idx % n
     if input._wg_data.dtype.char not in "lqi":
-        from ..arrays.dtypes import scalar_name
-
         found = ("CPUBoolType" if input._wg_data.dtype.kind == "b"
             else f"torch.{scalar_name(input._wg_data.dtype)}Tensor")
         raise RuntimeError(
@@ -440,13 +412,6 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     return function("embedding_rows")(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
 
 
-def _below(t: Any) -> Any:
-    """The tensor of the whole batch, where a mapped function sees one example."""
-    while type(t) is classes.Batched_:
-        t = t.value
-    return t
-
-
 def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> Any:
     """Scale the rows that are looked up down to the norm, in place."""
     scope = modes().grad_scope
@@ -455,8 +420,10 @@ def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> 
     if type(weight) is classes.Batched_:
         classes.mapping.each_example(_renormalise, (weight, input, max_norm, norm_type), {})
         return weight
+    while type(input) is classes.Batched_:  # the indices of all examples
+        input = input.value
     w = weight._wg_data
-    for i in np.unique(_below(input)._wg_data):
+    for i in np.unique(input._wg_data):
         norm = np.linalg.norm(w[i], norm_type)
         if norm > max_norm:
             w[i] *= max_norm / (float(norm) + 1e-7)
@@ -481,9 +448,6 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
 def _fractional(n: int) -> None:
     def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
             return_indices: bool = False, _random_samples: Any = None) -> Any:
-        from ..ops.window_checks import window
-        from .random import by_map, default_generator
-
         if _random_samples is None and map_levels.get():
             return by_map("channels")(indexed)(input, kernel_size, output_size, output_ratio, return_indices)
         if output_size is None and output_ratio is None:

@@ -10,20 +10,14 @@ from ..arrays import dtypes as dt
 from ..tensor.functions import function
 from ..tensor.results import return_type
 from ..tensor.tensor import wrap
+from .composites.call import _write
 from .overloads import overload
+from .places import PLACES
 
 
-def _pack(name: str, values: Any) -> Any:
-    """A named tuple ``torch.return_types.NAME``."""
-    return return_type(name)(values)
-
-
-def _into(name: str, values: Any, out: Any) -> Any:
-    if out is None:
-        return values
-    from .composites.call import _write
-
-    return _write(values, out, name)
+def _result(name: str, values: Any, out: Any) -> Any:
+    """The results of ``name`` as its named tuple, or in ``out``."""
+    return return_type(name)(values) if out is None else _write(values, out, name)
 
 
 @overload("torch", "Tensor")
@@ -36,23 +30,20 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
     tensor(5.)
     """
     dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
-    if p is None:
+    if p is None or (p == "fro" and (dims is None or isinstance(dims, int) or len(dims) <= 2)):
         p = 2.0
     if isinstance(p, str):
-        if p == "fro" and (dims is None or isinstance(dims, int) or len(dims) <= 2):
-            answer = function("linalg_vector_norm")(input, 2, dims, keepdim, dtype=dtype)
-        else:
-            plane = (-2, -1) if dims is None else (dims,) if isinstance(dims, int) else dims
-            answer = function("linalg_matrix_norm")(input, p, plane, keepdim, dtype=dtype)
+        plane = (-2, -1) if dims is None else (dims,) if isinstance(dims, int) else dims
+        answer = function("linalg_matrix_norm")(input, p, plane, keepdim, dtype=dtype)
     else:
         answer = function("linalg_vector_norm")(input, p, dims, keepdim, dtype=dtype)
-    return _into("norm", answer, out)
+    return answer if out is None else _write(answer, out, "norm")
 
 
 @overload("torch", "Tensor")
 def slogdet(input: Any, *, out: Any = None) -> Any:
     """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
-    return _into("slogdet", _pack("slogdet", function("linalg_slogdet")(input)), out)
+    return _result("slogdet", function("linalg_slogdet")(input), out)
 
 
 @overload("torch", "Tensor")
@@ -65,21 +56,19 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         S = function("linalg_svdvals")(input)
         m, n = input.shape[-2:]
         U, V = (wrap(np.zeros((*input.shape[:-2], k, k), input._wg_data.dtype)) for k in (m, n))
-    return _into("svd", _pack("svd", (U, S, V)), out)
+    return _result("svd", (U, S, V), out)
 
 
 @overload("torch", "Tensor")
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """``(Q, R)``; ``some``: the reduced form. See ``linalg.qr``."""
-    return _into("qr", _pack("qr", function("linalg_qr")(input, "reduced" if some else "complete")), out)
+    return _result("qr", function("linalg_qr")(input, "reduced" if some else "complete"), out)
 
 
 @overload("torch", "Tensor")
 def geqrf(input: Any, *, out: Any = None) -> Any:
-    """``(a, tau)``: the reflections of a QR decomposition as LAPACK packs them, for ``ormqr`` and
-    ``householder_product``.
-    """
-    return _into("geqrf", _pack("geqrf", function("packed_qr")(input)), out)
+    """``(a, tau)``: LAPACK's reflections of a QR decomposition, for ``ormqr`` and ``householder_product``."""
+    return _result("geqrf", function("packed_qr")(input), out)
 
 
 @overload("torch", "Tensor")
@@ -93,20 +82,16 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
 
     matrix = A.mT if transpose else A
     x = function("linalg_solve_triangular")(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
-    return _into("triangular_solve", _pack("triangular_solve", (x, A.clone())), out)
+    return _result("triangular_solve", (x, A.clone()), out)
 
 
 @overload("torch", "Tensor")
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """``(LU, pivots)``, and ``infos`` on request. See ``linalg.lu_factor_ex``."""
     found = function("linalg_lu_factor_ex")(A, pivot=pivot, check_errors=not get_infos)
-    return _into("lu", _pack("_lu_with_info", found) if get_infos else tuple(found)[:2], out)
-
-
-def _draw(A: Any) -> Any:
-    from .places import PLACES
-
-    return lambda n, q: PLACES["torch"]["randn"](n, q, dtype=dt.of(A._wg_data.dtype))
+    if out is not None:
+        return _write(tuple(found)[: 2 + get_infos], out, "lu")
+    return return_type("_lu_with_info")(found) if get_infos else tuple(found)[:2]
 
 
 @overload("torch")
@@ -118,7 +103,8 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     q = 6 if q is None else q
     if M is not None:
         M = M.broadcast_to(A.size())
-    return function("low_rank")(A, q, 2 if niter is None else niter, M, _draw(A))
+    return function("low_rank")(A, q, 2 if niter is None else niter, M,
+        lambda n, k: PLACES["torch"]["randn"](n, k, dtype=dt.of(A._wg_data.dtype)))
 
 
 @overload("torch")

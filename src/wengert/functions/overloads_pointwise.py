@@ -1,4 +1,4 @@
-"""Elementwise functions with several forms: limits and weights that are numbers or tensors, conditions alone."""
+"""Elementwise functions with several forms: numbers or tensors, conditions alone, parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ from ..dispatch.meta_device import no_numbers
 from ..graph.modes import modes
 from ..tensor import classes
 from ..tensor.functions import dunder, function, inplace_function
+from ..tensor.namespaces import TRACED_OPS
 from ..tensor.tensor import Tensor, wrap
-from .overloads import FUNCTIONS, METHODS, overload
+from .overloads import FUNCTIONS, METHODS, by_kind, overload
 
 _clamp, _clamp_tensor = function("clamp"), function("clamp_tensor")
 _div, _div_rounded = function("div"), function("div_rounded")
-_lerp, _lerp_tensor = function("lerp"), function("lerp_tensor")
 _where, _isclose = function("where"), function("isclose")
-
-
-def _form(name: str, *values: Any) -> str:
-    """The primitive of ``name`` for these limits or weights: numbers, or tensors among them."""
-    return name + "_tensor" if any(isinstance(v, Tensor) for v in values) else name
 
 
 @overload("torch", "Tensor")
@@ -41,31 +36,15 @@ def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
 @overload("torch", "Tensor")
 def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
     """``clamp`` in place."""
-    return inplace_function(_form("clamp", min, max))(input, min, max)
+    name = "clamp_tensor" if isinstance(min, Tensor) or isinstance(max, Tensor) else "clamp"
+    return inplace_function(name)(input, min, max)
 
 
-@overload("torch", "Tensor")
-def clamp_min(input: Any, min: Any, **more: Any) -> Any:
-    """The larger of each element and ``min``, a number or a tensor."""
-    return function(_form("clamp_min", min))(input, min, **more)
-
-
-@overload("torch", "Tensor")
-def clamp_min_(input: Any, min: Any) -> Any:
-    """``clamp_min`` in place."""
-    return inplace_function(_form("clamp_min", min))(input, min)
-
-
-@overload("torch", "Tensor")
-def clamp_max(input: Any, max: Any, **more: Any) -> Any:
-    """The smaller of each element and ``max``, a number or a tensor."""
-    return function(_form("clamp_max", max))(input, max, **more)
-
-
-@overload("torch", "Tensor")
-def clamp_max_(input: Any, max: Any) -> Any:
-    """``clamp_max`` in place."""
-    return inplace_function(_form("clamp_max", max))(input, max)
+for _find in (function, inplace_function):
+    by_kind("clamp_min", 1, "min", _find, "torch", "Tensor")
+    by_kind("clamp_max", 1, "max", _find, "torch", "Tensor")
+by_kind("lerp", 2, "weight", function, "torch", "Tensor")
+by_kind("lerp", 2, "weight", inplace_function, "Tensor")
 
 
 @overload("torch", "Tensor")
@@ -86,18 +65,6 @@ def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode is None:
         return inplace_function("div")(input, other)
     return inplace_function("div_rounded")(input, other, rounding_mode)
-
-
-@overload("torch", "Tensor")
-def lerp(input: Any, end: Any, weight: Any, **more: Any) -> Any:
-    """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor."""
-    return _lerp_tensor(input, end, weight, **more) if isinstance(weight, Tensor) else _lerp(input, end, weight, **more)
-
-
-@overload("Tensor")
-def lerp_(input: Any, end: Any, weight: Any) -> Any:
-    """``lerp`` in place."""
-    return inplace_function(_form("lerp", weight))(input, end, weight)
 
 
 @overload("torch")
@@ -122,21 +89,6 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
             "version of PyTorch. Use a boolean condition instead."
         )
     return _where(condition, input, other, **more)
-
-
-@overload("torch")
-def real(input: Any) -> Any:
-    """The real part, a view; of a real tensor the tensor itself."""
-    return function("real")(input) if input._wg_data.dtype.kind == "c" else input
-
-
-@overload("torch", "Tensor")
-def conj_physical(input: Any, *, out: Any = None) -> Any:
-    """The complex conjugate, as a new tensor; of a real tensor the tensor itself."""
-    if (out is None and isinstance(input, Tensor) and type(input) is not classes.Batched_
-            and input._wg_data.dtype.kind != "c"):
-        return input
-    return function("conj_physical")(input) if out is None else function("conj_physical")(input, out=out)
 
 
 def _where_method(self: Any, condition: Any, other: Any) -> Any:
@@ -180,9 +132,7 @@ def equal(input: Any, other: Any) -> bool:
 
 @overload("torch")
 def _is_all_true(input: Any) -> Tensor:
-    """Whether every element is true, as a tensor of one element; in a mapped function: for all examples, so that Python
-    may ask.
-    """
+    """Whether every element is true (under ``vmap``, of all examples), as a tensor of one element."""
     return _whole(input, "_is_all_true").all()
 
 
@@ -239,3 +189,80 @@ for _name, _f in {"clip": clamp, "clip_": clamp_, "divide": div}.items():
 FUNCTIONS.update({n + "_": inplace_function(n) for n in ("gcd", "lcm", "ldexp", "xlogy")})
 METHODS.update(divide_=div_, where=_where_method, polygamma=_polygamma, polygamma_=_polygamma_in_place,
     float_power_=_float_power_in_place, __div__=dunder("div"), __idiv__=dunder("div", inplace=True))
+
+
+# -- complex numbers --------------------------------------------------------------------------------------------------
+
+
+@overload("torch", "Tensor")
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate as a view: ``is_conj()`` holds, and what is written to it is written, conjugated, to
+    ``input``.
+
+    A real tensor is its own conjugate.
+
+    >>> x = torch.tensor([1 + 2j])
+    >>> x.conj().mul_(1j)
+    tensor([2.+1.j])
+    >>> x
+    tensor([2.-1.j])
+    """
+    return function("conj")(input) if input.is_complex() else input
+
+
+@overload("torch", "Tensor")
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """The complex conjugate in memory of its own; a real tensor is its own."""
+    if out is not None:
+        return function("conj_physical")(input, out=out)
+    return function("conj_physical")(input) if input.is_complex() else input
+
+
+@overload("torch", "Tensor")
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative as a view: ``is_neg()`` holds; what is written to it is written to ``input`` with the other sign."""
+    return function("neg_view")(input)
+
+
+@overload("torch")
+def real(input: Tensor) -> Tensor:
+    """The real parts as a view; a real tensor is its own real part."""
+    return _part(input, 0) if input.is_complex() else input
+
+
+@overload("torch")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts as a view; of a lazy conjugate a lazy negative.
+
+    >>> torch.tensor([1 + 2j]).conj().imag.is_neg()
+    True
+    """
+    if not input.is_complex():
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return _part(input, 1)
+
+
+# gradient rules take the parts of real tensors too
+for _f in (real, imag):
+    setattr(TRACED_OPS, _f.__name__, _f)
+
+
+@overload("torch")
+def view_as_complex(input: Tensor) -> Tensor:
+    """A real tensor with a last dimension of two as a complex one, in the same memory; pairs begin at even places of
+    it.
+
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
+    tensor([1.+2.j, 3.-4.j])
+    """
+    found = function("view_as_complex")(input)
+    if input._is_view() and input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return found
+
+
+def _part(input: Any, which: int) -> Any:
+    conjugated = input.is_conj()
+    parts = function("view_as_real")(conj(input) if conjugated else input)
+    return function("select")(_neg_view(parts) if conjugated and which else parts, -1, which)
+

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import scalar_name
 from ..arrays.errors import warn
 from ..arrays.layouts import kept_strides
 from ..graph.modes import modes, no_grad
@@ -14,7 +15,7 @@ from ..tensor import classes
 from ..tensor.functions import function, inplace_function
 from .creation import empty_like
 from .overloads import FUNCTIONAL, overload
-from .random import by_map
+from .random import by_map, default_generator, exponential_
 
 
 def _check_p(p: float) -> None:
@@ -23,12 +24,8 @@ def _check_p(p: float) -> None:
 
 
 def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
-    from .random import default_generator
-
     a = like._wg_data
     if a.dtype.kind in "iub":
-        from ..arrays.dtypes import scalar_name
-
         raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_name(a.dtype)}")
     follows = tuple(shape) == a.shape and like.__class__ is not classes.Batched_ and not a.flags.c_contiguous
     if like.is_meta:  # nothing is drawn
@@ -38,18 +35,20 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
 
 @overload("torch", "functional")
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``, while training. Srivastava et
-    al., 2014.
-    """
+    """Zero each element with probability ``p``, scale the others by ``1 / (1 - p)``. Srivastava et al., 2014."""
     _check_p(p)
     if not training or p == 0.0:
         return input
     return _dropped(input, p, inplace) if p < 1.0 else _nothing(input, inplace)
 
 
+def _form(name: str, inplace: bool) -> Any:
+    return inplace_function(name) if inplace else function(name)
+
+
 def _nothing(input: Any, inplace: bool) -> Any:
     """All of it is dropped: nothing is drawn, and numbers that are not finite stay so."""
-    return (inplace_function if inplace else function)("mul")(input, input.new_zeros(()))
+    return _form("mul", inplace)(input, input.new_zeros(()))
 
 
 @by_map("mask")
@@ -62,21 +61,18 @@ def _dropped(input: Any, p: float, inplace: bool) -> Any:
         with no_grad():
             noise = empty_like(input).bernoulli_(1.0 - p)
             ask(aten.div_.Scalar, TABLE["div"], True, (noise, 1.0 - p), {}, m)
-        return inplace_function("mul")(input, noise) if inplace else function("mul")(input, noise)
+        return _form("mul", inplace)(input, noise)
     return _scaled(input, _mask(input.shape, p, input), 1.0 / (1.0 - p), inplace)
 
 
 def _scaled(input: Any, mask: np.ndarray, scale: float, inplace: bool = False) -> Any:
-    """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see
-    numbers in their place.
-    """
+    """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see numbers instead."""
     m = modes()
     if m.saved_tensor_hooks is not None and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:
         with no_grad():
             noise = function("masked_scale")(input.new_ones(mask.shape), mask, scale)
-        return inplace_function("mul")(input, noise) if inplace else function("mul")(input, noise)
-    return (inplace_function("masked_scale")(input, mask, scale) if inplace
-        else function("masked_scale")(input, mask, scale))
+        return _form("mul", inplace)(input, noise)
+    return _form("masked_scale", inplace)(input, mask, scale)
 
 
 def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: int) -> Any:
@@ -177,8 +173,6 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
 @overload("functional")
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
     """A differentiable sample of a categorical distribution. Jang et al., 2016; Maddison et al., 2016."""
-    from .random import exponential_
-
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
     noise = -exponential_(logits.detach().new_empty(logits.shape)).log()
@@ -197,18 +191,9 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     """Leaky ReLU with random slopes in [lower, upper] while training, their mean otherwise."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if not training:
+    if not training or input.is_meta:
         return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
-    return _random_slopes(input, lower, upper, inplace)
-
-
-def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any:
-    from .random import default_generator
-
-    if input.is_meta:
-        return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
-    slopes = default_generator.rrelu_slopes(input._wg_data, lower, upper)
-    return _scaled(input, slopes, 1.0, inplace)
+    return _scaled(input, default_generator.rrelu_slopes(input._wg_data, lower, upper), 1.0, inplace)
 
 
 @overload("torch", "functional")

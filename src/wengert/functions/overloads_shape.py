@@ -15,7 +15,7 @@ from ..tensor.record import undifferentiable
 from ..tensor.tensor import Tensor
 from ..tensor.types import Size, contiguous_format
 from .composites.call import by_example
-from .overloads import overload
+from .overloads import by_kind, overload
 
 
 @overload("torch", "Tensor")
@@ -33,22 +33,9 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
     return function("split")(tensor, size, dim, **more)
 
 
-def _filler(name: str, places: tuple[str, ...], find: Any, position: int) -> None:
-    """A function whose last argument is a number, or a 0-d tensor that may require a gradient."""
-    number, tensor = find(name), find(name + "_tensor")
-
-    def fill(*args: Any, **more: Any) -> Any:
-        value = args[position] if len(args) > position else more.get("value")
-        return (tensor if isinstance(value, Tensor) else number)(*args, **more)
-
-    fill.__name__ = name + ("_" if find is inplace_function else "")
-    fill.__doc__ = function(name).__doc__
-    overload(*places)(fill)
-
-
-for _name, _position in (("masked_fill", 2), ("index_fill", 3)):
-    _filler(_name, ("torch", "Tensor"), function, _position)
-    _filler(_name, ("Tensor",), inplace_function, _position)
+for _find, _places in ((function, ("torch", "Tensor")), (inplace_function, ("Tensor",))):
+    by_kind("masked_fill", 2, "value", _find, *_places)
+    by_kind("index_fill", 3, "value", _find, *_places)
 
 
 # -- scatter -----------------------------------------------------------------------------------------------------------
@@ -228,9 +215,7 @@ def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | No
 
 @overload("torch")
 def detach_copy(input: Any) -> Any:
-    """A copy without history; as PyTorch's has no gradient rule, what would be recorded raises when a gradient reaches
-    it.
-    """
+    """A copy without history; PyTorch's has no gradient rule: a gradient that reaches what is recorded raises."""
     found = input.detach().clone(memory_format=contiguous_format)
     if modes().grad and requires_grad(input):
         node = undifferentiable("aten::detach_copy", found)

@@ -135,42 +135,27 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, b
     return found(self, sparse_dim)
 
 
-@overload("Tensor")
-def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
-    """The non-zero elements row by row, in the layout ``torch.sparse_csr``.
+def _to_compressed(name: str, blocks: bool, doc: str) -> None:
+    def rows(self: Any, dense_dim: int | None = None) -> Any:
+        from ..layouts.compressed import converted
 
-    >>> torch.tensor([[0.0, 0.0], [1.0, 0.0]]).to_sparse_csr().crow_indices()
-    tensor([0, 0, 1])
-    """
-    from ..layouts.compressed import converted
+        return converted(self, name, None, dense_dim)
 
-    return converted(self, "sparse_csr", None, dense_dim)
+    def blockwise(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+        from ..layouts.compressed import converted
 
+        return converted(self, name, blocksize, dense_dim)
 
-@overload("Tensor")
-def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
-    """The non-zero elements column by column, in the layout ``torch.sparse_csc``."""
-    from ..layouts.compressed import converted
-
-    return converted(self, "sparse_csc", None, dense_dim)
+    convert = blockwise if blocks else rows
+    convert.__name__ = f"to_{name}"
+    convert.__doc__ = f"{doc}, in the layout ``torch.{name}``."
+    overload("Tensor")(convert)
 
 
-@overload("Tensor")
-def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
-    """The blocks that are not zero, row by row, in the layout ``torch.sparse_bsr``; the sizes must be multiples of
-    ``blocksize``.
-    """
-    from ..layouts.compressed import converted
-
-    return converted(self, "sparse_bsr", blocksize, dense_dim)
-
-
-@overload("Tensor")
-def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
-    """The blocks that are not zero, column by column, in the layout ``torch.sparse_bsc``."""
-    from ..layouts.compressed import converted
-
-    return converted(self, "sparse_bsc", blocksize, dense_dim)
+_to_compressed("sparse_csr", False, "The non-zero elements row by row")
+_to_compressed("sparse_csc", False, "The non-zero elements column by column")
+_to_compressed("sparse_bsr", True, "The blocks of ``blocksize`` that are not zero row by row")
+_to_compressed("sparse_bsc", True, "The blocks of ``blocksize`` that are not zero column by column")
 
 
 @overload("Tensor")

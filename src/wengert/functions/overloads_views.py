@@ -1,6 +1,4 @@
-"""In-place forms of views: the tensor becomes another view of its memory. And what is written through one: the
-diagonal.
-"""
+"""In-place forms of views: the tensor becomes another view of its memory; and ``fill_diagonal_``."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ from .sizes import shape_of, sizes_given
 
 _narrow = function("narrow")
 def _in_place(name: str) -> Any:
-    """``x.name_()`` for the view operator ``name``: the tensor looks at its memory in another way, and counts that as a
-    write.
-    """
+    """``x.name_()`` for the view operator ``name``: the tensor becomes that view, which counts as a write."""
     op = as_strided if name == "as_strided" else function(name)
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -26,14 +26,9 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
         linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None) -> None:
     """Change how tensors are printed from now on.
 
-    Args:
-        precision: digits after the decimal point (4).
-        threshold: tensors with more elements than this are summarised (1000).
-        edgeitems: how many items a summary shows at each end of a dimension (3).
-        linewidth: where lines are broken (80).
-        profile: ``"default"``, ``"short"`` or ``"full"``; the other arguments override it.
-        sci_mode: scientific notation always (True), never (False) or as the numbers suggest (None, which is also what
-            a call that leaves it out goes back to).
+    ``precision``: digits after the decimal point (4). ``threshold``: larger tensors are summarised (1000), with
+    ``edgeitems`` (3) at each end of a dimension. ``linewidth`` (80). ``profile``: "default", "short" or "full", which
+    the others override. ``sci_mode``: scientific notation always, never, or (None, also if left out) as numbers need.
 
     >>> set_printoptions(precision=2)
     >>> format_tensor(np.array([1.12345], np.float32))
@@ -51,57 +46,20 @@ def get_printoptions() -> dict[str, Any]:
     return dict(_options)
 
 
-class printoptions:
-    """Context (or decorator) in which tensors are printed with other options: those of :func:`set_printoptions`.
-
-    >>> with printoptions(precision=1):
-    ...     print(format_tensor(np.array([1.12345], np.float32)))
-    tensor([1.1])
-    """
-
-    def __init__(self, **options: Any) -> None:
-        self.options = options
-
-    def __enter__(self) -> None:
-        self.before = get_printoptions()
-        set_printoptions(**self.options)
-
-    def __exit__(self, *exc: object) -> None:
-        set_printoptions(**self.before)
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        from functools import wraps
-
-        @wraps(function)
-        def inner(*args: Any, **kwargs: Any) -> Any:
-            with printoptions(**self.options):
-                return function(*args, **kwargs)
-
-        return inner
-
-
 def format_tensor(array: np.ndarray, *, dtype_name: str | None = None, default_dtype: Any = np.float32,
         grad_fn_name: str | None = None, requires_grad: bool = False, prefix: str = "tensor",
-        contents: str | None = None, device: str | None = None, tangent: str | None = None, **options: Any) -> str:
+        contents: str | None = None, device: str | None = None, tangent: str | None = None) -> str:
     """``tensor([1., 2.], requires_grad=True)``: what PyTorch prints for a tensor with these values.
 
-    Args:
-        array: the values, any shape. For a tensor without values (``device="meta"``) only its shape and type count.
-        dtype_name: PyTorch's name of the type, where it is not the NumPy name.
-        default_dtype: the NumPy type that needs no mention.
-        grad_fn_name: the name of the node that made the tensor; it is shown instead of ``requires_grad``.
-        requires_grad: whether to say so.
-        prefix: the name of the tensor's class, for subclasses.
-        contents: text to put in place of the values.
-        device: where the tensor is, if that should be said.
-        tangent: the text of the dual part, for forward mode.
-        options: print options for this call, as in :func:`set_printoptions`.
+    ``dtype_name``: PyTorch's name of the type, where it is not NumPy's; ``default_dtype``: the NumPy type that is not
+    mentioned; ``grad_fn_name``: of the node that made the tensor, shown instead of ``requires_grad``; ``prefix``: the
+    name of its class; ``contents``: text in place of the values; ``device``: to be mentioned (on ``"meta"`` only shape
+    and type of ``array`` count); ``tangent``: the text of the dual part.
 
     >>> print(format_tensor(np.array([[1.5, -2.0], [0.25, 8.0]], np.float64)))
     tensor([[ 1.5000, -2.0000],
             [ 0.2500,  8.0000]], dtype=torch.float64)
     """
-    chosen = _chosen(options)
     name, default = dtype_name or array.dtype.name, np.dtype(default_dtype).name
     meta = device is not None and device.startswith("meta")
     indent = len(prefix) + 1
@@ -111,62 +69,44 @@ def format_tensor(array: np.ndarray, *, dtype_name: str | None = None, default_d
             notes.append(f"size={array.shape}")
         shown = name != default
     else:
-        if not chosen["edgeitems"]:
+        if not _options["edgeitems"]:
             notes.append(f"size={array.shape}")
         shown = name not in _unmentioned(default)
     if shown:
         notes.append(f"dtype=torch.{name}")
     if contents is None:
-        contents = "..." if meta else values_text(array, indent, chosen)
+        contents = "..." if meta else values_text(array, indent)
     notes += _history(grad_fn_name, requires_grad, tangent)
-    return annotated(f"{prefix}({contents}", notes, indent, chosen["linewidth"])
+    return annotated(f"{prefix}({contents}", notes, indent, _options["linewidth"])
 
 
 def format_sparse(parts: Sequence[tuple[str, np.ndarray]], shape: tuple[int, ...], nnz: int, *,
         layout: str = "sparse_coo", dtype_name: str | None = None, default_dtype: Any = np.float32,
-        grad_fn_name: str | None = None, requires_grad: bool = False, prefix: str = "tensor", **options: Any) -> str:
+        grad_fn_name: str | None = None, requires_grad: bool = False, prefix: str = "tensor") -> str:
     """A sparse tensor as PyTorch prints it.
 
-    Args:
-        parts: the arrays it consists of, with their names, the values last:
-            ``[("indices", i), ("values", v)]`` or ``[("crow_indices", c), ("col_indices", j), ("values", v)]``.
-        shape: the shape of the whole.
-        nnz: the number of elements it specifies.
-        layout: PyTorch's name of the layout, without ``torch.``.
-        dtype_name: as for :func:`format_tensor`, and so for the other arguments.
+    ``parts``: the arrays that it consists of, with their names, the values last; ``nnz``: the number of elements that
+    it specifies; ``layout``: without ``torch.``; the other arguments as for :func:`format_tensor`.
 
     >>> print(format_sparse([("indices", np.array([[0, 2]])), ("values", np.ones(2, np.float32))], (3,), 2))
     tensor(indices=tensor([[0, 2]]),
            values=tensor([1., 1.]),
            size=(3,), nnz=2, layout=torch.sparse_coo)
     """
-    chosen = _chosen(options)
     indent = len(prefix) + 1
     name = dtype_name or parts[-1][1].dtype.name
     rows = []
     for part, array in parts:
         head = f"{part}=tensor("
         size = "" if array.size else f", size={array.shape}"
-        rows.append(f"{head}{values_text(array, indent + len(head), chosen)}{size})")
+        rows.append(f"{head}{values_text(array, indent + len(head))}{size})")
     notes = [f"size={shape}", f"nnz={nnz}"]
     if name not in _unmentioned(np.dtype(default_dtype).name):
         notes.append(f"dtype=torch.{name}")
     notes.append(f"layout=torch.{layout}")
     notes += _history(grad_fn_name, requires_grad, None)
     text = prefix + "(" + (",\n" + " " * indent).join(rows)
-    return annotated(text, notes, indent, chosen["linewidth"], fresh_line=layout == "sparse_coo")
-
-
-def format_parameter(text: str) -> str:
-    """The text of a parameter, given the text of the tensor that it is."""
-    return f"Parameter containing:\n{text}"
-
-
-def _chosen(options: dict[str, Any]) -> dict[str, Any]:
-    unknown = options.keys() - _options.keys()
-    if unknown:
-        raise TypeError(f"unknown print option {sorted(unknown)[0]!r}; there are {', '.join(_options)}")
-    return {**_options, **options}
+    return annotated(text, notes, indent, _options["linewidth"], fresh_line=layout == "sparse_coo")
 
 
 def _unmentioned(default: str) -> tuple[str, ...]:
@@ -199,7 +139,7 @@ class Style:
 
     __slots__ = ("dot", "spec", "width")
 
-    def __init__(self, values: np.ndarray, options: dict[str, Any]) -> None:
+    def __init__(self, values: np.ndarray) -> None:
         self.spec, self.dot, self.width = "", False, 1
         if values.dtype.kind in "biu":
             if values.size:
@@ -212,13 +152,13 @@ class Style:
             return
         magnitude = np.abs(wide)
         low, high = float(magnitude.min()), float(magnitude.max())
-        scientific = options["sci_mode"]
+        scientific = _options["sci_mode"]
         if scientific is None:
             scientific = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
         if scientific:
-            self.spec, self.dot = f".{options['precision']}e", False
+            self.spec, self.dot = f".{_options['precision']}e", False
         elif not np.array_equal(wide, np.ceil(wide)):
-            self.spec, self.dot = f".{options['precision']}f", False
+            self.spec, self.dot = f".{_options['precision']}f", False
         self._widen(wide.tolist())
 
     def _widen(self, numbers: list[Any]) -> None:
@@ -233,14 +173,12 @@ class Style:
         return (text + "." if self.dot and isfinite(number) else text).rjust(self.width)
 
 
-def values_text(array: np.ndarray, indent: int, options: dict[str, Any] | None = None) -> str:
+def values_text(array: np.ndarray, indent: int) -> str:
     """The values alone, in nested brackets; lines after the first are indented by ``indent``."""
     if array.size == 0:
         return "[]"
-    if options is None:
-        options = _options
-    summarised = array.size > options["threshold"]
-    edge = options["edgeitems"] if summarised else inf
+    summarised = array.size > _options["threshold"]
+    edge = _options["edgeitems"] if summarised else inf
     powers = array.dtype.name == "float8_e8m0fnu"
     if array.dtype.kind == "W":
         array = array.astype(np.complex64)
@@ -251,16 +189,16 @@ def values_text(array: np.ndarray, indent: int, options: dict[str, Any] | None =
         seen = np.where(seen > 2.0**-127, seen, np.float32(0))
     write: Callable[[Any], str]
     if array.dtype.kind == "c":
-        real, imag = Style(seen.real, options), Style(seen.imag, options)
+        real, imag = Style(seen.real), Style(seen.imag)
         cell = real.width + imag.width + 3
 
         def write(number: complex) -> str:
             second = imag.write(number.imag).lstrip() + "j"
             return real.write(number.real) + (second if second[0] in "+-" else "+" + second)
     else:
-        style = Style(seen, options)
+        style = Style(seen)
         write, cell = style.write, style.width + 2
-    return _rows(array, indent, edge, lambda at: max(1, (options["linewidth"] - at) // cell), write)
+    return _rows(array, indent, edge, lambda at: max(1, (_options["linewidth"] - at) // cell), write)
 
 
 def _edges(array: np.ndarray, edge: float) -> np.ndarray:

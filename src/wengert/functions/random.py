@@ -10,7 +10,6 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import random as streams
-from ..arrays.errors import check_countable
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels, modes
@@ -21,7 +20,7 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, META, on_cpu, placed
-from .creation import check_sizes, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
+from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
 from .sizes import sizes_given
 
 
@@ -55,10 +54,6 @@ class Generator(streams.Generator):
         super().set_state(new_state._wg_data if isinstance(new_state, Tensor) else new_state)
         return self
 
-    def clone_state(self) -> Generator:
-        """Another generator at the same point of the same stream."""
-        return Generator().set_state(self.get_state())
-
     def __reduce__(self) -> Any:
         return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
 
@@ -68,7 +63,7 @@ class Generator(streams.Generator):
 
 
 default_generator = Generator()
-streams.Generator.seed(default_generator)
+default_generator.seed()
 
 
 def _stream(generator: Any) -> Any:
@@ -184,6 +179,15 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None,
     return _made("randn", lambda s, d: _stream(generator).normal(s, d), sizes, size, out, dtype, device, requires_grad)
 
 
+def _limits(row: list[Any], low: Any, high: Any) -> tuple[int, int]:
+    """The limits of integers: by name, or the last positional arguments."""
+    if high is None:
+        high = row.pop()
+    if low is None:
+        low = row.pop() if row else 0
+    return int(low), int(high)
+
+
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None,
         dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: bool = False) -> Tensor:
@@ -195,11 +199,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
             "upper limit are needed")
     if size is None:
         size = row.pop()
-    if high is None:
-        high = row.pop()
-    if low is None:
-        low = row.pop() if row else 0
-    low, high = int(low), int(high)
+    low, high = _limits(row, low, high)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     d = np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
@@ -210,17 +210,9 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The integers below ``n`` in a random order."""
-    check_countable(int(n))
-    if map_levels.get():
-        classes.mapping.refuse_out(out)
-        return classes.mapping.made(
-            lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
-    if placed(device) is not None:
-        return finish(unmade((int(n),), np_dtype(dtype, dt.I64)), requires_grad)
-    found = _stream(generator).randperm(int(n), np_dtype(dtype, dt.I64))
-    if out is not None:
-        return write_out(out, found, "randperm")
-    return finish(found, requires_grad)
+    d = np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
+    return _made("randperm", lambda s, _: _permutations(s, _stream(generator), d), (), (int(n),), out, dt.of(d), device,
+        requires_grad)
 
 
 def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarray:
@@ -264,12 +256,8 @@ def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:
     """Integers in [low, high) in the shape and type of ``input``."""
-    row = list(args)
-    if high is None:
-        high = row.pop()
-    if low is None:
-        low = row.pop() if row else 0
-    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, device,
+    low, high = _limits(list(args), low, high)
+    return _like(lambda s, d, _: _stream(generator).randint(low, high, s, d), input, dtype, device,
         requires_grad, memory_format)
 
 
@@ -297,28 +285,22 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if any(t.is_meta for t in tensors):
         return (mean + std).detach()
-    if isinstance(std, Tensor) and std._wg_data.dtype.kind in "cW":
-        raise RuntimeError("normal expects standard deviation to be non-complex")
-    if isinstance(std, Tensor) and std._wg_data.size and (std._wg_data < 0).any():
-        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if isinstance(std, Tensor):
+        if std._wg_data.dtype.kind in "cW":
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if (std._wg_data < 0).any():
+            raise RuntimeError("normal expects all elements of std >= 0.0")
     shapes = [t._wg_data.shape for t in tensors]
     message = broadcast_message(shapes)
     if message is not None:
         raise RuntimeError(message)
-    shape = np.broadcast_shapes(*shapes)
     d = dt.result([t._wg_data for t in tensors]) if out is None else out._wg_data.dtype
-    noise = _stream(generator).normal(shape, d)
-    found = (
-        noise * (std._wg_data if isinstance(std, Tensor) else std) + (
-            mean._wg_data if isinstance(mean, Tensor) else mean))
-    found = np.asarray(found).astype(d)
-    if out is not None:
-        return write_out(out, found, "normal")
-    if not any(t.requires_grad for t in tensors):
-        return finish(found)
-    if len(tensors) == 2:
-        return function("drawn_from_two")(*tensors, found)
-    return function("drawn_from")(*tensors, found)
+    noise = _stream(generator).normal(np.broadcast_shapes(*shapes), d)
+    mean, std = (x._wg_data if isinstance(x, Tensor) else x for x in (mean, std))
+    found = np.asarray(noise * std + mean).astype(d)
+    if out is not None or not any(t.requires_grad for t in tensors):
+        return deliver(found, out, "normal")
+    return function("drawn_from_two" if len(tensors) == 2 else "drawn_from")(*tensors, found)
 
 
 @by_map("numbers")
@@ -350,7 +332,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if input.is_meta:
         return finish(unmade((*input.shape[:-1], int(num_samples)), dt.I64))
     found = _stream(generator).multinomial(input._wg_data, int(num_samples), replacement)
-    return finish(found) if out is None else write_out(out, found, "multinomial")
+    return deliver(found, out, "multinomial")
 
 
 @by_map("numbers")

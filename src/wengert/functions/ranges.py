@@ -12,7 +12,7 @@ from ..arrays.errors import check_countable, refuse_overflow
 from ..tensor.tensor import Tensor
 from ..tensor.types import placed
 from .composites.call import by_example
-from .creation import finish, np_dtype, out_type, write_out
+from .creation import deliver, finish, np_dtype, out_type
 
 
 def _number(x: Any) -> Any:
@@ -71,7 +71,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
         a = (start + step * np.arange(count)).astype(d)
     else:
         a = (np.float64(start) + np.float64(step) * np.arange(count, dtype=np.float64)).astype(d)
-    return finish(a, requires_grad, where) if out is None else write_out(out, a, "arange")
+    return deliver(a, out, "arange", requires_grad, where)
 
 
 def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
@@ -97,8 +97,7 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     count = int(np.floor((end - start) / step)) + 1
     check_countable(count)
     a = (start + step * np.arange(count)).astype(out_type(out, options.get("dtype"), dt.default_float()))
-    return (finish(a, options.get("requires_grad", False), placed(options.get("device"))) if out is None
-        else write_out(out, a, "range"))
+    return deliver(a, out, "range", options.get("requires_grad", False), placed(options.get("device")))
 
 
 range_.__name__ = range_.__qualname__ = "range"
@@ -108,8 +107,7 @@ range_.__name__ = range_.__qualname__ = "range"
 def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
-    where = placed(device)
-    return _spaced("linspace", start, end, steps, out, dtype, requires_grad, None, where)
+    return _spaced("linspace", start, end, steps, out, dtype, requires_grad, None, placed(device))
 
 
 @by_example
@@ -168,9 +166,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
         a = np.full(steps, start, wide)
     if base is not None:
         a = np.power(wide(base), a)
-    a = a.astype(d)
-    return (finish(a, requires_grad, where) if out is None
-        else write_out(out, a, "linspace" if base is None else "logspace"))
+    return deliver(a.astype(d), out, name, requires_grad, where)
 
 
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -182,8 +178,7 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
             raise TypeError(f"eye(): argument '{name}' (position {i + 1}) must be int, not {type(size).__name__}")
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    a = np.eye(n, m, dtype=out_type(out, dtype, dt.default_float()))
-    return finish(a, requires_grad, where) if out is None else write_out(out, a, "eye")
+    return deliver(np.eye(n, m, dtype=out_type(out, dtype, dt.default_float())), out, "eye", requires_grad, where)
 
 
 def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.dtype:
@@ -204,18 +199,17 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.
     return d
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-        pin_memory: bool = False) -> Tensor:
-    """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
-    d = _triangle("tril_indices", row, col, offset, dtype)
-    return finish(np.stack(np.tril_indices(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
+def _indices(name: str, find: Any, part: str) -> Any:
+    def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+            pin_memory: bool = False) -> Tensor:
+        d = _triangle(name, row, col, offset, dtype)
+        return finish(np.stack(find(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
+
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"Indices ``(2, n)`` of the {part} triangle of a ``row`` by ``col`` matrix."
+    return indices
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-        pin_memory: bool = False) -> Tensor:
-    """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
-    d = _triangle("triu_indices", row, col, offset, dtype)
-    return finish(np.stack(np.triu_indices(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
-
-
+tril_indices = _indices("tril_indices", np.tril_indices, "lower")
+triu_indices = _indices("triu_indices", np.triu_indices, "upper")
 FUNCTIONS = (arange, range_, linspace, logspace, eye, tril_indices, triu_indices)

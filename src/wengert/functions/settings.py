@@ -8,18 +8,16 @@ from ..arrays import dtypes as _dtypes
 from ..arrays import errors, uninitialized
 from ..arrays.dtypes import dtype, set_default_dtype
 from ..dispatch.default_device import get_default_device, set_default_device
-from ..dispatch.torch_function import overridable
 from ..tensor import Tensor
 from .conversion import LEGACY as _LEGACY
 from .random import default_generator
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "can_cast", "get_default_device", "get_float32_matmul_precision",
-    "get_num_interop_threads", "get_num_threads", "is_complex", "is_deterministic_algorithms_warn_only_enabled",
-    "is_floating_point", "is_conj", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage",
-    "resolve_conj", "resolve_neg", "is_tensor", "is_warn_always_enabled", "manual_seed_all", "numel", "promote_types",
-    "result_type", "set_default_device", "set_default_tensor_type", "set_float32_matmul_precision",
-    "set_num_interop_threads", "set_num_threads", "set_warn_always", "typename", "use_deterministic_algorithms",
+    "get_num_interop_threads", "get_num_threads", "is_deterministic_algorithms_warn_only_enabled", "is_storage",
+    "is_tensor", "is_warn_always_enabled", "manual_seed_all", "promote_types", "result_type", "set_default_device",
+    "set_default_tensor_type", "set_float32_matmul_precision", "set_num_interop_threads", "set_num_threads",
+    "set_warn_always", "typename", "use_deterministic_algorithms",
 ]
 
 _deterministic = _warn_only = False
@@ -36,79 +34,9 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-@overridable
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the tensor has a floating type."""
-    return input.is_floating_point()
-
-
-@overridable
-def is_complex(input: Tensor) -> bool:
-    """Whether the tensor has a complex type."""
-    return input.is_complex()
-
-
-@overridable
-def is_conj(input: Tensor) -> bool:
-    """Whether the tensor is a lazy conjugate, a view of the numbers that ``conj()`` was called on.
-
-    >>> torch.is_conj(torch.tensor([1j]).conj())
-    True
-    """
-    return input.is_conj()
-
-
-@overridable
-def is_neg(input: Tensor) -> bool:
-    """Whether the tensor is a lazy negative, such as the imaginary part of a lazy conjugate."""
-    return input.is_neg()
-
-
-@overridable
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself, or a copy that is no lazy conjugate."""
-    return input.resolve_conj()
-
-
-@overridable
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself, or a copy that is no lazy negative."""
-    return input.resolve_neg()
-
-
-@overridable
-def is_signed(input: Tensor) -> bool:
-    """Whether the tensor's type has negative numbers."""
-    return input.is_signed()
-
-
-@overridable
-def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made in inference mode."""
-    return input.is_inference()
-
-
-@overridable
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of the tensor is not zero."""
-    return bool(input)
-
-
-@overridable
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both tensors have the same shape."""
-    return input.is_same_size(other)
-
-
 def is_storage(obj: Any) -> bool:
     """Whether ``obj`` is a storage."""
     return type(obj).__name__ in ("TypedStorage", "UntypedStorage")
-
-
-@overridable
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return input.numel()
 
 
 def set_default_tensor_type(t: Any) -> None:

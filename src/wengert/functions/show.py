@@ -39,17 +39,12 @@ def _written(t: Any, contents: str | None) -> str:
     except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
         name = "Invalid"
     kind = "tensor" if type(t) in PLAIN else type(t).__name__
-    if t.is_meta and contents is None:
-        said = t._wg_data.dtype in (dt.default_float(), dt.default_complex(), dt.B1)
-        rest = ("" if said else f", dtype={t.dtype}") + (
-            f", grad_fn=<{name}>" if name is not None else ", requires_grad=True" if t.requires_grad else ""
-        )
-        return f"{kind}(..., device='meta', size={tuple(t.shape)}{rest})"
-    numbers = (plain(t._wg_data) if contents is None
-        else np.broadcast_to(np.zeros((), t._wg_data.dtype), t._wg_data.shape))
+    meta = contents is None and t.is_meta
+    numbers = (np.broadcast_to(np.zeros((), t._wg_data.dtype), t._wg_data.shape) if meta or contents is not None
+        else plain(t._wg_data))
     return format_tensor(numbers, dtype_name=t.dtype.name if t._wg_data.dtype.type is np.void else None,
         default_dtype=dt.default_float(), grad_fn_name=name, requires_grad=name is None and t.requires_grad,
-        prefix=kind, contents=contents, tangent=_tangent(t))
+        prefix=kind, contents=contents, device="meta" if meta else None, tangent=_tangent(t))
 
 
 def _tangent(t: Any) -> str | None:

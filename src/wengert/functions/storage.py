@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +12,63 @@ from ..tensor.types import CPU, META, on_cpu, placed
 from .memory import STORAGES, array_at, block_of, file_array, place_and_type, place_of
 
 
-class UntypedStorage:
+class Memory:
+    """What storages of bytes and of typed elements have in common: the flat memory that tensors look at."""
+
+    __slots__ = ()
+    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+
+    def untyped(self) -> UntypedStorage:
+        """The storage of bytes."""
+        raise NotImplementedError
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is."""
+        return META if self.untyped().meta else CPU
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self.untyped().array.nbytes
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        storage = self.untyped()
+        if storage.wrapped:
+            raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
+        return 0 if storage.meta else address(storage.array)
+
+    def is_shared(self) -> bool:
+        """Whether other processes see the memory."""
+        return block_of(self.untyped().array) is not None
+
+    def share_memory_(self) -> Self:
+        """Move to memory that other processes see as well, with the tensors that look at it."""
+        from .shared_memory import share_storage
+
+        share_storage(self.untyped())
+        return self
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def cpu(self) -> Self:
+        """The storage itself: it is on the CPU."""
+        return self
+
+    def _shown(self, what: str, size: int) -> str:
+        rows = "..." if self.device is META else " " + "\n ".join(map(str, self.tolist()))
+        return f"{rows}\n[torch.storage.{what}device={self.device}) of size {size}]"
+
+
+class UntypedStorage(Memory):
     """A flat piece of memory, as files hold it and ``map_location`` functions see it.
 
     ``array`` is one-dimensional and contiguous; its type is that of the tensors which look at it, but sizes here
@@ -38,13 +94,6 @@ class UntypedStorage:
         """The type of the tensors that look at this memory."""
         return dt.of(self.array.dtype)
 
-    @property
-    def device(self) -> Any:
-        """Where the memory is."""
-        return META if self.meta else CPU
-
-    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
-
     def get_device(self) -> None:
         """The number of the device: None, as it has none on the CPU."""
 
@@ -52,20 +101,7 @@ class UntypedStorage:
         """1: the elements are bytes."""
         return 1
 
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return self.array.nbytes
-
-    size = __len__ = nbytes
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes()
-
-    def data_ptr(self) -> int:
-        """The address of the first byte."""
-        if self.wrapped:
-            raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
-        return 0 if self.meta else address(self.array)
+    size = __len__ = Memory.nbytes
 
     def bytes(self) -> np.ndarray:
         """The same memory as an array of uint8."""
@@ -137,13 +173,6 @@ class UntypedStorage:
         """An empty storage of the same kind."""
         return type(self)(0)
 
-    def share_memory_(self) -> UntypedStorage:
-        """Move to memory that other processes see as well, with the tensors that look at it."""
-        from .shared_memory import share_storage
-
-        share_storage(self)
-        return self
-
     @classmethod
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
         """A storage of so many bytes in memory that other processes see as well."""
@@ -161,10 +190,6 @@ class UntypedStorage:
         """``"torch.storage.UntypedStorage"``."""
         return "torch.storage.UntypedStorage"
 
-    def is_shared(self) -> bool:
-        """Whether other processes see the memory."""
-        return block_of(self.array) is not None
-
     def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is page-locked."""
         return False
@@ -176,9 +201,6 @@ class UntypedStorage:
     def __setitem__(self, key: Any, value: int) -> None:
         self.bytes()[key] = value
 
-    def __iter__(self) -> Any:
-        return iter(self.tolist())
-
     def __getitem__(self, key: Any) -> Any:
         memory = self.bytes()
         if not isinstance(key, (int, slice)):
@@ -187,10 +209,6 @@ class UntypedStorage:
             raise IndexError(f"index {key} out of range for storage of size {memory.size}")
         found = memory[key]
         return UntypedStorage(found) if isinstance(key, slice) else int(found)
-
-    def cpu(self) -> UntypedStorage:
-        """The storage itself: it is on the CPU."""
-        return self
 
     def cuda(self, device: Any = None) -> UntypedStorage:
         """The storage on a GPU."""
@@ -204,8 +222,7 @@ class UntypedStorage:
         return restored, (plain, self.dtype.name)
 
     def __repr__(self) -> str:
-        rows = "..." if self.meta else " " + "\n ".join(map(str, self.tolist()))
-        return f"{rows}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        return self._shown("UntypedStorage(", self.nbytes())
 
 
 def _bytes(given: Any) -> np.ndarray:
@@ -242,9 +259,7 @@ def restored(array: np.ndarray, dtype: str) -> UntypedStorage:
 
 
 def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
-    """The storage that an array looks at, the offset at which it starts and its strides, both in elements: see
-    ``memory.place_of``.
-    """
+    """The storage that an array looks at, the offset at which it starts and its strides, both in elements."""
     flat, offset, strides = place_of(array)
     return storage_of(flat), offset, strides
 

@@ -32,8 +32,6 @@ _BINARY = {
     "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }
-_COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
-_UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
 
 
 # functions of ``nn.functional`` that are not those of the same name in the top namespace
@@ -100,9 +98,23 @@ def _place_functions() -> None:
         PLACES["functional"][n] = overridable(f) if n in _APART else asking.setdefault(f, overridable(f))
     for n in ("detach", "detach_", "fill_", "zero_"):
         PLACES["torch"][n] = overridable(getattr(Tensor, n))
+    for n in ("is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_signed", "numel",
+            "resolve_conj", "resolve_neg"):
+        PLACES["torch"][n] = overridable(_question(n))
     PLACES["torch"]["fill"] = function("fill")
     for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS):
         PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
+
+
+def _question(name: str) -> Any:
+    """The method ``name``, which has no arguments, as a function of ``input``."""
+
+    def call(input: Any) -> Any:
+        return getattr(input, name)()
+
+    call.__name__ = name
+    call.__doc__ = getattr(Tensor, name).__doc__
+    return call
 
 
 def _attach_special_methods() -> None:
@@ -119,24 +131,21 @@ def _attach_special_methods() -> None:
         if TABLE[name].inplace:  # type: ignore[union-attr]
             setattr(Tensor, f"__i{special}__", special_method(f"__i{special}__", name, inplace=True))
     cls.__rdiv__ = cls.__rtruediv__ = overridable(_number_over(cls.__rtruediv__))
-    for special, name in _COMPARE.items():
-        setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
-    for special, name in _UNARY.items():
-        setattr(Tensor, f"__{special}__",
-            method(name) if special != "invert" else _inverted(own_method(name, "__invert__")))
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Tensor, f"__{name}__", special_method(f"__{name}__", name))
+    cls.__neg__, cls.__abs__ = method("neg"), method("abs")
+    cls.__invert__ = _inverted(own_method("bitwise_not", "__invert__"))
     cls.__pos__ = cls.positive
 
 
 def _attach_properties() -> None:
     """Properties that call operators."""
-    from . import overloads_complex  # which wants the operators
-
+    real, imag = overloads.FUNCTIONS["real"], overloads.FUNCTIONS["imag"]
     cls: Any = Tensor
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
-    cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))
-    cls.imag = property(overloads_complex.imag, lambda self, value: self.imag.copy_(value))
-    cls.volatile = property(_volatile, _set_volatile)
+    cls.real = property(real, lambda self, value: self.real.copy_(value))
+    cls.imag = property(imag, lambda self, value: self.imag.copy_(value))
 
 
 def _settle() -> None:
@@ -174,9 +183,7 @@ def special_method(special: str, name: str, **how: bool) -> Any:
 
 
 def _number_over(divided: Any) -> Any:
-    """Division the other way round: as in PyTorch times the reciprocal, in two steps; ``divided`` is for operands of
-    other kinds.
-    """
+    """``other / self``: times the reciprocal, in two steps as in PyTorch; ``divided`` is for other operands."""
     reciprocal, times = function("reciprocal"), function("mul")
 
     def quotient(self: Any, other: Any) -> Any:
@@ -190,7 +197,6 @@ def _number_over(divided: Any) -> Any:
 
 
 def _reverse(self: Any) -> Any:
-    """The tensor with its dimensions reversed."""
     if self._wg_data.ndim not in (0, 2):
         warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
@@ -229,17 +235,3 @@ def _adjoint(self: Any) -> Any:
 def _adjoint_batch(self: Any) -> Any:
     _zero_dimensional(self, "mH", "Consider using x.conj().")
     return (_matrix(self, "mH") if self._wg_data.ndim else self).conj()
-
-
-def _volatile(self: Tensor) -> bool:
-    """False; what it was is now done by ``no_grad``."""
-    import warnings
-
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
-    return False
-
-
-def _set_volatile(self: Tensor, value: Any) -> None:
-    import warnings
-
-    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=2)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from .storage import UntypedStorage
+from .storage import Memory, UntypedStorage
 
 
-class TypedStorage:
+class TypedStorage(Memory):
     """A storage whose elements have a type: of ``size`` elements, of those of a sequence, or the bytes of
     ``wrap_storage``.
 
@@ -23,7 +23,6 @@ class TypedStorage:
     """
 
     __slots__ = ("_dtype", "_untyped_storage")
-    is_cuda = is_hpu = is_sparse = False
 
     def __init__(self, data: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: dt.dtype | None = None,
             device: Any = None) -> None:
@@ -50,11 +49,6 @@ class TypedStorage:
         """The type of the elements."""
         return self._dtype
 
-    @property
-    def device(self) -> Any:
-        """Where the memory is."""
-        return self._untyped_storage.device
-
     def untyped(self) -> UntypedStorage:
         """The bytes."""
         return self._untyped_storage
@@ -64,31 +58,13 @@ class TypedStorage:
 
     size = __len__
 
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return self._untyped_storage.nbytes()
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes()
-
     def element_size(self) -> int:
         """Bytes per element."""
         return self._dtype.np.itemsize
 
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return self._untyped_storage.data_ptr()
-
-    def is_shared(self) -> bool:
-        """Whether other processes see the memory."""
-        return self._untyped_storage.is_shared()
-
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
         return self._array.tolist()
-
-    def __iter__(self) -> Any:
-        return iter(self.tolist())
 
     def _checked(self, key: Any) -> int:
         if not isinstance(key, int):
@@ -117,8 +93,7 @@ class TypedStorage:
         """A copy."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self._dtype)
 
-    def __copy__(self) -> TypedStorage:
-        return self.clone()
+    __copy__ = clone
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> TypedStorage:
         from copy import deepcopy
@@ -136,18 +111,8 @@ class TypedStorage:
         """The name of the type, such as ``"torch.FloatStorage"``."""
         return f"torch.{dt.scalar_name(self._dtype.np)}Storage"
 
-    def share_memory_(self) -> TypedStorage:
-        """Move to memory that other processes see as well, with the tensors that look at it."""
-        self._untyped_storage.share_memory_()
-        return self
-
-    def cpu(self) -> TypedStorage:
-        """The storage itself: it is on the CPU."""
-        return self
-
     def __repr__(self) -> str:
-        rows = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
-        return f"{rows}\n[torch.storage.TypedStorage(dtype={self._dtype}, device={self.device}) of size {len(self)}]"
+        return self._shown(f"TypedStorage(dtype={self._dtype}, ", len(self))
 
 
 def restored(storage: UntypedStorage, dtype: str) -> TypedStorage:
@@ -156,9 +121,7 @@ def restored(storage: UntypedStorage, dtype: str) -> TypedStorage:
 
 
 class _Legacy(type):
-    """What ``torch.FloatStorage`` is: typed storages of one type, which it makes and recognizes, but which are not of
-    its class.
-    """
+    """``torch.FloatStorage`` and its kin: they make and recognize typed storages of one type, of another class."""
 
     dtype: dt.dtype
 

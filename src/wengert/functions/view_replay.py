@@ -1,6 +1,4 @@
-"""A view once more, of another base, and a base from a view: ``Tensor._view_func`` and
-``Tensor._rev_view_func_unsafe``.
-"""
+"""A view of another base, and a base from a view: ``Tensor._view_func`` and ``Tensor._rev_view_func_unsafe``."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ class Like(tuple[Any, ...]):
 
 
 def replayed(view: View, base: Any, number: Any = None, tensor: Any = None) -> Any:
-    """The view of ``base``, with each size and place given through ``number``, and each tensor kept
-    through ``tensor``.
-    """
+    """The same view of ``base``; ``number`` is applied to each size and place, ``tensor`` to each tensor."""
     for op, args in view.steps:
         if tensor is not None and type(args) is Like:
             like = tensor(args.tensor)
@@ -74,16 +70,12 @@ _VISITED: dict[str, Any] = {
 INVERSES: dict[str, Any] = {
     "transpose": lambda v, source, a, b: v.transpose(a, b), "t": lambda v, source: v.t(),
     "permute": lambda v, source, dims: v.permute(np.argsort([d % v.dim() for d in dims]).tolist()),
-    "unsqueeze": lambda v, source, dim: v.squeeze(dim), "squeeze": lambda v, source, dim: _shaped(v, source),
-    "view": lambda v, source, shape: _shaped(v, source), "reshape": lambda v, source, shape: _shaped(v, source),
+    "unsqueeze": lambda v, source, dim: v.squeeze(dim),
+    **dict.fromkeys(("squeeze", "view", "reshape"), lambda v, source, sizes: v.view(source.shape)),
     "view_as_real": lambda v, source: function("view_as_complex")(v),
     "view_as_complex": lambda v, source: function("view_as_real")(v), "conj": lambda v, source: function("conj")(v),
     "neg_view": lambda v, source: function("neg_view")(v), "alias": lambda v, source: v.view_as(v),
 }
-
-
-def _shaped(v: Any, source: Any) -> Any:
-    return v.view(source.shape)
 
 
 def reversed_view(view: View, new: Any) -> Any:
@@ -107,7 +99,9 @@ def same_geometry(a: Any, b: Any) -> bool:
     """Whether two tensors lie in memory alike."""
     if a.is_nested or b.is_nested:
         return a.is_nested and b.is_nested and bool(a._wg_data.shape == b._wg_data.shape)
-    (one, offset, strides), (other, where, steps) = window(a._wg_data), window(b._wg_data)
-    sizes = one.nbytes() // a.element_size(), other.nbytes() // b.element_size()
-    return ((a.shape, offset, tuple(strides), sizes[0], a.is_conj(), a.is_neg()) == (b.shape, where, tuple(steps),
-        sizes[1], b.is_conj(), b.is_neg()))
+    return _geometry(a) == _geometry(b)
+
+
+def _geometry(t: Any) -> tuple[Any, ...]:
+    storage, offset, strides = window(t._wg_data)
+    return t.shape, offset, strides, storage.nbytes() // t.element_size(), t.is_conj(), t.is_neg()

@@ -43,10 +43,13 @@ registering = threading.RLock()
 _QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})
 
 
+FIELDS = ("dtype", "edges", "hooks", "saved", "seq", "shape")
+
+
 class _PlainFields:
     """The fields of a node. The native class with the same fields has no tuples for the cycle collector to visit."""
 
-    __slots__ = ("dtype", "edges", "hooks", "saved", "seq", "shape")
+    __slots__ = FIELDS
 
     edges: tuple[Edge | None, ...]
 

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..arrays import dtypes as dt
 from ..arrays.array_likes import unsupported
 from ..arrays.compressed import BLOCKED, BY_ROW, Compressed, pressed
 from ..arrays.sparse import Coo
 from ..functions.creation import as_tensor
 from ..ops import compressed as declared
-from ..tensor.autograd_meta import new_version, requires_grad
+from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import FUNCTIONS
 from ..tensor.tensor import Tensor, wrap
 from ..tensor.types import LAYOUTS, strided
 from . import sparse as S
-from .sparse_inplace import becomes
+from .sparse_arrange import becomes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +39,7 @@ def compressed_made(values: Tensor, pattern: Compressed) -> Any:
 FUNCTIONS["compressed_made"] = compressed_made
 
 
-class CompressedTensor(Tensor):
+class CompressedTensor(S.ScatteredTensor):
     """A tensor in a compressed layout. Made by ``torch.sparse_csr_tensor`` and its kin, and by
     ``Tensor.to_sparse_csr``.
 
@@ -51,14 +50,7 @@ class CompressedTensor(Tensor):
     """
 
     __slots__ = ()
-    _wg_data: Any
     _own_operators = True
-
-    @staticmethod
-    def _wg_wrap(array: Any) -> Any:
-        t = object.__new__(CompressedTensor)
-        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
-        return t
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -112,9 +104,6 @@ class CompressedTensor(Tensor):
         stored, shape = elements(self), self._wg_data.values.shape
         return stored if stored.shape == shape else stored.reshape(shape)
 
-    def _values(self) -> Tensor:
-        return wrap(self._wg_data.values)
-
     def _nnz(self) -> int:
         return self._wg_data.others.shape[-1]
 
@@ -139,22 +128,6 @@ class CompressedTensor(Tensor):
         name = "sparse_coo" if layout is None else layout.name
         return opened(self) if name == "sparse_coo" else converted(self, name, blocksize)
 
-    def detach(self) -> Any:
-        t = CompressedTensor._wg_wrap(self._wg_data)
-        t._wg_vc = self._wg_vc
-        return t
-
-    def _get_data(self) -> Any:
-        return CompressedTensor._wg_wrap(self._wg_data)
-
-    def _set_data(self, new: Any) -> None:
-        if not isinstance(new, CompressedTensor):
-            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
-                "incompatible tensor type.")
-        self._wg_data = new._wg_data
-
-    data = property(_get_data, _set_data)
-
     def _without(self, what: str) -> NoReturn:
         raise RuntimeError(f"Sparse {self._wg_data.layout[-3:].upper()} tensors do not have {what}")
 
@@ -163,15 +136,6 @@ class CompressedTensor(Tensor):
 
     def is_contiguous(self, memory_format: Any = None) -> NoReturn:
         self._without("is_contiguous")
-
-    def storage_offset(self) -> int:
-        return 0
-
-    def data_ptr(self) -> NoReturn:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    def tolist(self) -> NoReturn:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def numpy(self, *, force: bool = False) -> NoReturn:
         raise TypeError(f"can't convert {_SPELLED[self._wg_data.layout]} layout tensor to numpy. Use Tensor.to_dense() "
@@ -201,25 +165,10 @@ class CompressedTensor(Tensor):
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
-    def __format__(self, spec: str) -> str:
-        return object.__format__(self, spec)
-
-    def __repr__(self) -> str:  # type: ignore[override]
-        from ..functions.printing import format_sparse
-
-        a, node = self._wg_data, self.grad_fn
-        names = ("crow_indices", "col_indices") if a.layout in BY_ROW else ("ccol_indices", "row_indices")
-        return format_sparse([(names[0], a.starts), (names[1], a.others), ("values", a.values)], a.shape,
-            a.others.shape[-1], layout=a.layout, default_dtype=dt.default_float(),
-            grad_fn_name=None if node is None else node.name(),
-            requires_grad=node is None and self.requires_grad)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._wg_edge is not None:
-            return Tensor.__deepcopy__(self, memo)
-        if id(self) not in memo:
-            memo[id(self)] = CompressedTensor._wg_wrap(self._wg_data.copy())._wg_require(requires_grad(self))
-        return memo[id(self)]
+    def _named_parts(self) -> list[tuple[str, Any]]:
+        a = self._wg_data
+        starts, others = ("crow_indices", "col_indices") if a.layout in BY_ROW else ("ccol_indices", "row_indices")
+        return [(starts, a.starts), (others, a.others), ("values", a.values)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         a = self._wg_data

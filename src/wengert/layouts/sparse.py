@@ -21,6 +21,7 @@ from ..functions.sizes import shape_of
 from ..graph.modes import modes
 from ..ops import sparse as declared
 from ..ops.errors import broadcast_message
+from ..ops.views import axis, dims_of
 from ..tensor.arguments import convert, positional
 from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
 from ..tensor.functions import FUNCTIONS, function
@@ -36,7 +37,70 @@ if TYPE_CHECKING:
 CONVERTED: dict[str, Callable[..., Any]] = {}
 
 
-class SparseTensor(Tensor):
+class ScatteredTensor(Tensor):
+    """What sparse tensors of all layouts share: ``_wg_data`` is an array that stores some places only."""
+
+    __slots__ = ()
+    _wg_data: Any
+    _own_operators = True  # it has its own methods, and takes every operator by itself
+
+    @classmethod
+    def _wg_wrap(cls, array: Any) -> Any:  # type: ignore[override]
+        t = object.__new__(cls)
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
+        return t
+
+    def detach(self) -> Any:
+        t = self._wg_wrap(self._wg_data)
+        t._wg_vc = self._wg_vc
+        return t
+
+    def _get_data(self) -> Any:
+        return self._wg_wrap(self._wg_data)
+
+    def _set_data(self, new: Tensor) -> None:
+        if type(new) is not type(self):
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                "incompatible tensor type.")
+        self._wg_data = new._wg_data
+
+    data = property(_get_data, _set_data)
+
+    def _values(self) -> Tensor:
+        return wrap(self._wg_data.values)
+
+    def storage_offset(self) -> int:
+        return 0
+
+    def data_ptr(self) -> NoReturn:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def tolist(self) -> NoReturn:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    def _named_parts(self) -> list[tuple[str, Any]]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        from ..functions.printing import format_sparse
+
+        node = self.grad_fn
+        return format_sparse(self._named_parts(), self._wg_data.shape, self._nnz(), layout=self.layout.name,
+            default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
+            requires_grad=node is None and self.requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if self._wg_edge is not None:
+            return Tensor.__deepcopy__(self, memo)
+        if id(self) not in memo:
+            memo[id(self)] = self._wg_wrap(self._wg_data.copy())._wg_require(requires_grad(self))
+        return memo[id(self)]
+
+
+class SparseTensor(ScatteredTensor):
     """A tensor in coordinate format. Made by ``torch.sparse_coo_tensor`` and ``Tensor.to_sparse``.
 
     >>> torch.tensor([0.0, 2.0]).to_sparse()
@@ -46,16 +110,8 @@ class SparseTensor(Tensor):
     """
 
     __slots__ = ()
-    _wg_data: Any
     layout = sparse_coo
-    is_sparse = True
-    _own_operators = True  # it has its own methods, and takes every operator by itself
-
-    @staticmethod
-    def _wg_wrap(array: Any) -> Any:
-        t = object.__new__(SparseTensor)
-        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
-        return t
+    is_sparse = _own_operators = True
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -85,9 +141,6 @@ class SparseTensor(Tensor):
 
     def _indices(self) -> Tensor:
         return wrap(self._wg_data.indices)
-
-    def _values(self) -> Tensor:
-        return wrap(self._wg_data.values)
 
     def _nnz(self) -> int:
         return self._wg_data.indices.shape[1]
@@ -130,10 +183,8 @@ class SparseTensor(Tensor):
         if layout is not None and layout is not sparse_coo:
             return CONVERTED[layout.name](self, layout.name, blocksize)
         if sparse_dim is not None and sparse_dim != len(self._wg_data.indices):
-            raise RuntimeError(
-                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
-                "supported"
-            )
+            raise RuntimeError("to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
+                "!=self.sparse_dim() is not supported")
         return self
 
     def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
@@ -147,26 +198,6 @@ class SparseTensor(Tensor):
             raise unsupported("norm.dim" if out is None else "norm.out")
         return entries(self.coalesce()).reshape(-1).norm(2 if p == "fro" else p, dtype=dtype)
 
-    # -- state --------------------------------------------------------------------------------------------------------
-
-    def detach(self) -> Any:
-        t = SparseTensor._wg_wrap(self._wg_data)
-        t._wg_vc = self._wg_vc
-        return t
-
-    def _get_data(self) -> Any:
-        return SparseTensor._wg_wrap(self._wg_data)
-
-    def _set_data(self, new: Tensor) -> None:
-        if not isinstance(new, SparseTensor):
-            raise RuntimeError(
-                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
-                "type."
-            )
-        self._wg_data = new._wg_data
-
-    data = property(_get_data, _set_data)
-
     def type(self, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
         """The name of the tensor's type, or the tensor in another type."""
         return f"torch.sparse.{dt.scalar_name(self._wg_data.dtype)}Tensor" if dtype is None else self.to(dtype)
@@ -174,17 +205,8 @@ class SparseTensor(Tensor):
     def stride(self, dim: int | None = None) -> Any:
         return (0,) * self._wg_data.ndim if dim is None else 0
 
-    def storage_offset(self) -> int:
-        return 0
-
     def is_contiguous(self, memory_format: Any = None) -> bool:
         return False
-
-    def data_ptr(self) -> NoReturn:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    def tolist(self) -> NoReturn:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def storage(self) -> NoReturn:
         raise NotImplementedError("Cannot access storage of SparseTensorImpl")
@@ -196,11 +218,9 @@ class SparseTensor(Tensor):
 
     @property
     def nbytes(self) -> NoReturn:
-        raise RuntimeError(
-            "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
-            "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply numel() "
-            "by element_size()"
-        )
+        raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent "
+            "tensors, add the nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
+            "multiply numel() by element_size()")
 
     def item(self) -> Any:
         if self._wg_data.size != 1:
@@ -212,23 +232,8 @@ class SparseTensor(Tensor):
             return bool(self._wg_data.dense())
         return Tensor.__bool__(self)
 
-    def __format__(self, spec: str) -> str:
-        return object.__format__(self, spec)
-
-    def __repr__(self) -> str:  # type: ignore[override]
-        from ..functions.printing import format_sparse
-
-        a, node = self._wg_data, self.grad_fn
-        return format_sparse([("indices", a.indices), ("values", a.values)], a.shape, a.indices.shape[1],
-            default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
-            requires_grad=node is None and self.requires_grad)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._wg_edge is not None:
-            return Tensor.__deepcopy__(self, memo)
-        if id(self) not in memo:
-            memo[id(self)] = SparseTensor._wg_wrap(self._wg_data.copy())._wg_require(requires_grad(self))
-        return memo[id(self)]
+    def _named_parts(self) -> list[tuple[str, Any]]:
+        return [("indices", self._wg_data.indices), ("values", self._wg_data.values)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         a = self._wg_data
@@ -257,8 +262,8 @@ def no_tangents(name: str, args: Any) -> None:
     m = modes()
     if m.levels and any(level.applies_to(args) for level in m.levels):
         name = _PYTORCHS.get(name, name)
-        raise NotImplementedError(
-            f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
+        raise NotImplementedError(f"Trying to use forward AD with {name} that does not support it because it has not "
+            "been implemented yet.")
 
 
 def _recorded(op: Any) -> Callable[..., Any]:
@@ -354,10 +359,8 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any, dtype: Any, requires
         raise TypeError(f"sparse_coo_tensor(): argument 'size' must be tuple of ints, not {type(size).__name__}")
     size = sizes_of(size)
     if len(size) != depth + v.ndim - 1:
-        raise RuntimeError(
-            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {depth}, "
-            f"dense_dim = {v.ndim - 1}"
-        )
+        raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
+            f"sparse_dim = {depth}, dense_dim = {v.ndim - 1}")
     if size[depth:] != tuple(v.shape[1:]):
         raise RuntimeError(f"values has incorrect size, expected {[n, *size[depth:]]}, got {list(v.shape)}")
     for d in range(depth if check and n else 0):
@@ -403,7 +406,7 @@ def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
     if not (_is_sparse(a) and _is_sparse(b)):
         if _is_sparse(a):
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
-        _same_size(a, b)
+        b._wg_data.check_dense(a.shape)
         if modes().grad and (requires_grad(a) or requires_grad(b)):
             return function("add")(a, b.to_dense(), alpha=alpha)
         kind = dt.result([a._wg_data, np.empty(b.shape and (0,), b._wg_data.dtype)])
@@ -416,18 +419,6 @@ def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
     values = function("cat")([entries(a), more])
     both = made(values, np.concatenate([x.indices, y.indices], 1), x.shape)
     return both.coalesce() if x.coalesced and y.coalesced else both
-
-
-def _sub(a: Any, b: Any, alpha: Any = 1) -> Any:
-    return _add(a, b, -alpha)
-
-
-def _same_size(dense: Tensor, sparse: Any) -> None:
-    if dense.shape != sparse.shape:
-        raise RuntimeError(
-            f"add: expected 'self' and 'other' to have same size, but self has size {list(dense.shape)} while other "
-            f"has size {list(sparse.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
-        )
 
 
 def _mul(a: Any, b: Any) -> Any:
@@ -499,10 +490,7 @@ def _permute(s: Any, dims: Sequence[int]) -> Any:
 
 
 def _transpose(s: Any, a: int, b: int) -> Any:
-    for d in (a, b):
-        if not -s.ndim <= d < s.ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-s.ndim}, {s.ndim - 1}], but got "
-                f"{d})")
+    a, b = axis(a, s.ndim), axis(b, s.ndim)
     order = list(range(s.ndim))
     order[a], order[b] = order[b], order[a]
     return _permute(s, order)
@@ -510,10 +498,8 @@ def _transpose(s: Any, a: int, b: int) -> Any:
 
 def _t(s: Any) -> Any:
     if s.sparse_dim() > 2 or s.dense_dim():
-        raise RuntimeError(
-            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {s.sparse_dim()} sparse and "
-            f"{s.dense_dim()} dense dimensions"
-        )
+        raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {s.sparse_dim()} "
+            f"sparse and {s.dense_dim()} dense dimensions")
     return _transpose(s, 0, 1) if s.ndim == 2 else s
 
 
@@ -526,23 +512,14 @@ def total(s: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
     values = entries(s)
     if dim is None:
         return values.sum(dtype=dtype)
-    n, depth = s.ndim, s.sparse_dim()
-    dims = [dim] if isinstance(dim, int) else list(dim)
-    for d in dims:
-        if not -n <= d < n:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
-    dims = [d % n for d in dims]
-    for d in dims:
-        if dims.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    n, depth, dims = s.ndim, s.sparse_dim(), dims_of(dim, s.ndim)
     inner = [d - depth + 1 for d in dims if d >= depth]
     kept = [d for d in range(depth) if d not in dims]
     if not kept:
         return values.sum([0, *inner], dtype=dtype)
     if inner:
         values = values.sum(inner)
-    s = made(values, s._wg_data.indices[kept], [s.shape[d] for d in range(n) if d not in dims])
-    s = s.coalesce()
+    s = made(values, s._wg_data.indices[kept], [s.shape[d] for d in range(n) if d not in dims]).coalesce()
     return s if dtype is None else s.to(dtype)
 
 
@@ -581,8 +558,8 @@ KEEPS_ZERO = ("abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asin
     "isneginf", "isposinf", "deg2rad", "rad2deg", "frac", "erfinv")
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm,
-    "mv": _mm, "sum": _sum, "sum_dim": _sum,
+    "add": _add, "sub": lambda a, b, alpha=1: _add(a, b, -alpha), "mul": _mul, "div": _div, "pow": _pow, "mm": _mm,
+    "addmm": _addmm, "matmul": _mm, "mv": _mm, "sum": _sum, "sum_dim": _sum,
 }
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)

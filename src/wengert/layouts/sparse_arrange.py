@@ -1,5 +1,6 @@
-"""Sparse tensors rearranged: joined, selected from, given dimensions or other sizes. What lies where it is stays
-stored, zeros stay away.
+"""Sparse tensors rearranged (joined, selected from, given dimensions or other sizes) and written to in place.
+
+What is written to gets other places and values, and the history of those.
 """
 
 from __future__ import annotations
@@ -8,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
+from ..arrays.array_likes import unsupported
 from ..arrays.sparse import Coo
-from ..tensor.functions import function
+from ..graph.modes import modes
+from ..ops.views import axis
+from ..tensor.autograd_meta import requires_grad
+from ..tensor.functions import function, inplace_function
+from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor, wrap
-from .sparse import OPERATORS, SparseTensor, _mm, _permute, _pow, entries, made, unsupported
-from .sparse_inplace import becomes
+from . import sparse as S
+from .sparse import OPERATORS, SparseTensor, _is_sparse, entries, like, made
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-def _axis(dim: int, ndim: int) -> int:
-    if not -ndim <= dim < ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
-    return dim % ndim
+    from collections.abc import Callable, Sequence
 
 
 def _cat(tensors: Sequence[Any], dim: int = 0) -> Any:
@@ -30,19 +31,15 @@ def _cat(tensors: Sequence[Any], dim: int = 0) -> Any:
         if not t.is_sparse:
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {at}.")
     first = tensors[0]
-    d, depth = _axis(dim, first.ndim), first.sparse_dim()
+    d, depth = axis(dim, first.ndim), first.sparse_dim()
     rest = [n for i, n in enumerate(first.shape) if i != d]
     for at, t in enumerate(tensors):
         if t.sparse_dim() != depth or t.dense_dim() != first.dense_dim():
-            raise RuntimeError(
-                f"All tensors must have the same: sparse_dim, dense_dim. Found {depth}, {first.dense_dim()} at "
-                f"position 0 and {t.sparse_dim()}, {t.dense_dim()} at position {at}"
-            )
+            raise RuntimeError(f"All tensors must have the same: sparse_dim, dense_dim. Found {depth}, "
+                f"{first.dense_dim()} at position 0 and {t.sparse_dim()}, {t.dense_dim()} at position {at}")
         if [n for i, n in enumerate(t.shape) if i != d] != rest:
-            raise RuntimeError(
-                f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating dimension).  "
-                f"Found sizes: {list(t.shape)} at position {at}"
-            )
+            raise RuntimeError(f"All tensors must have the same shape: {list(first.shape)} (except in the "
+                f"concatenating dimension).  Found sizes: {list(t.shape)} at position {at}")
     shape = [*first.shape]
     shape[d] = sum(t.shape[d] for t in tensors)
     indices, values, offset = [], [], 0
@@ -63,7 +60,7 @@ def _cat(tensors: Sequence[Any], dim: int = 0) -> Any:
 
 
 def _stack(tensors: Sequence[Any], dim: int = 0) -> Any:
-    d = _axis(dim, tensors[0].ndim + 1)
+    d = axis(dim, tensors[0].ndim + 1)
     return _cat([_unsqueeze(t, d) for t in tensors], d)
 
 
@@ -73,7 +70,7 @@ def _kept(s: Any, which: np.ndarray) -> Tensor:
 
 def _select(s: Any, dim: int, index: int) -> Any:
     """One slice: sparse, unless its only sparse dimension goes, for then it is the sum of what is stored there."""
-    a, d, depth = s._wg_data, _axis(dim, s.ndim), s.sparse_dim()
+    a, d, depth = s._wg_data, axis(dim, s.ndim), s.sparse_dim()
     n = s.shape[d]
     if not -n <= index < n:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(s.shape)} at dimension {d}")
@@ -89,7 +86,7 @@ def _select(s: Any, dim: int, index: int) -> Any:
 
 
 def _unsqueeze(s: Any, dim: int) -> Any:
-    a, d, depth = s._wg_data, _axis(dim, s.ndim + 1), s.sparse_dim()
+    a, d, depth = s._wg_data, axis(dim, s.ndim + 1), s.sparse_dim()
     shape = [*s.shape[:d], 1, *s.shape[d:]]
     if d > depth:
         return made(entries(s).unsqueeze(d - depth + 1), a.indices, shape, a.coalesced)
@@ -97,7 +94,7 @@ def _unsqueeze(s: Any, dim: int) -> Any:
 
 
 def _index_select(s: Any, dim: int, index: Tensor) -> Any:
-    a, d, depth = s._wg_data, _axis(dim, s.ndim), s.sparse_dim()
+    a, d, depth = s._wg_data, axis(dim, s.ndim), s.sparse_dim()
     wanted = index._wg_data.reshape(-1)
     shape = [*s.shape]
     shape[d] = wanted.size
@@ -117,7 +114,7 @@ def _narrow_copy(s: Any, dim: int, start: int, length: int) -> Any:
 
 
 def _reversed(s: Any) -> Any:
-    return _permute(s, tuple(reversed(range(s.ndim))))
+    return S._permute(s, tuple(reversed(range(s.ndim))))
 
 
 def _item(s: Any, key: Any) -> Any:
@@ -138,15 +135,11 @@ def _item(s: Any, key: Any) -> Any:
     return s
 
 
-def _no_item(s: Any, key: Any, value: Any) -> None:
-    raise TypeError("Cannot assign to a sparse tensor")
-
-
 def _matmul(a: Any, b: Any, *more: Any) -> Any:
     """``a @ b``; a vector before a sparse matrix is multiplied by the transpose."""
     if a.ndim == 1 and b.ndim == 2 and isinstance(b, SparseTensor):
-        return _mm(_reversed(b), a)
-    return _mm(a, b, *more)
+        return S._mm(_reversed(b), a)
+    return S._mm(a, b, *more)
 
 
 def _bmm(a: Any, b: Any) -> Tensor:
@@ -154,7 +147,7 @@ def _bmm(a: Any, b: Any) -> Tensor:
     if a.ndim != 3 or b.ndim != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(f"bmm: expected batches of matrices that multiply, but got sizes {list(a.shape)} and "
             f"{list(b.shape)}")
-    return function("stack")([_mm(_select(a, 0, i), b.select(0, i)) for i in range(a.shape[0])])
+    return function("stack")([S._mm(_select(a, 0, i), b.select(0, i)) for i in range(a.shape[0])])
 
 
 def _any(s: Any) -> Tensor:
@@ -171,27 +164,21 @@ def _floor_divide(s: Any, divisor: Any) -> Any:
 def _resized(s: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) -> Any:
     size = tuple(size)
     if len(size) != sparse_dim + dense_dim:
-        raise RuntimeError(
-            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
-            f"{sparse_dim}, dense_dim = {dense_dim}"
-        )
+        raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
+            f"sparse_dim = {sparse_dim}, dense_dim = {dense_dim}")
     a = s._wg_data
     if clear or not a.indices.shape[1]:
         nothing = np.empty((0, *size[sparse_dim:]), a.dtype)
         return becomes(s, SparseTensor._wg_wrap(Coo(np.empty((sparse_dim, 0), np.int64), nothing, size, True)))
     for kind, have, wanted in (("sparse", s.sparse_dim(), sparse_dim), ("dense", s.dense_dim(), dense_dim)):
         if have != wanted:
-            raise RuntimeError(
-                f"changing the number of {kind} dimensions (from {have} to {wanted}) on a non-empty sparse tensor is "
-                "not supported."
-            )
+            raise RuntimeError(f"changing the number of {kind} dimensions (from {have} to {wanted}) on a non-empty "
+                "sparse tensor is not supported.")
     depth = sparse_dim
     for kind, part in (("sparse", slice(None, depth)), ("dense", slice(depth, None))):
         if any(new < old for new, old in zip(size[part], a.shape[part])):
-            raise RuntimeError(
-                f"shrinking the size of {kind} dimensions (from {list(a.shape[part])} to {list(size[part])}) on a "
-                "non-empty sparse tensor is not supported."
-            )
+            raise RuntimeError(f"shrinking the size of {kind} dimensions (from {list(a.shape[part])} to "
+                f"{list(size[part])}) on a non-empty sparse tensor is not supported.")
     values = np.zeros((a.indices.shape[1], *size[depth:]), a.dtype)
     values[tuple(slice(n) for n in a.values.shape)] = a.values
     return becomes(s, SparseTensor._wg_wrap(Coo(a.indices, values, size, a.coalesced)))
@@ -207,9 +194,76 @@ def _sparse_resize_and_clear_(self: Any, size: Any, sparse_dim: int, dense_dim: 
     return _resized(self, size, sparse_dim, dense_dim, True)
 
 
-def _refusal(message: str) -> Any:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(message)
+# -- in place ----------------------------------------------------------------------------------------------------------
+
+
+def becomes(s: Any, new: Any) -> Any:
+    """Give ``s`` the array and the history of ``new``."""
+    if modes().grad and s._wg_edge is None and requires_grad(s):
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if new._wg_data.dtype != s._wg_data.dtype:
+        _check_cast(new, s)
+        new = new.to(s.dtype)
+    s._wg_data, s._wg_edge = new._wg_data, new._wg_edge
+    s._wg_vc[0] += 1
+    return s
+
+
+def _check_cast(source: Any, target: Any) -> None:
+    found, wanted = source._wg_data.dtype, target._wg_data.dtype
+    if not dt.can_cast(found, wanted):
+        raise RuntimeError(f"result type {dt.scalar_name(found)} can't be cast to the desired output type "
+            f"{dt.scalar_name(wanted)}")
+
+
+def _in_place(run: Callable[..., Any], coalesced: str = "") -> Callable[..., Any]:
+    """``coalesced``: the name of an operator that has to find each place once."""
+
+    def write(s: Any, *args: Any, **named: Any) -> Any:
+        if coalesced and not s.is_coalesced():
+            raise RuntimeError(f"{coalesced} requires coalesced input")
+        return becomes(s, run(s, *args, **named))
+
+    return write
+
+
+def _add_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
+    if _is_sparse(a):
+        return becomes(a, S._add(a, b, alpha))
+    b._wg_data.check_dense(a.shape)
+    m = modes()
+    if m.grad and (requires_grad(a) or requires_grad(b)):
+        return inplace_function("add")(a, b.to_dense(), alpha=alpha)
+    check_writable(a, False, m)
+    _check_cast(b, a)
+    b._wg_data.astype(a._wg_data.dtype).add_to(a._wg_data, None if alpha == 1 else alpha)
+    a._wg_vc[0] += 1
+    return a
+
+
+def _mul_in_place(a: Any, b: Any) -> Any:
+    return becomes(a, S._mul(a, b)) if _is_sparse(a) else inplace_function("mul")(a, b.to_dense())
+
+
+def _zero_in_place(s: Any) -> Any:
+    a = s._wg_data
+    return becomes(s, SparseTensor._wg_wrap(Coo(a.indices[:, :0], a.values[:0], a.shape, True)))
+
+
+def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
+    if _is_sparse(a) and _is_sparse(b):
+        return becomes(a, like(b, entries(b).clone()))
+    names = [f"torch.{'sparse.' if _is_sparse(x) else ''}{dt.scalar_name(x._wg_data.dtype)}Tensor" for x in (a, b)]
+    raise RuntimeError(f"copy_() between dense and sparse Tensors is not implemented! Found self type = {names[0]} and "
+        f"src type = {names[1]}")
+
+
+# -- the tables --------------------------------------------------------------------------------------------------------
+
+
+def _refusing(error: Callable[[str], Exception], text: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **named: Any) -> Any:
+        raise error(text)
 
     return refuse
 
@@ -217,13 +271,34 @@ def _refusal(message: str) -> Any:
 OPERATORS |= {
     "cat": _cat, "concat": _cat, "stack": _stack, "select": _select, "unsqueeze": _unsqueeze,
     "index_select": _index_select,
-    "unbind": lambda s, dim=0: tuple(_select(s, dim, i) for i in range(s.shape[_axis(dim, s.ndim)])),
+    "unbind": lambda s, dim=0: tuple(_select(s, dim, i) for i in range(s.shape[axis(dim, s.ndim)])),
     "narrow_copy": _narrow_copy, "numpy_T": _reversed, "any": _any, "floor_divide": _floor_divide,
-    "__floordiv__": _floor_divide, "__pow__": _pow, "matmul": _matmul, "bmm": _bmm,
-    "reshape": _refusal("reshape is not implemented for sparse tensors"),
-    "expand": _refusal("expand is unsupported for Sparse tensors"),
+    "__floordiv__": _floor_divide, "__pow__": S._pow, "matmul": _matmul, "bmm": _bmm,
+    "reshape": _refusing(RuntimeError, "reshape is not implemented for sparse tensors"),
+    "expand": _refusing(RuntimeError, "expand is unsupported for Sparse tensors"),
 }
 SparseTensor.__getitem__ = _item  # type: ignore[assignment]
-SparseTensor.__setitem__ = _no_item  # type: ignore[assignment]
+SparseTensor.__setitem__ = _refusing(TypeError, "Cannot assign to a sparse tensor")  # type: ignore[assignment]
 SparseTensor.sparse_resize_ = _sparse_resize_  # type: ignore[attr-defined]
 SparseTensor.sparse_resize_and_clear_ = _sparse_resize_and_clear_  # type: ignore[attr-defined]
+
+# The methods that are no operators here; those that need strides are refused in PyTorch's words.
+_METHODS = {"t_": _in_place(S._t), **dict.fromkeys(("transpose_", "swapaxes_", "swapdims_"), _in_place(S._transpose))}
+for _text, _names in {
+    "as_strided": ("squeeze", "narrow", "diagonal", "split", "chunk", "as_strided"),
+    "as_strided_": ("squeeze_", "unsqueeze_", "as_strided_"), "resize_": ("resize_",), "set_.source_Tensor": ("set_",),
+    "is_set_to": ("is_set_to",), "fill_.Scalar": ("fill_",), "view": ("view_as",),
+}.items():
+    _METHODS |= dict.fromkeys(_names, _refusing(unsupported, _text))
+for _name, _method in _METHODS.items():
+    _method.__name__ = _name
+    setattr(SparseTensor, _name, _method)
+
+OPERATORS |= {
+    "t": S._t, "transpose": S._transpose, "permute": S._permute, "add_": _add_in_place, "mul_": _mul_in_place,
+    "sub_": lambda a, b, alpha=1: _add_in_place(a, b, -alpha), "div_": _in_place(S._div), "zero_": _zero_in_place,
+    "copy_": _copy_in_place,
+}
+OPERATORS |= {f"{name}_": _in_place(OPERATORS[name]) for name in ("neg", "square")}
+OPERATORS |= {f"{n}_": _in_place(OPERATORS[n], f"{n}_") for n in S.KEEPS_ZERO
+    if not n.startswith("is") and n not in ("square", "signbit")}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..dispatch.decompositions import LOWER
 from ..dispatch.torch_dispatch import _NAMES as NAMES
 from ..dispatch.torch_dispatch import as_called, named
-from ..dispatch.watch_functions import watch_forever
+from ..dispatch.watch_functions import watch_functions
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import KERNELS, modes, set_modes
 from ..ops.operator import TABLE
@@ -113,7 +113,7 @@ def register(name: str, key: str, kernel: Callable[..., Any]) -> None:
     if kernel is fallthrough_kernel:  # what is there anyway
         return
     if not _KERNELS:
-        watch_forever()
+        watch_functions(backward=True)
         m = modes()
         set_modes(m.with_(watchers=(*m.watchers, _WATCHER), dispatch=(_WATCHER, *m.dispatch)))
     _KERNELS.setdefault(name, {}).setdefault(key, []).append(kernel)

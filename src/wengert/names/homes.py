@@ -29,13 +29,14 @@ _KNOWN_AS = {ours: theirs for theirs, ours in MOVED.items()}
 # A module that is requested by a name on the left, or below it, is the module on the right, which has the same public
 # names.
 HOMES = {
+    "autograd._functions": "autograd.function",
     "_functorch.apis": "func.functorch", "_functorch.batch_norm_replacement": "func.functorch",
     "_functorch.deprecated": "func.deprecated", "_functorch.eager_transforms": "func.functorch",
     "_functorch.functional_call": "func.functorch", "_functorch.make_functional": "func.functorch",
     "_functorch.vmap": "func.functorch", "_tensor": "tensor.tensor", "cpu.amp.autocast_mode": "cpu.amp",
     "cpu.amp.grad_scaler": "cpu.amp", "cuda.amp.autocast_mode": "cuda.amp", "cuda.amp.grad_scaler": "cuda.amp",
-    "cuda.graphs": "cuda", "cuda.streams": "cuda", "distributions.exp_family": "distributions.distribution",
-    "func.functorch.einops._parsing": "func.patterns", "func.functorch.einops": "func.arrangement",
+    "cuda.graphs": "cuda", "cuda.streams": "cuda",
+    "func.functorch.einops._parsing": "func.arrangement", "func.functorch.einops": "func.arrangement",
     "func.functorch.experimental.control_flow": "func.control_flow", "func.functorch.experimental": "func.functorch",
     "jit._script": "jit", "jit._trace": "jit", "multiprocessing.spawn": "multiprocessing", "nn.modules": "nn",
     "nn.modules.linear_cross_entropy_options": "nn.modules.loss", "nn.parameter": "nn", "optim.adadelta": "optim",
@@ -56,8 +57,7 @@ _WHOLE = {
     "autograd._core": "_C",
     "autograd._function_node": "autograd.function", "graph.modes": "autograd.grad_mode",
     "dispatch.function_modes": "overrides", "distributions.compound_transforms": "distributions.transforms",
-    "distributions.elementary_transforms": "distributions.transforms",
-    "distributions.transform": "distributions.transforms", "optim.adafactor": "optim", "optim.muon": "optim",
+    "optim.matrices": "optim",
     **{f"optim.lr_scheduler.{n}": "optim.lr_scheduler"
         for n in ("base", "composite", "cosine", "cyclic", "factors", "plateau")},
     **{f"serialization.{n}": "serialization" for n in ("archive", "container", "endianness", "locations", "names")},
@@ -80,6 +80,9 @@ _SOME = {
     "distributions.categories": {
         "distributions.categorical": "Categorical", "distributions.multinomial": "Multinomial",
         "distributions.one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough"},
+    "distributions.compound": {
+        "distributions.independent": "Independent", "distributions.mixture_same_family": "MixtureSameFamily",
+        "distributions.transformed_distribution": "TransformedDistribution"},
     "distributions.counts": {
         "distributions.bernoulli": "Bernoulli", "distributions.binomial": "Binomial",
         "distributions.geometric": "Geometric", "distributions.negative_binomial": "NegativeBinomial",
@@ -89,6 +92,8 @@ _SOME = {
         "distributions.half_normal": "HalfNormal", "distributions.inverse_gamma": "InverseGamma",
         "distributions.kumaraswamy": "Kumaraswamy", "distributions.log_normal": "LogNormal",
         "distributions.logistic_normal": "LogisticNormal", "distributions.pareto": "Pareto",
+        "distributions.relaxed_bernoulli": "LogitRelaxedBernoulli RelaxedBernoulli",
+        "distributions.relaxed_categorical": "ExpRelaxedCategorical RelaxedOneHotCategorical",
         "distributions.weibull": "Weibull"},
     "distributions.distribution": {"distributions.exp_family": "ExponentialFamily"},
     "distributions.gaussian": {
@@ -102,9 +107,6 @@ _SOME = {
         "distributions.cauchy": "Cauchy", "distributions.generalized_pareto": "GeneralizedPareto",
         "distributions.laplace": "Laplace", "distributions.normal": "Normal", "distributions.studentT": "StudentT",
         "distributions.uniform": "Uniform", "distributions.von_mises": "VonMises"},
-    "distributions.relaxed": {
-        "distributions.relaxed_bernoulli": "LogitRelaxedBernoulli RelaxedBernoulli",
-        "distributions.relaxed_categorical": "ExpRelaxedCategorical RelaxedOneHotCategorical"},
     "distributions.simplex": {
         "distributions.beta": "Beta", "distributions.continuous_bernoulli": "ContinuousBernoulli",
         "distributions.dirichlet": "Dirichlet"},
@@ -120,6 +122,9 @@ _SOME = {
     "nn.modules._state": {"nn.modules.module": "_IncompatibleKeys"},
     "nn.modules.attention": {"nn.modules.activation": "MultiheadAttention"},
     "nn.modules.loss": {"nn.modules.linear_cross_entropy_options": "LinearCrossEntropyOptions"},
+    "optim.adam": {f"optim.{n.lower()}": n for n in ("Adamax", "AdamW", "NAdam", "RAdam")} | {
+        "optim.sparse_adam": "SparseAdam"},
+    "optim.sgd": {f"optim.{n.lower()}": n for n in ("Adadelta", "Adagrad", "ASGD", "RMSprop", "Rprop")},
     "tensor.types": {"": "Size device finfo iinfo layout memory_format"},
     "functions.random": {"_C": "Generator",
         "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state"},

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +16,6 @@ from ..functions.places import PLACES
 from ..graph.node import next_sequence
 from ..tensor import Tensor, classes
 from ..tensor.functions import function
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def _need(condition: bool, message: str) -> None:
@@ -183,10 +182,9 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
-        )
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D "
+            "inputs")
     distance = PLACES["functional"]["pairwise_distance"] if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -206,13 +204,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             include_last_offset, padding_idx)
         return classes.mapping.each_example(embedding_bag, given, {})  # type: ignore[no-any-return]
     if not weight.is_floating_point() and input.is_floating_point():
-        import warnings
-
-        warnings.warn(
-            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
-            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
-        )
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
+            "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
         weight, input = input, weight
     _check_bags(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, padding_idx)
     input, starts = _bags(input, offsets, include_last_offset)
@@ -221,10 +214,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     wrong = np.flatnonzero((places < 0) | (places >= weight.shape[0]))
     if wrong.size:
         at = int(wrong[0])
-        raise RuntimeError(
-            f"Index {at} of input takes value {int(input._wg_data[at])} which is not in the valid range [0, "
-            f"{weight.shape[0]})"
-        )
+        raise RuntimeError(f"Index {at} of input takes value {int(input._wg_data[at])} which is not in the valid range "
+            f"[0, {weight.shape[0]})")
     count = len(starts)
     bag = np.searchsorted(starts, np.arange(input.numel()), side="right") - 1
     if weight.is_meta:  # one row for each bag, whatever is in it
@@ -258,17 +249,13 @@ def _check_bags(input: Any, weight: Any, offsets: Any, mode: str, by_frequency: 
         padding_idx: int | None) -> None:
     """Refuse arguments of ``embedding_bag`` that do not go together."""
     if factors is not None and input.shape != factors.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then it must have the "
-            f"same shape as the input ({input.shape})"
-        )
+        raise ValueError(f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})")
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if input.dim() == 2 and offsets is not None:
-        raise ValueError(
-            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
-            "sequences. However, found offsets of type Tensor"
-        )
+        raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+            "length sequences. However, found offsets of type Tensor")
     if input.dim() == 1:
         _check_offsets(input, offsets)
     elif input.dim() != 2:
@@ -284,10 +271,8 @@ def _check_bags(input: Any, weight: Any, offsets: Any, mode: str, by_frequency: 
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
     if factors is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
-            f"mode='{mode}'). Please open a feature request on GitHub."
-        )
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
+            f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
 
 
 def _check_offsets(input: Any, offsets: Any) -> None:
@@ -297,10 +282,8 @@ def _check_offsets(input: Any, offsets: Any) -> None:
     if offsets.dim() != 1:
         raise ValueError("offsets has to be a 1D Tensor")
     if offsets._wg_data.dtype.name not in ("int64", "int32"):
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
-            f"got {offsets.type()} instead (while checking arguments for embedding_bag)"
-        )
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+            f"Int; but got {offsets.type()} instead (while checking arguments for embedding_bag)")
     if offsets.numel() and int(offsets._wg_data[-1]) > input.shape[0]:
         last = int(offsets._wg_data[-1])
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got "
@@ -314,10 +297,8 @@ def _bags(input: Any, offsets: Any, include_last_offset: bool) -> tuple[Any, np.
         return input.reshape(-1), np.arange(count) * each
     starts = offsets._wg_data[:-1] if include_last_offset else offsets._wg_data
     if len(starts) and starts[0] != 0:
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
-            f"got {int(starts[0])}"
-        )
+        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {int(starts[0])}")
     return input, starts
 
 
@@ -442,10 +423,8 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     if linear_bias is not None and tuple(linear_bias.shape) != (classes, *rest):
         raise RuntimeError(f"expected linear_bias shape {(classes, *rest)}, got {tuple(linear_bias.shape)}")
     if rest and input.dim() == 1:
-        raise RuntimeError(
-            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
-            f"(N, {width}), got unbatched input with shape {tuple(input.shape)}"
-        )
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires "
+            f"batched input, (N, {width}), got unbatched input with shape {tuple(input.shape)}")
     shape = (*input.shape[:-1], classes, *rest)
     if tuple(target.shape) == shape and ignore_index is not None:
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")

@@ -6,20 +6,17 @@ the step before. The input's part of the gates is one product for all rows; the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from wengert.arrays.dtypes import scalar_name
 from wengert.nn import functional as F
 from wengert.nn._tensors import cat, stack
 from wengert.ops import recurrent as _operators  # noqa: F401  declares the three below
+from wengert.tensor import Tensor
 from wengert.tensor.functions import function
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from wengert.tensor import Tensor
-
-    State = tuple[Tensor, ...]  # (h,), or (h, c) of an LSTM
+State = tuple[Tensor, ...]  # (h,), or (h, c) of an LSTM
 
 lstm_layer, gru_layer, elman_layer = (function(name) for name in ("lstm_layer", "gru_layer", "elman_layer"))
 

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn._tensors import diag, empty_like, randperm, where
 from wengert.nn._tensors import eye as _identity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from wengert.tensor import Tensor
+from wengert.tensor import Tensor
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",

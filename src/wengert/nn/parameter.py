@@ -8,6 +8,7 @@ from wengert.dispatch.torch_function import disabled
 from wengert.functions.parameter import Parameter
 from wengert.nn._tensors import empty
 from wengert.tensor import Tensor
+from wengert.utils._become import become
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
@@ -57,21 +58,17 @@ class UninitializedTensorMixin:
         """Become an ordinary parameter (or buffer) of ``shape``, its values not yet set."""
         this: Any = self
         this.data = empty(shape, device=device or this.data.device, dtype=dtype or this.data.dtype)
-        this.__class__ = self.cls_to_become
+        become(this, self.cls_to_become)
 
     @property
     def shape(self) -> Any:
-        raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
-            "to initialize the parameters before accessing their attributes."
-        )
+        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
+            "in `load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+            "`forward` to initialize the parameters before accessing their attributes.")
 
     def share_memory_(self) -> Any:
-        raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
-            "before calling `module.share_memory()`."
-        )
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+            "the parameters before calling `module.share_memory()`.")
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -79,11 +76,9 @@ class UninitializedTensorMixin:
         name = getattr(func, "__name__", str(func))
         if name in _ALLOWED:
             return disabled(func, types, args, kwargs)
-        raise ValueError(
-            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a "
-            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using "
-            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
-        )
+        raise ValueError(f"Attempted to use an uninitialized parameter in {name}. This error happens when you are "
+            f"using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +10,9 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import as_is, warn
 from .errors import broadcast_message
-from .operator import family
+from .operator import Array, family
 from .pointwise import flat_gradient, from_one
 from .refusals import floating, only, without
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional", pointwise=True)
 function, _ = family("torch", "functional", pointwise=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +10,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.dtypes import as_number, scalar_name
 from .matmul import cpp_name, mismatch, mT, product, same_type, stacked_alike, turned
-from .operator import family
+from .operator import Array, family
 from .views import expand
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor")
 
@@ -93,11 +90,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     return _fused(input, mat1, mat2, beta, alpha)
 
 
-@operator(
-    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.bmm(g, mT(batch2)), alpha),
-              batch2=lambda F, g, batch1, alpha: _scaled(F.bmm(mT(batch1), g), alpha)),
-    inplace=True,
-)
+@operator(grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.bmm(g, mT(batch2)), alpha),
+        batch2=lambda F, g, batch1, alpha: _scaled(F.bmm(mT(batch1), g), alpha)), inplace=True)
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, batched."""
     if batch1.ndim != 3 or batch2.ndim != 3:
@@ -118,12 +112,9 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     return _fused(input, batch1, batch2, beta, alpha, by_blas=work >= 400)
 
 
-@operator(
-    grad=dict(input=_addmm["input"],
+@operator(grad=dict(input=_addmm["input"],
         batch1=lambda F, g, batch2, alpha: _scaled(_stacked(F, _each(F, g, batch2), mT(batch2)), alpha),
-              batch2=lambda F, g, batch1, alpha: _scaled(_stacked(F, mT(batch1), _each(F, g, batch1)), alpha)),
-    inplace=True,
-)
+        batch2=lambda F, g, batch1, alpha: _scaled(_stacked(F, mT(batch1), _each(F, g, batch1)), alpha)), inplace=True)
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
     if batch1.ndim != 3 or batch2.ndim != 3:
@@ -146,11 +137,8 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     return _fused(input, rows, batch2.reshape(batch2.shape[0] * batch2.shape[1], batch2.shape[2]), beta, alpha)
 
 
-@operator(
-    grad=dict(input=_addmm["input"], mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
-              vec=lambda F, g, mat, alpha: _scaled(F.matmul(turned(F, mat), g), alpha)),
-    inplace=True,
-)
+@operator(grad=dict(input=_addmm["input"], mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
+        vec=lambda F, g, mat, alpha: _scaled(F.matmul(turned(F, mat), g), alpha)), inplace=True)
 def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
@@ -188,11 +176,9 @@ def _half_gemv(input: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     return K.cast(as_array(m + rounded(K.cast(input, wide) * rounded(beta))), d)
 
 
-@operator(
-    grad=dict(input=_addmm["input"], vec1=lambda F, g, vec2, alpha: _scaled(F.matmul(g, vec2), alpha),
-              vec2=lambda F, g, vec1, alpha: _scaled(F.matmul(vec1, g) if F.raw else F.matmul(F.t(g), vec1), alpha)),
-    inplace=True, promote="elementwise",
-)
+@operator(grad=dict(input=_addmm["input"], vec1=lambda F, g, vec2, alpha: _scaled(F.matmul(g, vec2), alpha),
+        vec2=lambda F, g, vec1, alpha: _scaled(F.matmul(vec1, g) if F.raw else F.matmul(F.t(g), vec1), alpha)),
+    inplace=True, promote="elementwise")
 def addr(input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     for i, v in enumerate((vec1, vec2), 1):

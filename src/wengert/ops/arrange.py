@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations as _combinations
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
-from .operator import family
+from .operator import Array, Arrays, family
 from .views import axis, dims_of, no_dimensions
-
-if TYPE_CHECKING:
-    from .operator import Array, Arrays
 
 operator, composite = family("torch", "Tensor")
 
@@ -344,10 +341,8 @@ def repeat_interleave_each(F, input, repeats, dim=None):
         wide = F.expand(F.unsqueeze(input, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
         return F.reshape(F.clone(wide, memory_format=True), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
     if repeats.shape[0] != shape[d]:
-        raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
-            f"input.size({d}) = {shape[d]}"
-        )
+        raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.shape[0]} and input.size({d}) = {shape[d]}")
     return F.index_select(input, d, F.repeat_places(repeats))
 
 
@@ -363,10 +358,9 @@ def _diagonal(input: Any, offset: int, dim1: int, dim2: int) -> Any:
     return out
 
 
-@operator(
-    grad=dict(input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_back(g, input_shape, offset, dim1, dim2)),
-    view=True,
-)
+@operator(grad=dict(
+        input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_back(g, input_shape, offset, dim1, dim2)),
+    view=True)
 def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     """The diagonal ``offset`` above the main one in the plane of two dimensions, as the last dimension of a view.
 
@@ -376,10 +370,8 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     return _diagonal(input, offset, dim1, dim2)
 
 
-@operator(
-    grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=(), linear=True,
-    node="DiagonalBackwardBackward0",
-)
+@operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=(), linear=True,
+    node="DiagonalBackwardBackward0")
 def diagonal_back(input: Array, size, offset, dim1, dim2):
     """Zeros of shape ``size`` with ``input`` on a diagonal."""
     out = new_filled(input, np.zeros, size, input.dtype)

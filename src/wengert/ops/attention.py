@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
 from ..arrays.dtypes import F32, c_name
 from ..arrays.layouts import in_order_of
-from .operator import family
+from .operator import Array, family
 from .pointwise import widened
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional")
 

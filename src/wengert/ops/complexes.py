@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.array_likes import new_filled
-from .operator import family
+from .operator import Array, family
 from .views import check_parts
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor")
 

@@ -5,14 +5,9 @@ Everything else is done in coordinates, by the operators of ``ops.sparse``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..arrays.compressed import Compressed, pressed
 from ..arrays.sparse import Coo, taken
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family()
 

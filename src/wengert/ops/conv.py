@@ -7,18 +7,15 @@ the transposed convolution that users call is ``conv_input`` under another name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable, warn_once
-from .operator import family
+from .operator import Array, family
 from .pointwise import widened
 from .reduce import total
 from .refusals import unsupported
 from .window_checks import check, check_largest, ntuple, vectorised
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional")
 

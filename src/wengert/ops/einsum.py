@@ -118,10 +118,8 @@ def _labels(term: str, where: str, at: int) -> list[str]:
             row.append(c)
             i += 1
         else:
-            raise RuntimeError(
-                f"einsum(): invalid subscript given at index {at + i} in the equation string, subscripts must be in "
-                "[a-zA-Z]"
-            )
+            raise RuntimeError(f"einsum(): invalid subscript given at index {at + i} in the equation string, "
+                "subscripts must be in [a-zA-Z]")
     return row
 
 
@@ -148,11 +146,9 @@ def _parse(equation: str, shapes: Any) -> tuple[list[list[Any]], list[Any]]:
             terms.append(list(row))
         else:
             more = "more than" if "." in row else "does not match"
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({named}) {'is ' if '.' in row else ''}{more} the "
-                f"number of dimensions ({len(shape)}) for operand "
-                f"{i}{'' if '.' in row else ' and no ellipsis was given'}"
-            )
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) "
+                f"{'is ' if '.' in row else ''}{more} the number of dimensions ({len(shape)}) for operand "
+                f"{i}{'' if '.' in row else ' and no ellipsis was given'}")
     flat = [c for row in terms for c in row]
     if not arrow:
         return terms, [*range(-widest, 0), *sorted({c for c in flat if isinstance(c, str) and flat.count(c) == 1})]
@@ -180,10 +176,8 @@ def _sizes(terms: list[list[Any]], shapes: Any) -> dict[Any, int]:
             known = sizes.get(c, 1)
             if known != n and 1 not in (known, n):
                 name = c if isinstance(c, str) else "..."
-                raise RuntimeError(
-                    f"einsum(): subscript {name} has size {n} for operand {i} which does not broadcast with previously "
-                    f"seen size {known}"
-                )
+                raise RuntimeError(f"einsum(): subscript {name} has size {n} for operand {i} which does not broadcast "
+                    f"with previously seen size {known}")
             sizes[c] = n if known == 1 else known
     return sizes
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, has_memory
-from .operator import family
+from .operator import Array, family
 from .pointwise import conjugate, flat_gradient, from_one, to_common_dtype
 from .refusals import unsupported
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", pointwise=True)
 function, _ = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays.array_likes import as_array
-from ..arrays.plain.folds import LARGEST, LEAST
+from ..arrays.plain.shortcuts import LARGEST, LEAST
 from ..arrays.reduce import fold
-from .operator import family
+from .operator import Array, family
 from .pointwise import widened
 from .reduce import axes_of, restored
 from .refusals import unsupported
 from .views import axis, dims_of
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", layout="rows")
 

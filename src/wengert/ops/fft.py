@@ -6,18 +6,15 @@ transform with the same scale.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable
-from .operator import family
+from .operator import Array, family
 from .views import axis, no_dimensions
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("fft")
 _, legacy = family("torch", "Tensor")
@@ -27,10 +24,8 @@ _FORWARD: Any = ("backward", "ortho", "forward")
 _INVERSE: Any = ("forward", "ortho", "backward")
 
 
-@operator(
-    grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True,
-    node="FftC2CBackward0", places=(), linear=True,
-)
+@operator(grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True,
+    node="FftC2CBackward0", places=(), linear=True)
 def transform(input: Array, dims, scale, forward):
     """Complex to complex over ``dims``."""
     if not dims:
@@ -366,10 +361,8 @@ def stft(F, input, n_fft, hop_length=None, win_length=None, window=None, center=
     both = d.kind == "c" or (window is not None and F.is_complex(window))
     if return_complex is None:
         if not both:
-            raise RuntimeError(
-                "stft requires the return_complex parameter be given for real inputs, and will further require that "
-                "return_complex=True in a future PyTorch release."
-            )
+            raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further "
+                "require that return_complex=True in a future PyTorch release.")
         return_complex = True
     hop, length = _framing(n_fft, hop_length, win_length, window)
     x = input
@@ -418,10 +411,9 @@ def istft(F, input, n_fft, hop_length=None, win_length=None, window=None, center
     if onesided and (return_complex or (window is not None and F.is_complex(window))):
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if bins != expected:
-        raise RuntimeError(
-            f"istft(n_fft={n_fft}, onesided={int(onesided)}) : expected the frequency dimension (3rd to the last) of "
-            f"the input tensor to match n_fft{' / 2 + 1' if onesided else ''} when onesided={onesided}, but got {bins}"
-        )
+        raise RuntimeError(f"istft(n_fft={n_fft}, onesided={int(onesided)}) : expected the frequency dimension (3rd to "
+            f"the last) of the input tensor to match n_fft{' / 2 + 1' if onesided else ''} when onesided={onesided}, "
+            f"but got {bins}")
     x = F.transpose(input if input.ndim == 3 else F.unsqueeze(input, 0), 1, 2)
     scale = 1 if normalized else 2
     if return_complex:

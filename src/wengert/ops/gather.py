@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.errors import alert
 from ..arrays.reduce import wide_type
-from .operator import family
+from .operator import Array, family
 from .views import axis
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", layout="rows")
 
@@ -85,10 +82,8 @@ def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
     if wrong:
         if src is None and name == "gather":
             i = next(i for i in range(n) if i != dim and index.shape[i] > input.shape[i])
-            raise RuntimeError(
-                f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
-                f"{list(input.shape)} apart from dimension {dim}"
-            )
+            raise RuntimeError(f"Size does not match at dimension {i} expected index {list(index.shape)} to be no "
+                f"larger than self {list(input.shape)} apart from dimension {dim}")
         tail = f" and to be no larger size than src {list(src.shape)}" if src is not None else ""
         raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart "
             f"from dimension {dim}{tail}")
@@ -207,34 +202,25 @@ def _to_src(F: Any, x: Any, shape: Any) -> Any:
     return F.basic_scatter(x, tuple(shape), tuple(slice(0, n) for n in x.shape))
 
 
-@operator(
-    grad=dict(input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0), src=lambda F, g, dim, index,
-        src_shape: _to_src(F, F.gather(g, dim, index), src_shape)),
-    inplace=True, places=(), linear=True,
-)
+@operator(grad=dict(input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0),
+        src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape)), inplace=True,
+    places=(), linear=True)
 def scatter(input: Array, dim, index: Array, src: Array):
     """``input`` with ``src`` written at ``index`` along ``dim``."""
     d, index, src = _ready("scatter", input, dim, index, src, False)
     return _put(input, d, index, src)
 
 
-@operator(
-    grad=dict(input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0)),
-    inplace=True,
-    node="ScatterBackward1",
-    places=(),
-)
+@operator(grad=dict(input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0)), inplace=True,
+    node="ScatterBackward1", places=())
 def scatter_value(input: Array, dim, index: Array, value):
     """``input`` with one number written at ``index`` along ``dim``."""
     d, index, _ = _ready("scatter", input, dim, index, None)
     return _put(input, d, index, as_array(value).astype(input.dtype))
 
 
-@operator(
-    grad=dict(input=lambda F, g: g,
-        src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape)),
-    inplace=True,
-)
+@operator(grad=dict(input=lambda F, g: g,
+        src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape)), inplace=True)
 def scatter_add(input: Array, dim, index: Array, src: Array):
     """``input`` with ``src[i][j]`` added at ``[index[i][j]][j]`` (for ``dim=0``), and so on; repeated places add up.
 
@@ -343,10 +329,8 @@ def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, r
 
 def _not_twice(F: Any, g: Any, by: str) -> Any:
     what = "src" if by == "scatter" else "source"
-    raise RuntimeError(
-        f"{by}_reduce(): Double backward is unsupported for {what} when >1 zeros in {what} are scattered to the same "
-        "position in self"
-    )
+    raise RuntimeError(f"{by}_reduce(): Double backward is unsupported for {what} when >1 zeros in {what} are "
+        "scattered to the same position in self")
 
 
 @operator(grad=dict(input=_not_twice), places=())
@@ -395,23 +379,18 @@ def take(input: Array, index: Array):
     return input.reshape(-1)[_flat("take", input, index)]
 
 
-@operator(
-    grad=dict(input=lambda F, g, index,
-        accumulate: g if accumulate else F.put(g, index, F.new_zeros(g, index.shape)), source=lambda F, g,
-        index, source_shape: F.reshape(F.take(g, index), source_shape)),
-    inplace=True, places=("Tensor",), layout="first", linear=True,
-)
+@operator(grad=dict(
+        input=lambda F, g, index, accumulate: g if accumulate else F.put(g, index, F.new_zeros(g, index.shape)),
+        source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape)), inplace=True,
+    places=("Tensor",), layout="first", linear=True)
 def put(input: Array, index: Array, source: Array, accumulate=False):
     """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""
     if source.dtype != input.dtype:
         raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
             f"{dt.scalar_name(input.dtype)} and " f"source.dtype = {dt.scalar_name(source.dtype)}")
     if source.size != index.size:
-        raise IndexError(
-            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.size}, "
-            f"index.numel() = {index.size}"
-        )
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source.size}, index.numel() = {index.size}")
     if not accumulate:
         alert("put_")
     places = _flat("put", input, index).reshape(-1)
@@ -433,10 +412,8 @@ def take_along_dim(F, input, indices, dim=None):
     if dim is None:
         return F.gather(F.view(input, (-1,)), 0, F.view(indices, (-1,)))
     if input.ndim != indices.ndim:
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
-        )
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+            f"got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
     if F.dtype_of(indices) != np.int64:
         found = dt.scalar_name(F.dtype_of(indices))
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {found}")

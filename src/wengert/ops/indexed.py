@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.reduce import add_slices, wide_type
 from .gather import whole
-from .operator import family
+from .operator import Array, family
 from .views import axis
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor")
 
@@ -106,24 +103,18 @@ def _source(input: Any, d: int, index: Any, source: Any) -> Any:
             f"({n}), for dim: {d}")
     if not input.ndim:
         if source.ndim:
-            raise RuntimeError(
-                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                f"[] source.shape = {list(source.shape)}"
-            )
+            raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. "
+                f"Got self.shape = [] source.shape = {list(source.shape)}")
         return source.reshape(1)
     rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
     if rest != have:
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(input.shape)} source.shape = {list(source.shape)}"
-        )
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {list(input.shape)} source.shape = {list(source.shape)}")
     return source
 
 
-@operator(
-    grad=dict(input=lambda F, g: g, source=lambda F, g, dim, index, alpha: F.index_select(g, dim, index) * alpha),
-    inplace=True,
-)
+@operator(grad=dict(input=lambda F, g: g, source=lambda F, g, dim, index, alpha: F.index_select(g, dim, index) * alpha),
+    inplace=True)
 def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     """``input`` with slices of ``source`` times ``alpha`` added to those that ``index`` names; repeated ones add up.
 
@@ -131,10 +122,8 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     tensor([4., 0., 2.])
     """
     if source.dtype != input.dtype:
-        raise RuntimeError(
-            f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have "
-            "the same scalar type"
-        )
+        raise RuntimeError(f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source "
+            f"({dt.scalar_name(source.dtype)}) must have the same scalar type")
     d = axis(dim, input.ndim)
     index = whole("index_add_", index)
     if index.ndim > 1:
@@ -143,10 +132,8 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
     source = _source(input, d, index, source)
     if input.ndim and not source.ndim:
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(input.shape)} source.shape = []"
-        )
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {list(input.shape)} source.shape = []")
     if not input.size:
         return input.copy()  # places are not looked at
     if index.size and not (0 <= index.min() and index.max() < n):
@@ -159,13 +146,8 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     return add_rows(out if out.ndim else out.reshape(1), d, index, source).reshape(input.shape)
 
 
-@operator(
-    grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), source=lambda F, g, dim,
-        index: F.index_select(g, dim, index)),
-    inplace=True,
-    layout="rows",
-    linear=True,
-)
+@operator(grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
+        source=lambda F, g, dim, index: F.index_select(g, dim, index)), inplace=True, layout="rows", linear=True)
 def index_copy(input: Array, dim, index: Array, source: Array):
     """``input`` with the slices that ``index`` names replaced by those of ``source``."""
     d = axis(dim, input.ndim)
@@ -174,21 +156,17 @@ def index_copy(input: Array, dim, index: Array, source: Array):
     if not source.ndim and index.size != 1:
         raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.size})")
     if input.ndim != source.ndim and input.ndim and source.ndim:
-        raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
-            f"dimensionality ({source.ndim}), destination dimensionality ({input.ndim})"
-        )
+        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must match. "
+            f"Source dimensionality ({source.ndim}), destination dimensionality ({input.ndim})")
     index = whole("index_copy_", index).reshape(-1)
     if source.dtype != input.dtype:
         raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{dt.scalar_name(input.dtype)} and (source) {dt.scalar_name(source.dtype)}")
     rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
     if rest != have:
-        raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, rest))} at dimension {d} and source slice shape: {' '.join(map(str, have))} at "
-            "dimension 0."
-        )
+        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
+            f"shape: {' '.join(map(str, rest))} at dimension {d} and source slice shape: {' '.join(map(str, have))} at "
+            "dimension 0.")
     n = source.shape[d] if source.ndim else 1
     if n != index.size:
         raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({n})")
@@ -223,11 +201,9 @@ def index_fill(input: Array, dim, index: Array, value):
     return _filled(as_array(input), dim, index, value)
 
 
-@operator(
-    grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), value=lambda F, g, dim,
-        index: F.sum(F.index_select(g, dim, F.unique(index)[0]))),
-    inplace=True, node="IndexFillBackward1", places=(),
-)
+@operator(grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
+        value=lambda F, g, dim, index: F.sum(F.index_select(g, dim, F.unique(index)[0]))), inplace=True,
+    node="IndexFillBackward1", places=())
 def index_fill_tensor(input: Array, dim, index: Array, value: Array):
     """``index_fill`` with a 0-d tensor, which may require a gradient."""
     if value.ndim:
@@ -271,10 +247,8 @@ def masked_fill(input: Array, mask: Array, value):
     return out
 
 
-@operator(
-    grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), value=lambda F, g, mask: F.sum(g * mask)),
-    promote=None, inplace=True, node="MaskedFillBackward1", places=(), layout="rows",
-)
+@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), value=lambda F, g, mask: F.sum(g * mask)),
+    promote=None, inplace=True, node="MaskedFillBackward1", places=(), layout="rows")
 def masked_fill_tensor(input: Array, mask: Array, value: Array):
     """``masked_fill`` with a 0-d tensor, which may require a gradient."""
     if value.ndim:
@@ -321,10 +295,8 @@ def _source_back(F: Any, g: Any, mask: Any, source_shape: Any) -> Any:
 def masked_scatter(input: Array, mask: Array, source: Array):
     """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
     if source.dtype != input.dtype:
-        raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and "
-            f"{dt.scalar_name(source.dtype)}"
-        )
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but "
+            f"got{dt.scalar_name(input.dtype)} and {dt.scalar_name(source.dtype)}")
     if mask.dtype != bool:
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype))

@@ -4,7 +4,7 @@ products, covariance, LDL.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from ..arrays import linalg_ldl
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import LinAlgError, warn
 from .linalg_solve import check_matrix, check_square
-from .operator import family
+from .operator import Array, family
 from .pointwise import no_derivative
 from .views import axis
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")
@@ -56,10 +53,8 @@ def linalg_multi_dot(F, tensors):
                 f"{dt.scalar_name(F.dtype_of(row[0]))} and tensor {i} {dt.scalar_name(F.dtype_of(x))}")
     for i in range(n - 1):
         if row[i].shape[-1] != row[i + 1].shape[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(row[i].shape)} and {list(row[i + 1].shape)} "
-                "cannot be multiplied"
-            )
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(row[i].shape)} and "
+                f"{list(row[i + 1].shape)} cannot be multiplied")
     sizes = [row[0].shape[0] if row[0].ndim == 2 else 1, *(x.shape[0] for x in row[1:]),
         row[-1].shape[-1] if row[-1].ndim == 2 else 1]
     shape = (*row[0].shape[:-1], *row[-1].shape[1:])
@@ -104,11 +99,8 @@ def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
     return np.moveaxis(out, 0, dim)
 
 
-@operator(
-    grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim),
-        other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)),
-    layout="rows",
-)
+@operator(grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim),
+        other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)), layout="rows")
 def linalg_cross(input: Array, other: Array, *, dim=-1):
     """The cross product along ``dim``, of length 3; broadcast over the other dimensions.
 
@@ -292,8 +284,7 @@ def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any
 
 
 @operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots"), nondifferentiable=("pivots",),
-    layout=("columns",),
-          node="NotImplemented")
+    layout=("columns",), node="NotImplemented")
 def linalg_ldl_factor(A: Array, *, hermitian=False):
     """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``) in LAPACK's packed
     form, for ``ldl_solve``.
@@ -302,8 +293,7 @@ def linalg_ldl_factor(A: Array, *, hermitian=False):
 
 
 @operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots", "info"),
-    nondifferentiable=("pivots", "info"),
-          layout=("columns",), node="NotImplemented")
+    nondifferentiable=("pivots", "info"), layout=("columns",), node="NotImplemented")
 def linalg_ldl_factor_ex(A: Array, *, hermitian=False, check_errors=False):
     """``(LD, pivots, info)``; ``info`` is not zero where ``D`` has a zero, instead of an error."""
     return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, check_errors)
@@ -319,10 +309,8 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
         raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible shapes of LD and B ({LD.shape[-2]}x{LD.shape[-1]} "
             f"and {B.shape[-2]}x{B.shape[-1]})")
     if B.dtype != LD.dtype:
-        raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {dt.scalar_name(B.dtype)} and A of type "
-            f"{dt.scalar_name(LD.dtype)} instead."
-        )
+        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {dt.scalar_name(B.dtype)} "
+            f"and A of type {dt.scalar_name(LD.dtype)} instead.")
     return linalg_ldl.solve(LD, pivots, B, hermitian)
 
 

@@ -5,7 +5,7 @@ The rules are the classical ones: Golub and Pereyra 1973 (pseudoinverse), Higham
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from ..arrays.layouts import lay
 from .linalg_solve import check_matrix, check_sides, check_square, mH
 from .linalg_spectral import eigh, singular_values, svd
 from .matmul import mT
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")
@@ -53,10 +50,8 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if A.ndim < 2:
         from ..arrays.dtypes import scalar_name
 
-        raise RuntimeError(
-            f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of "
-            "float, double, cfloat or cdouble types"
-        )
+        raise RuntimeError(f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more "
+            "dimensions of float, double, cfloat or cdouble types")
     if not A.size:
         return new_filled(A, np.zeros, (*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
     atol, rtol = tolerance(A, atol, rtol)
@@ -121,10 +116,8 @@ def _lstsq_rule(F: Any, g: Any, needs: Any, A: Any, B: Any, solution: Any) -> An
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-@operator(
-    grad=_lstsq_rule, wrt=("A", "B"), wirtinger=True, outputs=("solution", "residuals", "rank", "singular_values"),
-    nondifferentiable=("rank", "singular_values"),
-)
+@operator(grad=_lstsq_rule, wrt=("A", "B"), wirtinger=True,
+    outputs=("solution", "residuals", "rank", "singular_values"), nondifferentiable=("rank", "singular_values"))
 def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
     """``(solution, residuals, rank, singular_values)``: ``X`` that makes ``|A @ X - B|`` least.
 

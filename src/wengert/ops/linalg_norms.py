@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
-from ..arrays.plain.folds import SQUARES
+from ..arrays.plain.shortcuts import SQUARES
 from ..arrays.reduce import add_up, fold, wide_type
-from .operator import family
+from .operator import Array, family
 from .pointwise import sub
 from .reduce import restored
 from .refusals import without
 from .views import axis, dims_of
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("linalg")
 
@@ -130,24 +127,18 @@ def _check_dtype(d: np.dtype, wanted: np.dtype) -> None:
         raise RuntimeError(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
             f"{dt.scalar_name(wanted)}")
     if dt.promote(d, wanted) != wanted:
-        raise RuntimeError(
-            f"linalg.vector_norm: the dtype of the input ({dt.scalar_name(d)}) should be convertible without narrowing "
-            f"to the specified dtype ({dt.scalar_name(wanted)})"
-        )
+        raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({dt.scalar_name(d)}) should be convertible "
+            f"without narrowing to the specified dtype ({dt.scalar_name(wanted)})")
 
 
 def _check_identity(x: Any, ord: Any, dim: Any, axes: tuple[int, ...]) -> None:
     if dim is None or (isinstance(dim, (list, tuple)) and not dim):
-        raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not "
-            "have an identity"
-        )
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the "
+            "operation does not have an identity")
     for d in axes:
         if x.shape[d] == 0:
-            raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this dimension is "
-                "empty and the operation does not have an identity"
-            )
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this "
+                "dimension is empty and the operation does not have an identity")
 
 
 # -- matrices ---------------------------------------------------------------------------------------------------------
@@ -224,10 +215,8 @@ def linalg_cond(F, A, p=None):
         top, bottom = F.narrow(s, -1, 0, 1), F.narrow(s, -1, s.shape[-1] - 1, 1)
         return F.squeeze(bottom / top if p == -2 else top / bottom, -1)
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(
-            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} "
-            "matrices"
-        )
+        raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by "
+            f"{A.shape[-1]} matrices")
     inverse, info = F.linalg_inv_ex(A)
     found = F.linalg_matrix_norm(A, p) * F.linalg_matrix_norm(inverse, p)
     return F.masked_fill(found, (info > 0) | (found != found) if p != "nuc" else info > 0, inf)
@@ -281,9 +270,8 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if not x1.shape[-1]:  # points without coordinates, of whatever type
         return F.unequal(F.unsqueeze(x1, -2) - F.unsqueeze(F.cast(x2, F.dtype_of(x1)), -3))
     if F.dtype_of(x1) != F.dtype_of(x2):
-        raise RuntimeError(
-            f"expected scalar type {dt.scalar_name(F.dtype_of(x1))} but found {dt.scalar_name(F.dtype_of(x2))}"
-        )
+        raise RuntimeError(f"expected scalar type {dt.scalar_name(F.dtype_of(x1))} but found "
+            f"{dt.scalar_name(F.dtype_of(x2))}")
     if p == 2:
         products = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (x1.shape[-2] > 25 or x2.shape[-2] > 25))
         return F.euclidean_cdist(x1, x2, products)
@@ -358,8 +346,8 @@ def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expan
 
 
 @operator(grad=_trilinear_back, wrt=("i1", "i2", "i3"),
-    keeps={"i1": ("i2", "i3"), "i2": ("i1", "i3"), "i3": ("i1", "i2")}, places=(),
-          linear="each", opmath=True, layout="rows")
+    keeps={"i1": ("i2", "i3"), "i2": ("i1", "i3"), "i3": ("i1", "i2")}, places=(), linear="each", opmath=True,
+    layout="rows")
 def trilinear(i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim):
     """The product of three tensors, each of which broadcasts along the dimensions ``expand``,
     summed over ``sumdim``.

@@ -6,7 +6,7 @@ the Cholesky decomposition"), written with matrix products and solves, so that t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,8 @@ from ..arrays.array_likes import new_filled
 from ..arrays.errors import LinAlgError
 from ..arrays.kernels import cast
 from .matmul import mT
-from .operator import family
+from .operator import Array, family
 from .reduce import products_but_one
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")
@@ -75,10 +72,8 @@ def _singular(name: str, info: Any) -> None:
     where, k = element(info)
     if name.endswith(("solve", "solve_ex")):
         raise LinAlgError(f"torch.{name}: {where}The solver failed because the input matrix is singular.")
-    raise LinAlgError(
-        f"{name}: {where}The diagonal element {k} is zero, the inversion could not be completed because the input "
-        "matrix is singular."
-    )
+    raise LinAlgError(f"{name}: {where}The diagonal element {k} is zero, the inversion could not be completed because "
+        "the input matrix is singular.")
 
 
 # -- inverse ----------------------------------------------------------------------------------------------------------
@@ -105,8 +100,7 @@ def linalg_inv(A: Array):
 
 
 @operator(grad=dict(A=lambda F, g, inverse: _inv_back(F, g, inverse)), outputs=("inverse", "info"),
-    nondifferentiable=("info",),
-          layout=("columns",))
+    nondifferentiable=("info",), layout=("columns",))
 def linalg_inv_ex(A: Array, *, check_errors=False):
     """``(inverse, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
     check_square("linalg.inv", A)
@@ -209,10 +203,8 @@ def _solve_back(F: Any, g: Any, needs: Any, A: Any, A_shape: Any, B_shape: Any, 
 def _check_system(name: str, a: Any, b: Any, left: bool) -> None:
     check_square(name, a)
     if a.dtype != b.dtype:
-        raise RuntimeError(
-            f"{name}: Expected A and B to have the same dtype, but found A of type {dt.scalar_name(a.dtype)} and B of "
-            f"type {dt.scalar_name(b.dtype)} instead"
-        )
+        raise RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type "
+            f"{dt.scalar_name(a.dtype)} and B of type {dt.scalar_name(b.dtype)} instead")
     side = -2 if left else -1
     if b.shape[side] != a.shape[-1]:
         raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
@@ -223,10 +215,8 @@ def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any
     vector = vector_case(A.shape, B.shape)
     b = B[..., None] if vector else B
     if vector and not left:
-        raise RuntimeError(
-            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
-            "linalg.solve is equivalent to B / A.squeeze(-1)"
-        )
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
+            "In this case linalg.solve is equivalent to B / A.squeeze(-1)")
     _check_system("linalg.solve", A, b, left)
     x, info = kernels.solve(A, b) if left else kernels.solve(A.mT, b.mT)
     if check and info.any():
@@ -248,10 +238,8 @@ def linalg_solve(A: Array, B: Array, *, left=True):
     return _solve("linalg.solve", A, B, left, True)[0]
 
 
-@operator(
-    grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, outputs=("result", "info"), nondifferentiable=("info",),
-    layout=("columns",),
-)
+@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, outputs=("result", "info"),
+    nondifferentiable=("info",), layout=("columns",))
 def linalg_solve_ex(A: Array, B: Array, *, left=True, check_errors=False):
     """``(result, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
     return _solve("linalg.solve_ex", A, B, left, check_errors)
@@ -345,36 +333,28 @@ def _factor(name: str, A: Any, pivot: bool, check: bool) -> tuple[Any, Any, Any]
     lu, pivots, info = kernels.lu_factor(A)
     if check and info.any():
         where, k = element(info)
-        raise RuntimeError(
-            f"torch.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If "
-            "you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
-            "linalg.lu_factor_ex(A, pivot)"
-        )
+        raise RuntimeError(f"torch.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a "
+            "division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+            "linalg.lu_factor_ex(A, pivot)")
     return lu, pivots, info
 
 
-@operator(
-    grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots"), nondifferentiable=("pivots",),
-    node="LinalgLuFactorExBackward0", layout=("columns",),
-)
+@operator(grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots"), nondifferentiable=("pivots",),
+    node="LinalgLuFactorExBackward0", layout=("columns",))
 def linalg_lu_factor(A: Array, *, pivot=True):
     """``(LU, pivots)``: LU factors with row pivoting, packed into one matrix, for ``lu_solve`` and ``lu_unpack``."""
     return _factor("linalg.lu_factor", A, pivot, True)[:2]
 
 
-@operator(
-    grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots", "info"),
-    nondifferentiable=("pivots", "info"), layout=("columns",),
-)
+@operator(grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots", "info"),
+    nondifferentiable=("pivots", "info"), layout=("columns",))
 def linalg_lu_factor_ex(A: Array, *, pivot=True, check_errors=False):
     """``(LU, pivots, info)``; ``info`` is not zero where a pivot is zero, instead of an error."""
     return _factor("linalg.lu_factor_ex", A, pivot, check_errors)
 
 
-@operator(
-    grad=dict(A=lambda F, g, P, L, U: F.matmul(P, lu_back(F, g[0], g[1], L, U))), wirtinger=True,
-    outputs=("P", "L", "U"), nondifferentiable=("P",),
-)
+@operator(grad=dict(A=lambda F, g, P, L, U: F.matmul(P, lu_back(F, g[0], g[1], L, U))), wirtinger=True,
+    outputs=("P", "L", "U"), nondifferentiable=("P",))
 def linalg_lu(A: Array, *, pivot=True):
     """``(P, L, U)`` with ``A = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
 
@@ -404,10 +384,8 @@ def _unpack_back(F: Any, g: Any, LU_data_shape: Any, unpack_data: Any) -> Any:
 def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=True):
     """``(P, L, U)`` from the packed form of ``lu_factor``."""
     if LU_pivots.dtype != np.int32:
-        raise RuntimeError(
-            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
-            "function is intended to be used with the output produced by torch.linalg.lu_factor"
-        )
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
+            "dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor")
     nothing = new_filled(LU_data, np.zeros, 0, LU_data.dtype)
     P = _permuter(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
     return (P, *_unpacked(LU_data)) if unpack_data else (P, nothing, nothing.copy())
@@ -420,10 +398,8 @@ def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
     if tuple(pivots.shape[-1:]) != tuple(LU.shape[-1:]):
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if tuple(pivots.shape) != tuple(LU.shape[:-1]):
-        raise RuntimeError(
-            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(pivots.shape)} instead"
-        )
+        raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots "
+            f"with shape {list(pivots.shape)} instead")
     if F.dtype_of(LU) != F.dtype_of(B):
         lu, b = dt.scalar_name(F.dtype_of(LU)), dt.scalar_name(F.dtype_of(B))
         raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {lu} and "
@@ -481,16 +457,14 @@ def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.c
     factor, info = kernels.cholesky(A, upper)
     if check and info.any():
         where, k = element(info)
-        raise LinAlgError(
-            f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the "
-            f"leading minor of order {k} is not positive-definite)."
-        )
+        raise LinAlgError(f"{name}: {where}The factorization could not be completed because the input is not "
+            f"positive-definite (the leading minor of order {k} is not positive-definite).")
     return factor, info
 
 
 @operator(grad=dict(A=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True,
-    node="LinalgCholeskyExBackward0",
-          push=lambda F, t, result, upper: push_cholesky(F, t, result, upper), layout="columns")
+    node="LinalgCholeskyExBackward0", push=lambda F, t, result, upper: push_cholesky(F, t, result, upper),
+    layout="columns")
 def linalg_cholesky(A: Array, *, upper=False):
     """``L`` with ``A = L @ L.mH`` (``upper``: ``A = U.mH @ U``); ``LinAlgError`` where ``A`` is not positive definite.
 
@@ -501,19 +475,15 @@ def linalg_cholesky(A: Array, *, upper=False):
     return _cholesky("linalg.cholesky", A, upper, True)[0]
 
 
-@operator(
-    grad=dict(A=lambda F, g, L, upper: cholesky_back(F, g, L, upper)), wirtinger=True, outputs=("L", "info"),
-    nondifferentiable=("info",), push=lambda F, t, L, upper: push_cholesky(F, t, L, upper), layout=("columns",),
-)
+@operator(grad=dict(A=lambda F, g, L, upper: cholesky_back(F, g, L, upper)), wirtinger=True, outputs=("L", "info"),
+    nondifferentiable=("info",), push=lambda F, t, L, upper: push_cholesky(F, t, L, upper), layout=("columns",))
 def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
     """``(L, info)``; ``info`` is the order of the minor that is not positive, 0 if all are, instead of an error."""
     return _cholesky("linalg.cholesky_ex", A, upper, check_errors)
 
 
-@operator(
-    grad=dict(input=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True,
-    places=("torch", "Tensor"), layout="columns",
-)
+@operator(grad=dict(input=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True,
+    places=("torch", "Tensor"), layout="columns")
 def cholesky(input: Array, upper=False):
     """``linalg.cholesky`` under its old name."""
     if not input.size:
@@ -532,10 +502,8 @@ def _cholesky_solve_back(F: Any, g: Any, needs: Any, L: Any, result: Any, upper:
     return gb, _through_factor(F, F.matmul(gb, mH(F, result)), L, upper) if needs[1] else None
 
 
-@operator(
-    grad=_cholesky_solve_back, wrt=("input", "L"), keeps={"result": ("L",)}, wirtinger=True, places=("torch", "Tensor"),
-    layout="columns",
-)
+@operator(grad=_cholesky_solve_back, wrt=("input", "L"), keeps={"result": ("L",)}, wirtinger=True,
+    places=("torch", "Tensor"), layout="columns")
 def cholesky_solve(input: Array, L: Array, upper=False):
     """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``; batches broadcast."""
     if input.ndim < 2 or L.ndim < 2:
@@ -545,15 +513,11 @@ def cholesky_solve(input: Array, L: Array, upper=False):
         raise RuntimeError(f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} "
             "matrices")
     if input.shape[-2] != L.shape[-1]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b "
-            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
-        )
+        raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by "
+            f"{L.shape[-1]} but each b matrix is {input.shape[-2]} by {input.shape[-1]}")
     if input.dtype != L.dtype:
-        raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {dt.scalar_name(input.dtype)} and A of type "
-            f"{dt.scalar_name(L.dtype)} instead."
-        )
+        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
+            f"{dt.scalar_name(input.dtype)} and A of type {dt.scalar_name(L.dtype)} instead.")
     back = L.conj().mT
     first, second = (back, L) if upper else (L, back)
     return kernels.solve_triangular(second, kernels.solve_triangular(first, input), True)
@@ -587,10 +551,8 @@ def linalg_tensorinv(F, A, ind=2):
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if _count(first) != _count(last):
-        raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-            f"{_count(last)} != {_count(first)}"
-        )
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
+            f"but got {_count(last)} != {_count(first)}")
     return F.reshape(F.linalg_inv(F.reshape(A, (_count(first), _count(last)))), (*last, *first))
 
 
@@ -602,10 +564,8 @@ def linalg_tensorsolve(F, A, B, dims=None):
         A = F.movedim(A, dims, tuple(range(-len(dims), 0)))
     rest = tuple(A.shape[B.ndim :])
     if _count(rest) != _count(A.shape[: B.ndim]):
-        raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
-            f"but got {_count(rest)} != {_count(A.shape[: B.ndim])}"
-        )
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {_count(rest)} != {_count(A.shape[: B.ndim])}")
     return F.reshape(F.linalg_solve(F.reshape(A, (_count(rest), _count(rest))), F.reshape(B, (-1,))), rest)
 
 

@@ -6,7 +6,7 @@ divide by differences of eigenvalues or singular values: where two are equal, th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,7 @@ from ..arrays import dtypes as dt
 from ..arrays.array_likes import new_filled
 from ..arrays.errors import LinAlgError
 from .linalg_solve import check_matrix, check_square, element, mH
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")
@@ -48,10 +45,8 @@ def _phase(F: Any, middle: Any, name: str, what: str) -> None:
         return
     turn = np.diagonal(middle.imag, 0, -2, -1)
     if not np.allclose(turn, 0, rtol=1e-2, atol=1e-2):
-        raise RuntimeError(
-            f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
-            "loss function depends on this quantity, so it is ill-defined."
-        )
+        raise RuntimeError(f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. "
+            "The specified loss function depends on this quantity, so it is ill-defined.")
 
 
 # -- singular values --------------------------------------------------------------------------------------------------
@@ -114,10 +109,8 @@ def svd(A: Any, full: bool) -> Any:
     try:
         return np.linalg.svd(A, full_matrices=full)
     except np.linalg.LinAlgError as e:
-        raise LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
-            "repeated singular values."
-        ) from e
+        raise LinAlgError("linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or "
+            "has too many repeated singular values.") from e
 
 
 @operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"), shows=("full_matrices",),
@@ -190,10 +183,8 @@ def eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
             lost = np.full((), max(n - 1, 1))
     if lost.any():
         where, code = element(lost)
-        raise LinAlgError(
-            f"linalg.eigh: {where}The algorithm failed to converge because the input matrix is ill-conditioned or has "
-            f"too many repeated eigenvalues (error code: {code})."
-        )
+        raise LinAlgError(f"linalg.eigh: {where}The algorithm failed to converge because the input matrix is "
+            f"ill-conditioned or has too many repeated eigenvalues (error code: {code}).")
     if not bad.any():
         return found
     values = np.where(bad[..., None], np.nan, found[0] if vectors else found).astype(A.real.dtype)
@@ -296,10 +287,8 @@ def linalg_eigvals(A: Array):
 def _qr_rule(F: Any, g: Any, A: Any, Q: Any, R: Any, mode: Any) -> Any:
     gQ, gR = g
     if mode == "r":
-        raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
-            "mode='reduced') if you are going to differentiate through linalg.qr."
-        )
+        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.")
     m, n = A.shape[-2:]
     if mode == "complete" and m > n:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
@@ -363,10 +352,8 @@ def linalg_householder_product(F, input, tau):
     if n < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if input.ndim - tau.ndim != 1:
-        raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
-            f"input.ndim is equal to {input.ndim}"
-        )
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to "
+            f"{tau.ndim} and input.ndim is equal to {input.ndim}")
     if tuple(tau.shape[:-1]) != tuple(input.shape[:-2]):
         raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
             f"{list(tau.shape[:-1])}")
@@ -415,10 +402,8 @@ def ormqr(F, input, tau, other, left=True, transpose=False):
     kinds = [dt.scalar_name(F.dtype_of(x)) for x in (input, tau, other)]
     for what, kind in (("tau", kinds[1]), ("other", kinds[2])):
         if kind != kinds[0]:
-            raise RuntimeError(
-                f"torch.ormqr: Expected input and {what} to have the same dtype, but input has dtype{kinds[0]} and "
-                f"{what} has dtype {kind}"
-            )
+            raise RuntimeError(f"torch.ormqr: Expected input and {what} to have the same dtype, but input has "
+                f"dtype{kinds[0]} and {what} has dtype {kind}")
     k = tau.shape[-1]
     forward, backward = range(k), range(k - 1, -1, -1)
     if left:

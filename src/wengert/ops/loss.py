@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from ..arrays.dtypes import I64, can_cast, default_float, is_half, promote, scal
 from ..arrays.errors import warn
 from ..arrays.storageless import zeros_if_storageless
 from .activation import common_shape
-from .operator import family
+from .operator import Array, family
 from .reduce import mean, total
 from .refusals import floating, same_type
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional")
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.dtypes import c_name, scalar_name
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family("torch", "Tensor")
 
@@ -141,8 +138,7 @@ def _columns(x: Any) -> bool:
 
 
 @operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)},
-    node="MmBackward0", linear="each",
-          layout="rows")
+    node="MmBackward0", linear="each", layout="rows")
 def matmul(input: Array, other: Array):
     """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
 
@@ -170,10 +166,8 @@ def matmul(input: Array, other: Array):
 def mismatch(a: Any, b: Any) -> RuntimeError:
     """PyTorch's complaint about shapes that do not multiply."""
     if a.ndim == 1 and b.ndim == 1:
-        return RuntimeError(
-            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number "
-            f"of elements, but got {a.shape[0]} and {b.shape[0]} elements respectively"
-        )
+        return RuntimeError(f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have "
+            f"the same number of elements, but got {a.shape[0]} and {b.shape[0]} elements respectively")
     if b.ndim == 1:
         return RuntimeError(f"size mismatch, got input ({a.shape[-2]}), mat ({a.shape[-2]}x{a.shape[-1]}), vec "
             f"({b.shape[0]})")
@@ -184,10 +178,8 @@ def mismatch(a: Any, b: Any) -> RuntimeError:
             i = next(i for i in reversed(range(n - 2)) if pa[i] != pb[i] and 1 not in (pa[i], pb[i]))
             return RuntimeError(f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at "
                 f"non-singleton dimension {i}")
-        return RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[-1]}] but got: "
-            f"[{b.shape[0]}, {b.shape[-2]}]."
-        )
+        return RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, "
+            f"{a.shape[-1]}] but got: [{b.shape[0]}, {b.shape[-2]}].")
     rows = 1
     for n in a.shape[:-1]:
         rows *= n
@@ -214,16 +206,12 @@ def mm(input: Array, mat2: Array):
 
 def stacked_alike(a: Any, b: Any) -> None:
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
-            f"[{b.shape[0]}, {b.shape[1]}]."
-        )
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, "
+            f"{a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}].")
 
 
-@operator(
-    grad=dict(input=lambda F, g, mat2: F.bmm(g, turned(F, mat2)), mat2=lambda F, g, input: F.bmm(turned(F, input), g)),
-    linear="each", layout="rows"
-)
+@operator(grad=dict(input=lambda F, g, mat2: F.bmm(g, turned(F, mat2)),
+        mat2=lambda F, g, input: F.bmm(turned(F, input), g)), linear="each", layout="rows")
 def bmm(input: Array, mat2: Array):
     """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
     if input.ndim != 3:
@@ -274,10 +262,8 @@ def inner(F, input, other):
     if input.ndim == 0 or other.ndim == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(
-            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and "
-            f"{list(other.shape)}"
-        )
+        raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input.shape)} and {list(other.shape)}")
     return F.tensordot(input, other, ([-1], [-1]))
 
 
@@ -339,11 +325,8 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
     return gb, gx, gw
 
 
-@operator(
-    grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)},
-    node="AddmmBackward0", places=("functional",), opmath=True,
-    without=dict(bias="MmBackward0"),
-)
+@operator(grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)},
+    node="AddmmBackward0", places=("functional",), opmath=True, without=dict(bias="MmBackward0"))
 def linear(input: Array, weight: Array, bias: Array | None = None):
     """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.
 
@@ -368,11 +351,9 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
             raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(bias.dtype)} and "
                 f"{scalar_name(y.dtype)}")
         if bias.ndim == 1 and weight.ndim == 2 and bias.shape[0] not in (1, weight.shape[0]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size ({bias.shape[0]}) "
-                f"at non-singleton dimension {y.ndim - 1}.  Target sizes: {list(y.shape)}.  Tensor sizes: "
-                f"{list(bias.shape)}"
-            )
+            raise RuntimeError(f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size "
+                f"({bias.shape[0]}) at non-singleton dimension {y.ndim - 1}.  Target sizes: {list(y.shape)}.  Tensor "
+                f"sizes: {list(bias.shape)}")
         if bias.ndim > 1:
             return y.reshape(*input.shape[:-1], *y.shape[1:]) + bias if input.ndim > 2 else y + bias
         y = np.add(y, bias, out=y) if has_memory(y) else y + bias
@@ -399,10 +380,8 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right):
         if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
-                f"{b.shape[j]} in dim {j}"
-            )
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and "
+                f"second has size {b.shape[j]} in dim {j}")
     return left, right
 
 

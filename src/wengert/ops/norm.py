@@ -8,18 +8,15 @@ gradients of layer and batch normalisation, one step there, compute them again.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from .operator import family
+from .operator import Array, family
 from .pointwise import widened
 from .refusals import unsupported
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional")
 

@@ -71,16 +71,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..arrays.layouts import arranged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-
-    Array = np.ndarray
-    Arrays = list[np.ndarray]
-
+Array = np.ndarray
+Arrays = list[np.ndarray]
 TABLE: dict[str, Operator | Composite] = {}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,7 @@ from ..arrays.array_likes import as_copy, new_filled
 from ..arrays.dtypes import FLOAT8_IN_USE, as_number
 from ..arrays.errors import refuse_overflow
 from ..arrays.float8 import converted
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family("functional")
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
-from .operator import family
+from .operator import Array, family
 from .pointwise import number, to_common_dtype
 from .refusals import floating, only, real, unsupported
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", pointwise=True)
 pair, _ = family("torch", "Tensor", pointwise=True, promote="elementwise", scalars="")

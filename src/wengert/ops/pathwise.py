@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arrays.random.pathwise import dirichlet_by_concentration, gamma_by_shape
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family(pointwise=True)
 
@@ -26,7 +23,7 @@ _sample = _refused("derivative for aten::_sample_dirichlet is not implemented")
 
 
 @operator(grad=dict(input=lambda F, g, input, result: g * F._standard_gamma_grad(input, result)),
-          node="StandardGammaBackward0")
+    node="StandardGammaBackward0")
 def drawn_gamma(input: Array, numbers):
     """Gamma ``numbers`` that were drawn for the parameters ``input``."""
     return numbers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from ..arrays import kernels as K
 from ..arrays import select
 from ..arrays.array_likes import as_array, has_memory
 from ..graph.modes import map_levels, modes
-from .operator import family
+from .operator import Array, family
 from .refusals import only, unsupported, without
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", pointwise=True)
 arithmetic, _ = family("torch", "Tensor", pointwise=True, promote="elementwise", scalars="any", inplace=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from ..arrays.array_likes import new_filled
 from ..arrays.dtypes import F32, is_half, scalar_name
 from ..arrays.errors import alert
 from ..arrays.storageless import zeros_if_storageless
-from .operator import family
+from .operator import Array, family
 from .window_checks import adaptive, batched, prepare, window
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("functional")
 

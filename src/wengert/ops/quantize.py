@@ -6,18 +6,15 @@ Source: B. Jacob et al., "Quantization and Training of Neural Networks for Effic
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.array_likes import as_array
 from . import views
-from .operator import family
+from .operator import Array, family
 from .refusals import floating
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", promote=None)
 

@@ -7,13 +7,10 @@ differentiated itself, the steps are walked again in the recorded operators.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arrays import recurrent as raw
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +11,10 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.errors import warn
-from ..arrays.plain.folds import PRODUCT
+from ..arrays.plain.shortcuts import PRODUCT
 from ..arrays.reduce import add_up, fold, sum_halves, wide_type
-from .operator import family
+from .operator import Array, family
 from .views import dims_of
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", layout="rows")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +10,9 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import new_filled
 from .elementary import LN2
-from .operator import family
+from .operator import Array, family
 from .pointwise import conjugate, flat_gradient, no_derivative, number, to_common_dtype
 from .refusals import floating, real, unsupported, without
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", pointwise=True)
 

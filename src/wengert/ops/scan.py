@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +11,14 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.reduce import wide_type
 from .extrema import ordered
-from .operator import family
+from .operator import Array, family
 from .refusals import only
 from .views import axis, dims_of
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", layout="rows")
 
 
-def _accumulate(running: Any, input: Any, dim: Any, dtype: Any) -> Any:
+def _accumulate(running: Any, input: Any, dim: Any, dtype: Any, *options: Any) -> Any:
     """Running sums or products along ``dim`` in PyTorch's type: integers as int64, half precision in float32."""
     d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
     if input.dtype.kind == "c" and d.kind != "c":
@@ -30,7 +27,7 @@ def _accumulate(running: Any, input: Any, dim: Any, dtype: Any) -> Any:
     if not input.ndim:
         return input.astype(d)
     wide = wide_type(d)
-    found = running(input.astype(wide or d, copy=False), dim)
+    found = running(input.astype(wide or d, copy=False), dim, *options)
     return found if wide is None else found.astype(d)
 
 
@@ -54,7 +51,7 @@ def cumsum(input: Array, dim, *, dtype=None):
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    return _accumulate(K.running_sum, input, dim, dtype)
+    return _accumulate(K.running_sum, input, dim, dtype, False)
 
 
 # -- products ----------------------------------------------------------------------------------------------------------

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from .loss import Bits
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family("torch")
 
@@ -65,10 +62,8 @@ def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices
         if (runs < 0).any():
             raise RuntimeError("lengths contains negative value!")
         if (runs.sum(-1) != data.shape[axis]).any():
-            raise RuntimeError(
-                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
-                "!unsafe."
-            )
+            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
+                "data.size(lengths.dim()-1) when !unsafe.")
     count = runs.shape[-1]
     rows, rest = runs.reshape(-1, count), int(np.prod(data.shape[axis + 1 :]))
     flat = data.reshape(int(np.prod(data.shape[: axis + 1])), rest)

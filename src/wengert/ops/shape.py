@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from ..arrays import dtypes as dt
 from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.errors import as_is
 from ..arrays.layouts import seems
-from .operator import family
+from .operator import Array, Arrays, family
 from .views import axis, resolve_shape
-
-if TYPE_CHECKING:
-    from .operator import Array, Arrays
 
 operator, composite = family("torch", "Tensor")
 
@@ -83,11 +80,8 @@ def cat(tensors: Arrays, dim=0):
             raise RuntimeError(f"Tensors must have same number of dimensions: got {n} and {a.ndim}")
         if a.shape[:at_dim] != first[:at_dim] or a.shape[at_dim + 1 :] != first[at_dim + 1 :]:
             at = next(j for j in range(n) if j != at_dim and a.shape[j] != first[j])
-            raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {at_dim}. Expected size {first[at]} but got size "
-                f"{a.shape[at]} for tensor "
-                f"number {i} in the list."
-            )
+            raise RuntimeError(f"Sizes of tensors must match except in dimension {at_dim}. Expected size {first[at]} "
+                f"but got size {a.shape[at]} for tensor number {i} in the list.")
     return _joined(solid, at_dim, tensors)
 
 
@@ -169,11 +163,9 @@ def narrow(input: Array, dim, start, length):
     return input[_key(d, input.ndim, slice(start, start + length))]
 
 
-@operator(
-    grad=dict(input=lambda F, g, src_shape, dim,
-        index: F.select_scatter(g, F.new_zeros(g, src_shape), dim, index), src=lambda F, g, dim,
-        index: F.select(g, dim, index))
-)
+@operator(grad=dict(
+        input=lambda F, g, src_shape, dim, index: F.select_scatter(g, F.new_zeros(g, src_shape), dim, index),
+        src=lambda F, g, dim, index: F.select(g, dim, index)))
 def select_scatter(input: Array, src: Array, dim, index):
     """A copy of ``input`` with ``src`` at ``index`` of dimension ``dim``."""
     return written(input, src, lambda a: select.forward(a, dim, index))
@@ -184,10 +176,8 @@ def written(input: Any, src: Any, part: Any) -> Any:
     out = as_copy(input)
     target = part(out)
     if np.shape(src) != target.shape:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = "
-            f"{list(target.shape)}"
-        )
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, "
+            f"slice size = {list(target.shape)}")
     target[...] = src
     return out
 
@@ -265,11 +255,8 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
         raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
             f"split_sizes={list(split_sizes)}")
     if sum(split_sizes) != tensor.shape[d]:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's size at "
-            f"dimension {d}), but got "
-            f"split_sizes={list(split_sizes)}"
-        )
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's "
+            f"size at dimension {d}), but got split_sizes={list(split_sizes)}")
     return _cut(tensor, list(split_sizes), d)
 
 
@@ -309,11 +296,8 @@ def tensor_split(F, input, indices_or_sections, dim=0):
     d, where = axis(dim, input.ndim), indices_or_sections
     if hasattr(where, "tolist"):
         if where.ndim > 1:
-            raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
-                "but got a tensor "
-                f"with {where.ndim} dims"
-            )
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {where.ndim} dims")
         if F.dtype_of(where) != np.int64:
             found = dt.scalar_name(F.dtype_of(where))
             raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
@@ -343,11 +327,8 @@ def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
         dim = dim_of(input.ndim)
         n = input.shape[dim]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
-            raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
-                "divisible by the "
-                f"split_size {indices_or_sections}!"
-            )
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                f"{n} is not divisible by the split_size {indices_or_sections}!")
         return F.tensor_split(input, indices_or_sections, dim)
 
     cut.doc = f"``tensor_split`` {text}."
@@ -432,10 +413,8 @@ def unflatten(F, input, dim, sizes):
     except RuntimeError as e:
         if "invalid for input" not in str(e):
             raise
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
-            "input tensor"
-        ) from None
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} "
+            f"({shape[d]}) in the input tensor") from None
     return F.view(input, (*shape[:d], *inner, *shape[d + 1 :]))
 
 
@@ -446,11 +425,8 @@ def movedim(F, input, source, destination):
     src = (source,) if isinstance(source, int) else tuple(source)
     dst = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(src) != len(dst):
-        raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the same number of "
-            "dims as "
-            f"destination ({list(dst)} dims)"
-        )
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the "
+            f"same number of dims as destination ({list(dst)} dims)")
     given = {"source": src, "destination": dst}
     src, dst = tuple(axis(d, n) for d in src), tuple(axis(d, n) for d in dst)
     for name, row in (("source", src), ("destination", dst)):

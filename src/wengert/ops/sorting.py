@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from ..arrays.array_likes import as_array, has_memory, in_rows
 from ..arrays.errors import check_countable
 from ..arrays.reduce import sortable
 from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
-from .operator import family
+from .operator import Array, Arrays, family
 from .refusals import floating, only, real, unsupported
 from .views import axis
-
-if TYPE_CHECKING:
-    from .operator import Array, Arrays
 
 operator, composite = family("torch", "Tensor")
 _picked: dict[str, Any] = PICKED | dict(places=("torch", "Tensor"))

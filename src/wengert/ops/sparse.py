@@ -6,23 +6,18 @@ is requested at its stored places only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays.sparse import Coo, taken
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array
+from .operator import Array, family
 
 operator, composite = family()
 
 
-@operator(
-    grad=dict(values=lambda F, g, indices: F.sparse_taken(g, indices)),
-    node="SparseCooTensorWithDimsAndTensorsBackward0"
-)
+@operator(grad=dict(values=lambda F, g, indices: F.sparse_taken(g, indices)),
+    node="SparseCooTensorWithDimsAndTensorsBackward0")
 def sparse_made(values: Array, indices: Array, size, coalesced):
     """The sparse array of ``size`` with these values ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``."""
     return Coo(indices, values, tuple(size), coalesced)
@@ -123,10 +118,8 @@ def sparse_share(F, g, other):
     return _common(other, g) if F.raw else g * other
 
 
-@operator(
-    grad=dict(input=lambda F, g, other: F.sparse_share(g, other), other=lambda F, g, input: F.sparse_share(g, input)),
-    node="MulBackward0",
-)
+@operator(grad=dict(input=lambda F, g, other: F.sparse_share(g, other),
+        other=lambda F, g, input: F.sparse_share(g, input)), node="MulBackward0")
 def sparse_common(input: Array, other: Array):
     """The product of two sparse arrays of one shape: stored where both are."""
     return _common(input, other)
@@ -138,11 +131,8 @@ def sparse_turned(F, x):
     return Coo(x.indices[::-1], x.values, x.shape[::-1]) if F.raw else x.t()
 
 
-@operator(
-    grad=dict(input=lambda F, g, dense: F.matmul(g, F.transpose(dense, 0, 1)), dense=lambda F, g,
-        input: F.sparse_times(F.sparse_turned(input), g)),
-    node="MmBackward0",
-)
+@operator(grad=dict(input=lambda F, g, dense: F.matmul(g, F.transpose(dense, 0, 1)),
+        dense=lambda F, g, input: F.sparse_times(F.sparse_turned(input), g)), node="MmBackward0")
 def sparse_times(input: Array, dense: Array):
     """A sparse matrix times a dense one. Its gradient is dense: elements that are not stored have one too."""
     rows, columns = input.indices  # type: ignore[attr-defined]  # a Coo

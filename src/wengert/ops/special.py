@@ -11,14 +11,12 @@ from ..arrays import kernels as K
 from ..arrays import special_functions as S
 from ..arrays.array_likes import as_array
 from ..arrays.dtypes import is_half
-from .operator import family
+from .operator import Array, family
 from .pointwise import from_one
 from .refusals import floating, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor", "special", pointwise=True, promote="float", inplace=True)
 method, _ = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)
@@ -215,22 +213,31 @@ def _i1e_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     return g * F.where(far, F.special_i0e(safe) - result * (F.sgn(safe) + F.reciprocal(safe)), 0.5)
 
 
-_real("i0", "Modified Bessel function of the first kind, order 0.", S.i0,
+_real("i0", "Modified Bessel function of the first kind, order 0.", lambda x: S.modified_i(x, 0),
     lambda F, g, input: g * F.special_i1(input), "i0_vml_cpu", operator)
-_real("special_i0e", "``exp(-abs(input)) * i0(input)``.", S.i0e,
+_real("special_i0e", "``exp(-abs(input)) * i0(input)``.", lambda x: S.modified_i(x, 0, True),
     lambda F, g, input, result: g * (F.special_i1e(input) - F.sgn(input) * result), node="SpecialI0EBackward0")
-_real("special_i1", "Modified Bessel function of the first kind, order 1.", S.i1, _i1_grad)
-_real("special_i1e", "``exp(-abs(input)) * i1(input)``.", S.i1e, _i1e_grad, node="SpecialI1EBackward0")
-# none of the following has a gradient, as in PyTorch
+_real("special_i1", "Modified Bessel function of the first kind, order 1.", lambda x: S.modified_i(x, 1), _i1_grad)
+_real("special_i1e", "``exp(-abs(input)) * i1(input)``.", lambda x: S.modified_i(x, 1, True), _i1e_grad,
+    node="SpecialI1EBackward0")
+
+
+def _bessel_functions(n: int) -> None:
+    """Those of order ``n`` that have no gradient, as in PyTorch."""
+    _real(f"special_bessel_j{n}", f"Bessel function of the first kind, order {n}.", lambda x: S.bessel_j(x, n))
+    _real(f"special_bessel_y{n}", f"Bessel function of the second kind, order {n}.", lambda x: S.bessel_y(x, n))
+    _real(f"special_modified_bessel_i{n}", f"Modified Bessel function of the first kind, order {n}.",
+        lambda x: S.modified_i(x, n))
+    _real(f"special_modified_bessel_k{n}", f"Modified Bessel function of the second kind, order {n}.",
+        lambda x: S.modified_k(x, n))
+    _real(f"special_scaled_modified_bessel_k{n}", f"``exp(input) * modified_bessel_k{n}(input)``.",
+        lambda x: S.modified_k(x, n, True))
+
+
+_bessel_functions(0)
+_bessel_functions(1)
 _real("special_airy_ai", "Airy function Ai.", S.airy_ai)
 _real("special_spherical_bessel_j0", "Spherical Bessel function of the first kind, order 0.", S.spherical_j0)
-for _order, _first_kind, _second_kind in ((0, S.j0, S.y0), (1, S.j1, S.y1)):
-    _real(f"special_bessel_j{_order}", f"Bessel function of the first kind, order {_order}.", _first_kind)
-    _real(f"special_bessel_y{_order}", f"Bessel function of the second kind, order {_order}.", _second_kind)
-for _order, _i, _k, _scaled_k in ((0, S.i0, S.k0, S.scaled_k0), (1, S.i1, S.k1, S.scaled_k1)):
-    _real(f"special_modified_bessel_i{_order}", f"Modified Bessel function of the first kind, order {_order}.", _i)
-    _real(f"special_modified_bessel_k{_order}", f"Modified Bessel function of the second kind, order {_order}.", _k)
-    _real(f"special_scaled_modified_bessel_k{_order}", f"``exp(input) * modified_bessel_k{_order}(input)``.", _scaled_k)
 
 
 # -- orthogonal polynomials ------------------------------------------------------------------------------------------

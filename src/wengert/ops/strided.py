@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.strides import look, memory_of, start_of
-from .operator import family
+from .operator import Array, family
 from .views import axis
-
-if TYPE_CHECKING:
-    from .operator import Array
 
 operator, composite = family("torch", "Tensor")
 
@@ -20,12 +17,9 @@ operator, composite = family("torch", "Tensor")
 # -- sliding windows ---------------------------------------------------------------------------------------------------
 
 
-@operator(
-    grad=dict(
+@operator(grad=dict(
         input=lambda F, g, input_shape, dimension, size, step: F.unfold_back(g, input_shape, dimension, size, step)),
-    view=True,
-    places=("Tensor",),
-)
+    view=True, places=("Tensor",))
 def unfold(input: Array, dimension, size, step):
     """Windows of ``size`` every ``step`` elements along ``dimension``, as a view with the windows' elements last.
 
@@ -48,10 +42,8 @@ def unfold(input: Array, dimension, size, step):
     return look(a, (*shape, size), (*strides, a.strides[d]), start_of(a))
 
 
-@operator(
-    grad=dict(input=lambda F, g, dimension, size, step: F.unfold(g, dimension, size, step)), places=(), linear=True,
-    node="UnfoldBackwardBackward0",
-)
+@operator(grad=dict(input=lambda F, g, dimension, size, step: F.unfold(g, dimension, size, step)), places=(),
+    linear=True, node="UnfoldBackwardBackward0")
 def unfold_back(input: Array, shape, dimension, size, step):
     """Overlapping windows added up."""
     if not shape:
@@ -93,11 +85,9 @@ def as_strided(input: Array, size, stride, storage_offset, source):
     item, room = input.itemsize, memory_of(input).size
     needed = 0 if 0 in size else storage_offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
     if needed * item > room:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset}, and itemsize "
-            f"{item} requiring a "
-            f"storage size of {needed * item} are out of bounds for storage of size {room}"
-        )
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset}, "
+            f"and itemsize {item} requiring a storage size of {needed * item} are out of bounds for storage of size "
+            f"{room}")
     return look(input, size, tuple(s * item for s in stride), storage_offset * item)
 
 
@@ -173,11 +163,9 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
         whole, offset = memory_of(out).view(out.dtype), storage_offset or 0
     reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     if reach > whole.size:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
-            f"{input.itemsize} requiring a storage size of {reach * input.itemsize} are out of bounds for storage of "
-            f"size {whole.nbytes}"
-        )
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+            f"itemsize {input.itemsize} requiring a storage size of {reach * input.itemsize} are out of bounds for "
+            f"storage of size {whole.nbytes}")
     whole[_places(size, stride, offset)] = src
     return out
 

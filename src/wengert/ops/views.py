@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import index as whole
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
 from ..arrays.layouts import blank, lay, layout_like
 from ..arrays.strides import expanded, part, start_of, steps, taken, with_dimension, with_reshape_strides
-from .operator import family
-
-if TYPE_CHECKING:
-    from .operator import Array, Arrays
+from .operator import Array, Arrays, family
 
 operator, composite = family("torch", "Tensor")
 
@@ -76,10 +73,8 @@ def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
             known *= n
     if hole is not None:
         if known == 0 == size:
-            raise RuntimeError(
-                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
-                "-1 can be any value and is ambiguous"
-            )
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
+                "dimension size -1 can be any value and is ambiguous")
         if known and size % known == 0:
             return (*shape[:hole], size // known, *shape[hole + 1 :])
     elif known == size:
@@ -138,10 +133,8 @@ def view(input: Array, shape=()):
         return as_type(input, kind)
     found = as_view(input, resolve_shape(shape, input.size))
     if found is None:
-        raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-            "contiguous subspaces). Use .reshape(...) instead."
-        )
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension "
+            "spans across two contiguous subspaces). Use .reshape(...) instead.")
     return found
 
 
@@ -182,10 +175,9 @@ def expand(input: Array, size=(), *, implicit=False):
     size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     extra = len(size) - input.ndim
     if extra < 0:
-        raise RuntimeError(
-            f"expand({_type_name(input.dtype)}{{{list(input.shape)}}}, size={list(size)}): the number of sizes "
-            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({input.ndim})"
-        )
+        raise RuntimeError(f"expand({_type_name(input.dtype)}{{{list(input.shape)}}}, size={list(size)}): the number "
+            f"of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({input.ndim})")
     full = []
     for i, n in reversed([*enumerate(size)]):
         have = input.shape[i - extra] if i >= extra else None
@@ -195,10 +187,8 @@ def expand(input: Array, size=(), *, implicit=False):
                     f"dimension {i}")
             n = have
         elif have is not None and have != n and have != 1:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
-                f"dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
-            )
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have}) at "
+                f"non-singleton dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}")
         full.append(n)
     full.reverse()
     if input.shape == tuple(full):
@@ -235,10 +225,9 @@ def _inverse(dims: Any) -> tuple[int, ...]:
     variadic="dims")
 def permute(input: Array, dims=()):
     if len(dims) != input.ndim:
-        raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
-        )
+        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
+            f"the desired ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = "
+            f"{len(dims)}")
     try:
         return input.transpose(dims)
     except ValueError:
@@ -294,10 +283,8 @@ for _name, _node in (
     ("alias_index", "AliasBackward0"),
 ):
 
-    @operator(
-        grad=dict(input=lambda F, g, input_shape, key: F.basic_scatter(g, input_shape, key)), view=True, node=_node,
-        name=_name, places=()
-    )
+    @operator(grad=dict(input=lambda F, g, input_shape, key: F.basic_scatter(g, input_shape, key)), view=True,
+        node=_node, name=_name, places=())
     def basic_index(input: Array, key):
         return part(input, key)
 
@@ -388,10 +375,8 @@ def _puts(input: Any, indices: Any, values: Any) -> bool:
     try:
         np.broadcast_to(values, shape)
     except ValueError:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(shape)}"
-        ) from None
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(shape)}") from None
     return 0 not in shape
 
 
@@ -399,10 +384,8 @@ def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
     return g if accumulate else F.index_put(g, indices, F.new_zeros(g, ()))
 
 
-@operator(
-    grad=dict(input=_put_input, values=lambda F, g, indices, values_shape: F.index(g, indices)),
-    promoted=("values",), inplace=True, layout="first", linear=True,
-)
+@operator(grad=dict(input=_put_input, values=lambda F, g, indices, values_shape: F.index(g, indices)),
+    promoted=("values",), inplace=True, layout="first", linear=True)
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
     if indices is not None and len(indices) > input.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.ndim} (got {len(indices)})")
@@ -454,10 +437,8 @@ def imag(input: Array):
     return imag_of(input) if has_memory(input) else input.imag
 
 
-@operator(
-    grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",), linear=True,
-    layout="elementwise",
-)
+@operator(grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",),
+    linear=True, layout="elementwise")
 def complex(real: Array, imag: Array):
     check_parts(real, imag)
     shape = np.broadcast_shapes(real.shape, imag.shape)
@@ -508,10 +489,8 @@ def _overwritten(F: Any, g: Any) -> Any:
     return F.new_zeros(g, g.shape)
 
 
-@operator(
-    grad=dict(input=_overwritten, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(),
-    promoted=(), scalars=("src",),
-)
+@operator(grad=dict(input=_overwritten, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards",
+    places=(), promoted=(), scalars=("src",))
 def copy(input: Array, src: Array, non_blocking=False):
     src = as_array(src)
     if src.dtype != input.dtype:
@@ -521,10 +500,8 @@ def copy(input: Array, src: Array, non_blocking=False):
         return src
     for n, (a, b) in enumerate(zip(reversed(input.shape), reversed(src.shape)), 1):
         if a != b and a != 1 and b != 1:
-            raise RuntimeError(
-                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
-                f"{max(input.ndim, src.ndim) - n}"
-            )
+            raise RuntimeError(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton "
+                f"dimension {max(input.ndim, src.ndim) - n}")
     whole = np.broadcast_shapes(input.shape, src.shape)
     if whole != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(whole)}")
@@ -542,7 +519,7 @@ def _single(value: Any, d: Any) -> Any:
 
 
 @operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(),
-          scalars=("value",), pointwise=True)
+    scalars=("value",), pointwise=True)
 def fill(input: Array, value: Array):
     return np.broadcast_to(_single(value, input.dtype), input.shape)
 
@@ -566,10 +543,8 @@ def drawn_from(input: Array, array):
     return array
 
 
-@operator(
-    grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape),
-        std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_random,
-)
+@operator(grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape),
+        std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_random)
 def drawn_from_two(mean: Array, std: Array, array):
     """Random numbers whose distribution depends on two tensors."""
     return array

@@ -122,10 +122,8 @@ def _check_mode(ndim: int, mode: str, align_corners: bool | None, antialias: boo
     if known and n in (1, 2, 3) and mode in ("linear", "bilinear", "trilinear") and _MODES[mode] != n:
         raise NotImplementedError(f"Got {ndim}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
     if not known or n not in (1, 2, 3) or _MODES[mode] not in (None, n):
-        raise NotImplementedError(
-            f"{_SIZES} (got {ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | "
-            f"area | nearest-exact (got {mode})"
-        )
+        raise NotImplementedError(f"{_SIZES} (got {ndim}D) for the modes: nearest | linear | bilinear | bicubic | "
+            f"trilinear | lanczos | area | nearest-exact (got {mode})")
     if _MODES[mode] is None and align_corners is not None:
         raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
             "bicubic | trilinear")
@@ -245,10 +243,8 @@ def pixel_shuffle(F, input, upscale_factor):
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, c, h, w = input.shape
     if c % (r * r):
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
-            f"but input.size(-3)={c} is not divisible by {r * r}"
-        )
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
     k = len(lead)
     x = F.reshape(input, (*lead, c // (r * r), r, r, h, w))
     x = F.permute(x, (*range(k), k, k + 3, k + 1, k + 4, k + 2))
@@ -305,10 +301,8 @@ def affine_grid(F, theta, size, align_corners=None):
     size = tuple(whole(n) for n in size)  # 0-d tensors among them
     d = F.dtype_of(theta)
     if len(size) not in (4, 5):
-        raise NotImplementedError(
-            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
-            f"{size}."
-        )
+        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}.")
     if d.kind not in "fV":
         raise ValueError(f"Expected theta to have floating point type, but got torch.{d}")
     if tuple(theta.shape[-2:]) != (len(size) - 2, len(size) - 1) or theta.ndim != 3:
@@ -368,10 +362,8 @@ def _check_grid(F: Any, input: Any, grid: Any, mode: str, padding_mode: str) -> 
             f"'reflection', but got: '{padding_mode}'")
     n = input.ndim - 2
     if n not in (2, 3) or grid.ndim != input.ndim:
-        raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with "
-            f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
+        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got "
+            f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
             f"{list(input.shape)} and grid with sizes {list(grid.shape)}")

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from ._swap import swap_in_optimizer_params_and_state
-from .adadelta import Adadelta
-from .adafactor import Adafactor
-from .adagrad import Adagrad
-from .adam import Adam
-from .adamax import Adamax
-from .adamw import AdamW
-from .asgd import ASGD
+from . import adam, matrices, sgd
+from .adam import Adam, Adamax, AdamW, NAdam, RAdam, SparseAdam
 from .lbfgs import LBFGS
-from .muon import Muon
-from .nadam import NAdam
-from .optimizer import Optimizer
-from .radam import RAdam
-from .rmsprop import RMSprop
-from .rprop import Rprop
-from .sgd import SGD
-from .sparse_adam import SparseAdam
+from .matrices import Adafactor, Muon
+from .optimizer import Optimizer, swap_in_optimizer_params_and_state
+from .sgd import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop
 
 if TYPE_CHECKING:
     from . import lr_scheduler, swa_utils
@@ -30,14 +20,21 @@ __all__ = [
     "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils", "swap_in_optimizer_params_and_state",
 ]
 
+# PyTorch has a module for each optimizer; ours are found under those names too.
+_HOMES = {
+    adam: "adamax adamw nadam radam sparse_adam", matrices: "adafactor muon",
+    sgd: "adadelta adagrad asgd rmsprop rprop",
+}
+for _home, _names in _HOMES.items():
+    for _name in _names.split():
+        globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _home
+
 
 def __getattr__(name: str) -> Any:
     if name in ("lr_scheduler", "swa_utils"):  # not every program has a schedule
         from importlib import import_module
 
         return import_module(f"{__name__}.{name}")
-    import sys
-
     from ..names.missing import missing
 
     raise missing(sys.modules[__name__], name)

@@ -6,6 +6,7 @@ A subclass names its state and gives the formula twice: on arrays (``_update``, 
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +15,29 @@ from wengert.arrays.array_likes import NESTED
 from wengert.arrays.dtypes import F32, F64, default_float, of
 from wengert.arrays.storageless import META_DEVICE
 from wengert.functions.creation import tensor
-from wengert.graph import enable_grad, set_grad_enabled
+from wengert.graph import set_grad_enabled
 from wengert.graph.modes import modes
 from wengert.tensor import Tensor, wrap
 from wengert.tensor.classes import DISPATCHING
 
-from .optimizer import Optimizer
+from .optimizer import Optimizer, evaluated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .optimizer import ParamsT
+
     Arrays = Sequence[np.ndarray]
+    Group = dict[str, Any]
+    State = dict[str, Any]
+    Numbers = tuple[Any, ...]
 
 _CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 _FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
+_LATE_OPTIONS = {
+    "amsgrad": False, "capturable": False, "centered": False, "decoupled_weight_decay": False, "differentiable": False,
+    "foreach": None, "fused": None, "maximize": False, "momentum": 0, "nesterov": False,
+}  # what old state dicts may lack
 
 
 def number(value: Any) -> Any:
@@ -79,18 +89,22 @@ def check_lr(lr: Any) -> None:
         raise ValueError(f"Invalid learning rate: {lr}")
 
 
-def check_at_least_zero(**options: Any) -> None:
-    """Refuse negative options: ``Invalid NAME value: ...``."""
-    for name, value in options.items():
-        if not value >= 0.0:
-            raise ValueError(f"Invalid {name} value: {value}")
-
-
 def check_betas(betas: Any) -> None:
     """Refuse decay rates outside of ``[0, 1)``."""
     for i in range(2):
         if not 0.0 <= betas[i] < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def check(**options: Any) -> None:
+    """Check ``lr``, ``betas``, and that all other options are not negative, in the order given."""
+    for name, value in options.items():
+        if name == "lr":
+            check_lr(value)
+        elif name == "betas":
+            check_betas(value)
+        elif not value >= 0.0:
+            raise ValueError(f"Invalid {name} value: {value}")
 
 
 def decayed(p: Tensor, grad: Tensor, weight_decay: Any) -> Tensor:
@@ -112,50 +126,50 @@ def places(grad: Any) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
 class PerParameter(Optimizer):
     """The step of an optimizer that treats every parameter alike and by itself."""
 
-    _scalars: tuple[str, ...] = ("step",)  # state that is one number; parameters that agree in it are updated together
+    # State that is one number, and its start; parameters that agree in these numbers are updated together.
+    _scalars: dict[str, float] = {"step": 0.0}
+    _arrays: tuple[str, ...] = ()  # state of the shape of the parameter
     _sparse_hint = ""  # what the refusal of sparse gradients adds
-    _late_options: dict[str, Any] = {}  # options that old state dicts may lack
+
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        super().__init__(params, defaults)
+        if defaults.get("fused"):
+            if defaults["differentiable"]:
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if defaults["foreach"]:
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+            self._step_supports_amp_scaling = True  # ``GradScaler`` leaves the unscaling to the step
 
     # -- what a subclass gives ----------------------------------------------------------------------------------------
 
-    def _buffers(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def _buffers(self, group: Group) -> tuple[str, ...]:
         """The names of the state arrays that ``_update`` takes for this group."""
-        raise NotImplementedError
+        return self._arrays
 
-    def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+    def _begin(self, group: Group, p: Tensor) -> State:
         """The state of a parameter before its first update."""
-        state: dict[str, Any] = {"step": counter(0.0, bool(group.get("fused")))}
-        for name in self._buffers(group):
-            state[name] = zeros_like(p)
-        return state
+        state: State = {name: counter(start, bool(group.get("fused"))) for name, start in self._scalars.items()}
+        return state | {name: zeros_like(p) for name in self._buffers(group)}
 
-    def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
-        """Update parameters that share ``numbers`` (NumPy scalars, the state in ``_scalars``); gives the new numbers.
+    def _update(self, group: Group, numbers: Numbers, *columns: Arrays) -> Numbers | None:
+        """Update parameters that share ``numbers``, the state in ``_scalars`` with the step counted on.
 
-        ``columns`` are the lists of params, grads, and each of ``_buffers``.
+        ``columns`` are the lists of params, grads, and each of ``_buffers``. Gives the numbers after the step count.
         """
         raise NotImplementedError
 
-    def _change(self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any],
-            numbers: tuple[Any, ...]) -> Tensor:
+    def _change(self, group: Group, p: Tensor, grad: Tensor, state: State, numbers: Numbers) -> Tensor:
         """What the same update adds to one (real) parameter, in tensor operations; puts new tensors into ``state``."""
         raise NotImplementedError
 
-    def _update_sparse(self, group: dict[str, Any], p: Tensor, grad: Tensor) -> None:
+    def _update_sparse(self, group: Group, p: Tensor, grad: Tensor) -> None:
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self._sparse_hint}")
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once.
-
-        Args:
-            closure: evaluates the model again and returns the loss, which ``step`` then returns.
-        """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
+        """Update the parameters once; ``closure``, if given, evaluates the model again and returns the loss."""
+        loss = None if closure is None else evaluated(closure)
         if self._overflowed():
             return loss
         for group in self.param_groups:
@@ -171,7 +185,7 @@ class PerParameter(Optimizer):
                 self._step_arrays(group)
         return loss
 
-    def _step_arrays(self, group: dict[str, Any]) -> None:
+    def _step_arrays(self, group: Group) -> None:
         scalars, buffers = self._scalars, self._buffers(group)
         together: dict[Any, list[tuple[Any, ...]]] = {}
         sparse = []
@@ -193,7 +207,10 @@ class PerParameter(Optimizer):
             self._update_sparse(group, p, grad)
         for numbers, rows in together.items():
             tensors, states, *columns = zip(*rows)
-            new = self._update(group, numbers, *columns)
+            if scalars:
+                numbers = (float(numbers[0]) + 1, *numbers[1:])
+            others = self._update(group, numbers, *columns)
+            new = numbers if others is None else (numbers[0], *others)
             for p, state in zip(tensors, states):
                 p._wg_vc[0] += 1
                 if not state:
@@ -204,7 +221,7 @@ class PerParameter(Optimizer):
                     state[name]._wg_data.fill(value)
                     state[name]._wg_vc[0] += 1
 
-    def _step_recorded(self, group: dict[str, Any]) -> None:
+    def _step_recorded(self, group: Group) -> None:
         for p in group["params"]:
             grad = p.grad
             if grad is None:
@@ -216,10 +233,13 @@ class PerParameter(Optimizer):
                 continue
             self._update_recorded(group, p, grad)
 
-    def _update_recorded(self, group: dict[str, Any], p: Tensor, grad: Tensor) -> None:
+    def _update_recorded(self, group: Group, p: Tensor, grad: Tensor) -> None:
         state, numbers = self._enter(group, p)
         if "step" in state and state["step"].requires_grad:
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+        if self._scalars:
+            numbers = (float(numbers[0]) + 1, *numbers[1:])
+            state["step"].fill_(numbers[0])
         if group["maximize"]:
             grad = -grad
         if not p.is_complex():
@@ -232,9 +252,9 @@ class PerParameter(Optimizer):
         for name, value in parts.items():
             state[name] = view_as_complex(value) if state[name].is_complex() else value
 
-    def _enter(self, group: dict[str, Any], p: Tensor) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    def _enter(self, group: Group, p: Tensor) -> tuple[State, Numbers]:
         """The state of a parameter, made at its first update, and its numbers."""
-        state: dict[str, Any] = self.state[p]
+        state: State = self.state[p]
         if not state:
             if group.get("fused"):
                 check_fused(p)
@@ -243,16 +263,6 @@ class PerParameter(Optimizer):
         return state, tuple([v._wg_data[()] if type(v._wg_data) is np.ndarray else v.item() for v in row])
 
     # -- options ------------------------------------------------------------------------------------------------------
-
-    def _allow_fused(self) -> None:
-        """Check ``fused`` against the other implementations, and pass ``GradScaler`` what it changes."""
-        options = self.defaults
-        if options["fused"]:
-            if options["differentiable"]:
-                raise RuntimeError("`fused` does not support `differentiable`")
-            if options["foreach"]:
-                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-            self._step_supports_amp_scaling = True
 
     def _overflowed(self) -> bool:
         """Undo the loss scale that ``GradScaler`` left to this step; whether to skip it.
@@ -274,17 +284,19 @@ class PerParameter(Optimizer):
                         p.grad._wg_vc[0] += 1
         return False
 
-    def _check_capturable(self, group: dict[str, Any]) -> None:
+    def _check_capturable(self, group: Group) -> None:
         if any(p.grad is not None and p.device.type not in _CAPTURABLE_DEVICES for p in group["params"]):
-            *names, last = ["params", *(f"{name}s" for name in self._scalars[1:]), "state_steps"]
+            *names, last = ["params", *(f"{name}s" for name in list(self._scalars)[1:]), "state_steps"]
             raise AssertionError(f"If capturable=True, {', '.join(names)} and {last} must be on supported devices: "
                 f"{_CAPTURABLE_DEVICES}.")
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: State) -> None:
         super().__setstate__(state)
+        options = self.defaults.keys() | signature(type(self)).parameters.keys()
         for group in self.param_groups:
-            for name, value in self._late_options.items():
-                group.setdefault(name, value)
+            for name, value in _LATE_OPTIONS.items():
+                if name in options:
+                    group.setdefault(name, value)
             for p in group["params"]:
                 mine: dict[str, Any] = self.state.get(p) or {}
                 for name in self._scalars:

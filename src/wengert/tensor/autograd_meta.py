@@ -301,8 +301,8 @@ class AccumulateGrad(Node):
                 if old._wg_vc is INFERENCE_VERSION:
                     meta.grad = _into_inference(old, g)
                 elif type(old._wg_data) is np.ndarray and (flags := old._wg_data.flags).writeable:
-                    if not flags.forc:
-                        _refuse_overlap(old._wg_data)
+                    if not flags.forc and overlapping(old._wg_data):
+                        raise RuntimeError(OVERLAP)
                     _add_in_place(old._wg_data, g)
                     old._wg_vc[0] += 1
                     if old._wg_data.strides != variable._wg_data.strides:
@@ -358,9 +358,7 @@ class AccumulateGrad(Node):
                 if meta.grad is old:
                     meta.grad = new
                     break
-        if meta.post_hooks is not None:
-            run_post_accumulate_hooks(meta.post_hooks, self.variable)
-        return ()
+        return self._run_post_hooks(meta)
 
     def _takes(self, g: Any) -> bool:
         """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is
@@ -400,11 +398,6 @@ def _into_inference(old: Tensor, g: Any) -> Any:
     """``old``, an inference tensor, with ``g`` added: in place, which only inference mode allows."""
     check_normal(old, modes())
     return old.add_(ARRAY_OPS.wrap(g))
-
-
-def _refuse_overlap(a: np.ndarray) -> None:
-    if overlapping(a):
-        raise RuntimeError(OVERLAP)
 
 
 def _add_in_place(a: np.ndarray, g: Any) -> None:

@@ -44,9 +44,7 @@ def inplace_function(name: str) -> Callable[..., Any]:
 
 
 def method(name: str) -> Callable[..., Any]:
-    """The same as a method: another object, so that overrides can distinguish ``torch.add`` and
-    ``Tensor.add``.
-    """
+    """The same as a method: another object, so that overrides can distinguish ``torch.add`` and ``Tensor.add``."""
     found = METHODS.get(name)
     if found is None:
         op = TABLE[name]
@@ -91,9 +89,7 @@ def _stub(op: Operator, kind: str, method: bool = False,
     name = op.name + ("_" if kind in ("inplace", "augmented") else "")
     scope: dict[str, Any] = {"_op": op, "_kind": kind, "_compile": _compile, "__name__": "wengert"}
     f = FunctionType(_first_call.__code__, scope, name)
-    f.__qualname__ = name
-    f.__doc__ = op.doc or None
-    f.__module__ = "torch"
+    f.__qualname__, f.__module__, f.__doc__ = name, "torch", op.doc or None
     scope["_self"] = f
     if method:
         scope["_public"] = f if public is None else public
@@ -112,11 +108,14 @@ _compiling = threading.RLock()
 
 def _compile(f: Any, op: Operator, kind: str) -> None:
     with _compiling:
-        if f.__code__ is not _first_call.__code__:
-            return  # another thread was quicker
-        made = specialise(op, kind, f.__globals__)
-        f.__defaults__, f.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
-        f.__code__ = made.__code__
+        if f.__code__ is _first_call.__code__:  # no other thread was quicker
+            put_code(f, specialise(op, kind, f.__globals__))
+
+
+def put_code(f: Any, made: Any) -> None:
+    """Make ``f`` do what ``made`` does, for every reference to it."""
+    f.__defaults__, f.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+    f.__code__ = made.__code__
 
 
 TRACED_OPS.function = function

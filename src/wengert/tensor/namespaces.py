@@ -29,50 +29,50 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class _Baselines:
-    """What ``sys.getrefcount`` says of an object with few references, some of which some versions of Python do not
-    count: ``popped``, an argument that nobody else holds; ``local``, one that a method handed on; ``once``, a local
-    variable's value with one other reference.
-    """
-
-    def __init__(self) -> None:
-        row = [object()]
-        held = row[0]
-        self.once = sys.getrefcount(held)
-        self.popped = self.count({0: object()}.pop(0))
-        x = object()
-        self.local = self.method(x)
-
-    def method(self, x: Any) -> int:
-        return self.count(x)
-
-    @staticmethod
-    def count(x: Any) -> int:
-        return sys.getrefcount(x)
+def references(x: Any) -> int:
+    """How many references Python counts to an argument (some versions leave out those of local variables)."""
+    return sys.getrefcount(x)
 
 
-_baselines = _Baselines()
-_POPPED, _LOCAL, HELD_ONCE = _baselines.popped, _baselines.local, _baselines.once
+def _handed_on(x: Any, times: int) -> int:
+    return _handed_on(x, times - 1) if times else references(x)
+
+
+def _handed_on_local(times: int) -> int:
+    x = object()
+    return _handed_on(x, times)
+
+
+def _held_by_list() -> int:
+    row = [object()]
+    held = row[0]
+    return references(held)
+
+
+# The counts of an object that nothing else refers to: as an argument; as a caller's local variable that a method or two
+# handed on; as a local variable with one other reference.
+UNREFERENCED, HELD_ONCE = references({0: object()}.pop(0)), _held_by_list()
+_BY_ONE, _BY_TWO = _handed_on_local(0), _handed_on_local(1)
 
 
 def is_uniquely_referenced(g: np.ndarray) -> bool:
     """Whether only the running step of the engine refers to the array (then it can be kept without a copy)."""
-    return g.base is None and sys.getrefcount(g) <= _LOCAL and g.flags.writeable
+    return g.base is None and sys.getrefcount(g) <= _BY_ONE and g.flags.writeable
 
 
 def is_uniquely_referenced_tensor(g: Any) -> bool:
-    """The same for a gradient that is a tensor, one call deeper."""
-    return sys.getrefcount(g) <= _LOCAL + 1
+    """The same for a gradient that is a tensor."""
+    return sys.getrefcount(g) <= _BY_TWO
 
 
 def is_uniquely_referenced_sparse(g: Any) -> bool:
     """The same for a sparse array and its values."""
     values = getattr(g, "values", None)
-    if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL or sys.getrefcount(values) > HELD_ONCE:
+    if type(values) is not np.ndarray or references(g) > _BY_TWO or references(values) > HELD_ONCE:
         return False
     base = values.base  # the rows of a gradient in another shape, as a rule
     if (base is not None
-            and (type(base) is not np.ndarray or base.base is not None or sys.getrefcount(base) > HELD_ONCE)):
+            and (type(base) is not np.ndarray or base.base is not None or references(base) > HELD_ONCE)):
         return False
     return values.flags.c_contiguous and values.flags.writeable and g.indices.flags.c_contiguous
 
@@ -122,7 +122,7 @@ class ArrayNamespace:
     @staticmethod
     def accumulate(a: Any, b: Any) -> Any:
         """``a + b``, in ``a``'s memory if nothing else refers to it. ``a`` was just popped from a dictionary."""
-        if type(a) is np.ndarray and sys.getrefcount(a) <= _POPPED and a.base is None and a.flags.writeable:
+        if type(a) is np.ndarray and sys.getrefcount(a) <= UNREFERENCED and a.base is None and a.flags.writeable:
             return K.add(a, b, a)
         return K.add(a, b) if type(a) is np.ndarray and type(b) is np.ndarray else a + b
 

@@ -316,9 +316,13 @@ def undifferentiable(what: str, output: Any) -> Node:
 _renamed: dict[tuple[type, str], type] = {}
 
 
-def rename(node: Any, name: str) -> None:
-    """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's."""
-    node.__class__ = renamed(type(node), name)
+def under_name(node: Any, name: str, fields: tuple[str, ...]) -> Any:
+    """A copy of a node that no graph has yet, under another name of PyTorch's."""
+    copy = Node.__new__(renamed(type(node), name))
+    for field in fields:
+        setattr(copy, field, getattr(node, field))
+    copy.__dict__.update(node.__dict__)
+    return copy
 
 
 def renamed(kind: Any, name: str) -> Any:
@@ -340,7 +344,11 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     edges = edges_of(op, inputs, values)
     if edges is None:
         return None
-    node = Node.__new__(node_class(op))
+    kind = node_class(op)
+    for p, name in op.without.items():
+        if inputs.get(p) is None:
+            kind = renamed(kind, name)
+    node = Node.__new__(kind)
     node.edges, node.seq, node.hooks = tuple(edges), next_sequence(), None
     if m.saved_tensor_hooks is not None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running
@@ -353,9 +361,6 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
         if len(outputs) == 1:
             node.shape, node.dtype = node.shape[0], node.dtype[0]
     node.saved = save(op, edges, inputs, values, m, private)
-    for p, name in op.without.items():
-        if inputs.get(p) is None:
-            rename(node, name)
     if anomaly.current is not None:
         anomaly.current.made(node)
     return node

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..arrays.dtypes import tensor_name
-from .namespaces import HELD_ONCE
+from .namespaces import HELD_ONCE, references
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,7 +102,7 @@ class Replaced(Detached):
 def replaced(t: Any, old: np.ndarray) -> None:
     """Tell the graphs that saved ``t``, if any, that its data is no longer ``old``."""
     counter = t._wg_vc
-    if type(counter) is list and sys.getrefcount(counter) > HELD_ONCE:
+    if type(counter) is list and references(counter) > HELD_ONCE:
         version = Replaced(counter[0])
         before = counter[0]
         earlier = before.arrays if type(before) is Replaced and before.tensor() is t else ()
@@ -114,7 +113,7 @@ def replaced(t: Any, old: np.ndarray) -> None:
 def detached(t: Any) -> None:
     """Tell the graphs that saved ``t``, if any, that it is about to be detached in place."""
     counter = t._wg_vc
-    if type(counter) is list and sys.getrefcount(counter) > HELD_ONCE:
+    if type(counter) is list and references(counter) > HELD_ONCE:
         version = Detached(counter[0])
         version.array = weakref.ref(t._wg_data)
         counter[0] = version

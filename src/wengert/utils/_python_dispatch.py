@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from ..dispatch.watch_functions import watch_forever
+from ..dispatch.watch_functions import watch_functions
 from ..graph.modes import Scope, modes
 from ..tensor import Tensor
 
@@ -47,7 +47,7 @@ class TorchDispatchMode(Scope):
         if inspect.ismethod(self.__torch_dispatch__) and self.__torch_dispatch__.__self__ is type(self):
             raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please "
                 "make it a plain method")
-        watch_forever()
+        watch_functions(backward=True)
         return now.with_(dispatch=(*now.dispatch, self)), now, self
 
     def _return(self, now: Any, back: Any) -> Any:

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from ..tensor.autograd_meta import AccumulateGrad
+from ._become import become
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:
@@ -23,7 +24,8 @@ def swap_tensors(t1: Any, t2: Any) -> None:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     kind1, kind2 = type(t1), type(t2)
     if kind1 is not kind2:
-        t1.__class__, t2.__class__ = kind2, kind1
+        become(t1, kind2)
+        become(t2, kind1)
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
     for slot in ("_wg_data", "_wg_edge", "_wg_meta", "_wg_vc"):
         one, other = getattr(t1, slot), getattr(t2, slot)
@@ -33,7 +35,8 @@ def swap_tensors(t1: Any, t2: Any) -> None:
         meta = t._wg_meta
         node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
         if node is not None:
-            node.__class__, meta.accumulator = _Poisoned, None
+            become(node, _Poisoned)
+            meta.accumulator = None
 
 
 class _Poisoned(AccumulateGrad):

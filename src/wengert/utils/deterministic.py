@@ -11,10 +11,11 @@ tensor([nan, nan])
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 
 from ..arrays import uninitialized
-from ..backends.module_properties import of_class
+from ._become import become
 
 
 class _Module(ModuleType):
@@ -27,4 +28,4 @@ class _Module(ModuleType):
         uninitialized.configure(fill_uninitialized_memory=bool(mode))
 
 
-of_class(__name__, _Module)
+become(sys.modules[__name__], _Module)

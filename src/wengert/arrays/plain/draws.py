@@ -1,4 +1,4 @@
-"""Uniform and normal numbers made of the words of a bit generator of NumPy's."""
+"""Uniform and normal numbers and random booleans, made of the words of a bit generator of NumPy's."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ def fill_uniform(bits: Any, out: Array) -> Array:
     if out.dtype != np.int64:
         out *= 2.0**-53
     return out
+
+
+def fill_below(bits: Any, out: Array, bound: int) -> Array:
+    """Fill with whether each of the next numbers of 53 bits (two words, as for float64) is below ``bound``."""
+    return np.less(fill_uniform(bits, np.empty(out.size, np.int64)), bound, out=out.reshape(-1)).reshape(out.shape)
 
 
 def _sixteens(uniforms: Array, mean: float, std: float) -> Array:

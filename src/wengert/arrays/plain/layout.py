@@ -1,4 +1,4 @@
-"""Copies in another order, and views with other steps."""
+"""Copies in another type or order, and views with other strides."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.float8 import converted
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from wengert.arrays.plain.widen import Array
     from wengert.arrays.plain.windows import Ints
+
+
+def cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Return a new array with the values of ``x`` as ``dtype``; to fewer bits they are rounded to nearest even."""
+    return converted(x, dtype)
 
 
 def in_order(x: Array) -> Array:
@@ -17,9 +26,7 @@ def in_order(x: Array) -> Array:
 
 
 def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
-    """Return a view of the memory from where ``x`` begins, with steps in elements; the caller knows that all of it is
-    there.
-    """
+    """Return a view of the memory from where ``x`` begins, with strides in elements; all of it must be there."""
     root = x
     while isinstance(root.base, np.ndarray):
         root = root.base

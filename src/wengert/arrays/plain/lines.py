@@ -17,7 +17,7 @@ def _carried(ufunc: Any, x: Array, axis: int) -> Array:
         return ufunc.accumulate(x, axis, np.float64).astype(x.dtype)  # type: ignore[no-any-return]
 
 
-def running_sum(x: Array, axis: int, back: bool = False) -> Array:
+def running_sum(x: Array, axis: int, back: bool) -> Array:
     """Sums of all elements up to each one along ``axis`` (``back``: from each one on); float32 is carried in double
     precision.
     """
@@ -70,6 +70,28 @@ def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     """Add ``values``, of the shape of ``index``, at the places along ``axis``, repeated ones too; return ``out``."""
     _checked(index, out, axis)
     np.add.at(out, _grid(index, axis), values)
+    return out
+
+
+def add_at(out: Array, index: Array, values: Array) -> Array:
+    """Add rows of ``values`` to the rows of ``out`` that ``index`` names, repeated ones too, and return ``out``.
+
+    ``out`` is ``(R, *row)``, ``index`` integers of any shape in ``[-R, R)``, ``values`` is ``(*index.shape, *row)``.
+    """
+    index, values = index.reshape(-1), values.reshape(index.size, *out.shape[1:])
+    if index.size == 0:
+        return out
+    if index.min() < -len(out) or index.max() >= len(out):
+        raise IndexError("index out of range in self")
+    if out.ndim == 1:
+        np.add.at(out, index, values)
+        return out
+    # One addition for each distinct row beats np.add.at on rows: sort, sum the runs, add the sums.
+    index = np.where(index < 0, index + len(out), index)
+    order = np.argsort(index, kind="stable")
+    index = index[order]
+    starts = np.flatnonzero(np.concatenate(([True], index[1:] != index[:-1])))
+    out[index[starts]] += np.add.reduceat(values[order], starts, axis=0)
     return out
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays.array_likes import new_filled
-from wengert.arrays.plain.widen import deliver, wide
+from wengert.arrays.plain.widen import wide
 
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
     Needed = tuple[bool, bool, bool]
 
 
-def softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
+def softmax(x: Array, axis: int = -1) -> Array:
     """``exp(x) / sum(exp(x))`` along ``axis``. A row of only ``-inf`` gives NaN."""
     z = wide(x)
     if z.size == 0:
-        return deliver(z.copy(), x.dtype, out)
+        return z.astype(x.dtype)
     with np.errstate(all="ignore"):
         z = np.subtract(z, z.max(axis=axis, keepdims=True))
         np.exp(z, out=z)
         z /= z.sum(axis=axis, keepdims=True)
-    return deliver(z, x.dtype, out)
+    return z.astype(x.dtype, copy=False)
 
 
-def softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
+def softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
     """``result * (g - sum(g * result))`` along ``axis``."""
     y, wide_g = wide(result), wide(g)
     with np.errstate(all="ignore"):
         z = wide_g * y
         z -= y * z.sum(axis=axis, keepdims=True)
-    return deliver(z, g.dtype, out)
+    return z.astype(g.dtype, copy=False)
 
 
-def log_softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
+def log_softmax(x: Array, axis: int = -1) -> Array:
     """``x - log(sum(exp(x)))`` along ``axis``."""
     z = wide(x)
     if z.size == 0:
-        return deliver(z.copy(), x.dtype, out)
-    if x.dtype.itemsize == 2 and out is None and axis in (-1, x.ndim - 1):
+        return z.astype(x.dtype)
+    if x.dtype.itemsize == 2 and axis in (-1, x.ndim - 1):
         return half_log_softmax(x)
     with np.errstate(all="ignore"):
         z = np.subtract(z, z.max(axis=axis, keepdims=True))
         z -= np.log(np.exp(z).sum(axis=axis, keepdims=True))
-    return deliver(z, x.dtype, out)
+    return z.astype(x.dtype, copy=False)
 
 
-def log_softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
+def log_softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
     """``g - exp(result) * sum(g)`` along ``axis``."""
     wide_g = wide(g)
     with np.errstate(all="ignore"):
         z = np.exp(wide(result))
         z *= -wide_g.sum(axis=axis, keepdims=True)
         z += wide_g
-    return deliver(z, g.dtype, out)
+    return z.astype(g.dtype, copy=False)
 
 
 def _trailing(x: Array, dims: int) -> tuple[int, ...]:
@@ -146,12 +146,12 @@ def channel_moments(x: Array) -> tuple[Array, Array]:
     return mean, (centred * centred).mean(axis=axes)
 
 
-def channel_affine(x: Array, scale: Array, shift: Array, out: Array | None = None) -> Array:
+def channel_affine(x: Array, scale: Array, shift: Array) -> Array:
     """``x * scale + shift`` with one scale and one shift for each channel (axis 1)."""
     shape = (1, -1, *[1] * (x.ndim - 2))
     value = wide(x) * scale.reshape(shape)
     value += shift.reshape(shape)
-    return deliver(value, x.dtype, out)
+    return value.astype(x.dtype, copy=False)
 
 
 def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:

@@ -1,8 +1,4 @@
-"""What a training step calls most: sums, choices, broadcasting, matrix products, linear layers, cross entropy.
-
-NumPy has the first five; the definitions here fix the details (precision of sums, always an array). Natively they have
-a much shorter way in.
-"""
+"""Reductions in PyTorch's precision, products, dropout's product and cross entropy."""
 
 from __future__ import annotations
 
@@ -17,6 +13,8 @@ if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
 
     Axes = int | tuple[int, ...] | None
+
+PRODUCT, SQUARES, LARGEST, LEAST = range(4)  # the kinds of ``fold_rows``
 
 
 def _total(x: Array) -> type[np.generic]:
@@ -39,14 +37,24 @@ def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
         return as_array(total / total.dtype.type(count)).astype(x.dtype, copy=False)
 
 
-def where(condition: Array, a: Array | float, b: Array | float) -> Array:
-    """``a`` where the condition holds, else ``b``; the three broadcast. Numbers take the type of the other array."""
-    return np.where(condition, a, b)
+def fold_rows(x: Array, rows: int, kind: int) -> Array:
+    """One number for each of ``rows`` equal parts of a contiguous array.
+
+    ``PRODUCT`` and ``SQUARES`` (their sum) come in double precision, ``LARGEST`` and ``LEAST`` (NaN before all) in the
+    type of ``x``.
+    """
+    parts = x.reshape(rows, -1)
+    if kind == SQUARES:
+        return np.einsum("ij,ij->i", parts, parts, dtype=np.float64)
+    if kind == PRODUCT:
+        return np.multiply.reduce(parts, 1, np.float64)  # type: ignore[no-any-return]
+    return (np.maximum if kind == LARGEST else np.minimum).reduce(parts, 1)  # type: ignore[no-any-return]
 
 
-def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
-    """Return a read-only view of ``x`` with the shape."""
-    return np.broadcast_to(x, shape)
+def masked_scale(x: Array, mask: Array, scale: float) -> Array:
+    """``x * mask * scale`` for a mask of truth values that broadcasts to ``x``."""
+    kept = np.multiply(x, mask)
+    return kept if scale == 1.0 else kept * x.dtype.type(scale)
 
 
 def dot(a: Array, b: Array) -> Array:
@@ -62,19 +70,6 @@ def has_nan(x: Array) -> bool:
     flat = x.reshape(-1)
     squares = flat.dot(flat)  # NaN only if an element is (or, for complex numbers, infinite)
     return bool(squares != squares) and bool(np.isnan(x).any())
-
-
-def matmul(a: Array, b: Array) -> Array:
-    """Matrix product as ``a @ b``; always an array."""
-    return as_array(np.matmul(a, b))
-
-
-def linear(x: Array, weight: Array, bias: Array | None) -> Array:
-    """``x @ weight.T + bias`` for ``x`` of shape ``(..., n)`` and ``weight`` of shape ``(m, n)``."""
-    flat = np.matmul(x.reshape(-1, x.shape[-1]) if x.ndim > 2 and x.size else x, weight.T)
-    if bias is not None:
-        flat += bias
-    return as_array(flat).reshape(*x.shape[:-1], weight.shape[0])
 
 
 def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.arrays.array_likes import as_array
-from wengert.arrays.plain.widen import by_blocks, deliver, result_type
+from wengert.arrays.plain.widen import by_interval, in_float64, result_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from wengert.arrays.plain.widen import Array
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 PI = 3.141592653589793
 SQRT1_2 = 0.7071067811865476
-SQRT_PI = 1.772453850905516
 INV_SQRT_PI = 0.5641895835477563
 INV_SQRT_2PI = 0.3989422804014327
 LOG_SQRT_2PI = 0.9189385332046727
@@ -98,36 +96,6 @@ def _ratio(x: Array, p: Coefficients, q: Coefficients) -> Array:
     return _poly(x, p) / _poly(x, q)
 
 
-def _pieces(x: Array, *pieces: tuple[Array, Callable[[Array], Array]]) -> Array:
-    """Fill an array from functions of subsets of ``x``; what no mask covers stays NaN."""
-    value = np.full_like(x, np.nan, np.float64)
-    for mask, function in pieces:
-        if mask.all():
-            return as_array(function(x))
-        if mask.any():
-            value[mask] = function(x[mask])
-    return value
-
-
-def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
-    """Make a float64 function of float64 arrays a function of arrays of any real dtype, with ``out=``."""
-
-    def function(*args: Array, out: Array | None = None) -> Array:
-        arrays = [as_array(a) for a in args]
-        with np.errstate(all="ignore"):
-            found = by_blocks(lambda *parts: compute(*[a.astype(np.float64) for a in parts]), arrays,
-                result_type(*arrays), out)
-            if found is not None:
-                return found
-            value = compute(*[np.atleast_1d(as_array(a, dtype=np.float64)) for a in arrays])
-            value = value.reshape(np.broadcast_shapes(*(a.shape for a in arrays)))
-            return deliver(value, result_type(*arrays), out)
-
-    function.__name__ = function.__qualname__ = compute.__name__
-    function.__doc__ = compute.__doc__
-    return function
-
-
 def _exp_minus_square(x: Array) -> Array:
     """Return exp(-x^2) without the error that rounding x^2 would bring: the square is taken in two exact parts."""
     head = np.trunc(x * 16.0) / 16.0
@@ -150,24 +118,24 @@ def _erfcx_far(x: Array) -> Array:
 def _erfc_positive(x: Array) -> Array:
     """erfc for x >= 0.46875."""
     x = np.minimum(x, 30.0)
-    return _exp_minus_square(x) * _pieces(x, (x <= 4.0, _erfcx_middle), (x > 4.0, _erfcx_far))
+    return _exp_minus_square(x) * by_interval(x, (x <= 4.0, _erfcx_middle), (x > 4.0, _erfcx_far))
 
 
-@_elementwise
+@in_float64
 def erf(x: Array) -> Array:
     """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
     size = np.abs(x)
-    return _pieces(
+    return by_interval(
         x,
         (size <= 0.46875, _erf_near),
         (size > 0.46875, lambda x: np.copysign(1.0 - _erfc_positive(np.abs(x)), x)),
     )
 
 
-@_elementwise
+@in_float64
 def erfc(x: Array) -> Array:
     """Complementary error function 1 - erf(x), accurate where that would cancel."""
-    return _pieces(
+    return by_interval(
         x,
         (np.abs(x) <= 0.46875, lambda x: 1.0 - _erf_near(x)),
         (x > 0.46875, _erfc_positive),
@@ -175,7 +143,7 @@ def erfc(x: Array) -> Array:
     )
 
 
-@_elementwise
+@in_float64
 def erfcx(x: Array) -> Array:
     """Scaled complementary error function exp(x^2) erfc(x)."""
 
@@ -183,9 +151,9 @@ def erfcx(x: Array) -> Array:
         x = np.maximum(x, -30.0)
         head = np.trunc(x * 16.0) / 16.0
         grown = np.exp(head * head) * np.exp((x - head) * (x + head))
-        return 2.0 * grown - _pieces(-x, (x >= -4.0, _erfcx_middle), (x < -4.0, _erfcx_far))
+        return 2.0 * grown - by_interval(-x, (x >= -4.0, _erfcx_middle), (x < -4.0, _erfcx_far))
 
-    return _pieces(
+    return by_interval(
         x,
         (np.abs(x) <= 0.46875, lambda x: np.exp(x * x) * (1.0 - _erf_near(x))),
         ((x > 0.46875) & (x <= 4.0), _erfcx_middle),
@@ -201,7 +169,7 @@ def _quantile(q: Array, tail: Array) -> Array:
 
     def outer(sign: Array, tail: Array) -> Array:
         r = np.sqrt(-np.log(tail))
-        value = _pieces(
+        value = by_interval(
             r,
             (r <= 5.0, lambda r: _ratio(r - 1.6, _NDTRI_C, _NDTRI_D)),
             ((r > 5.0) & (r < np.inf), lambda r: _ratio(r - 5.0, _NDTRI_E, _NDTRI_F)),
@@ -216,7 +184,7 @@ def _quantile(q: Array, tail: Array) -> Array:
     return value
 
 
-@_elementwise
+@in_float64
 def erfinv(x: Array) -> Array:
     """Inverse of erf on [-1, 1]; NaN outside, infinite at the ends."""
     return _quantile(0.5 * x, 0.5 * (1.0 - np.abs(x))) * SQRT1_2
@@ -230,22 +198,22 @@ def _lower_tail(x: Array) -> Array:
     return 0.5 * density * erfcx(-x * SQRT1_2)
 
 
-@_elementwise
+@in_float64
 def ndtr(x: Array) -> Array:
     """Distribution function of the standard normal."""
-    return _pieces(x, (x <= 0.0, _lower_tail), (x > 0.0, lambda x: 1.0 - _lower_tail(-x)))
+    return by_interval(x, (x <= 0.0, _lower_tail), (x > 0.0, lambda x: 1.0 - _lower_tail(-x)))
 
 
-@_elementwise
+@in_float64
 def ndtri(p: Array) -> Array:
     """Quantile function of the standard normal: the inverse of ``ndtr`` on [0, 1]."""
     return _quantile(p - 0.5, np.minimum(p, 1.0 - p))
 
 
-@_elementwise
+@in_float64
 def log_ndtr(x: Array) -> Array:
     """Logarithm of ``ndtr``, accurate far into the lower tail."""
-    return _pieces(
+    return by_interval(
         x,
         (x < -1.0, lambda x: np.log(erfcx(-x * SQRT1_2) * 0.5) - 0.5 * x * x),
         (x >= -1.0, lambda x: np.log1p(-ndtr(-x))),
@@ -267,7 +235,7 @@ def _lgamma_positive(x: Array) -> Array:
     def far(x: Array) -> Array:
         return (x - 0.5) * (np.log(x) - 1.0) + (LOG_SQRT_2PI - 0.5) + _poly(1.0 / (x * x), _STIRLING) / x
 
-    return _pieces(
+    return by_interval(
         x,
         (x < 0.5, lambda x: near_two(x) - np.log(x) - np.log1p(x)),
         ((x >= 0.5) & (x < 1.5), lambda x: near_two(x - 1.0) - np.log1p(x - 1.0)),
@@ -286,10 +254,10 @@ def _sin_pi(x: Array) -> Array:
     return np.sin(PI * r)
 
 
-@_elementwise
+@in_float64
 def lgamma(x: Array) -> Array:
     """Logarithm of the absolute value of the gamma function; infinite at zero, the negative integers and infinities."""
-    return _pieces(
+    return by_interval(
         x,
         (x > 0.0, _lgamma_positive),
         ((x <= 0.0) & (x != np.floor(x)), lambda x: np.log(PI / np.abs(_sin_pi(x))) - _lgamma_positive(1.0 - x)),
@@ -315,13 +283,13 @@ def _digamma_positive(x: Array) -> Array:
         z = 1.0 / (x * x)
         return np.log(x) - 0.5 / x - z * _poly(z, _DIGAMMA_FAR) - shift
 
-    return _pieces(x, (x <= 2.0, near), ((x > 2.0) & (x < np.inf), far), (x == np.inf, lambda x: x))
+    return by_interval(x, (x <= 2.0, near), ((x > 2.0) & (x < np.inf), far), (x == np.inf, lambda x: x))
 
 
-@_elementwise
+@in_float64
 def digamma(x: Array) -> Array:
     """Logarithmic derivative of the gamma function; NaN at the negative integers, infinite (signed) at zero."""
-    return _pieces(
+    return by_interval(
         x,
         (x > 0.0, _digamma_positive),
         ((x < 0.0) & (x != np.floor(x)),
@@ -330,7 +298,7 @@ def digamma(x: Array) -> Array:
     )
 
 
-@_elementwise
+@in_float64
 def zeta(s: Array, q: Array) -> Array:
     """Hurwitz zeta function, the sum of (q + k)^-s over k >= 0, for s > 1 (Euler-Maclaurin after nine terms)."""
     s, q = np.broadcast_arrays(s, q)
@@ -354,19 +322,19 @@ def zeta(s: Array, q: Array) -> Array:
     return np.where(invalid, np.nan, total)
 
 
-def polygamma(n: int, x: Array, out: Array | None = None) -> Array:
+def polygamma(n: int, x: Array) -> Array:
     """Derivative of order ``n`` >= 0 of ``digamma``.
 
     Orders above zero are ``(-1)^(n+1) n! zeta(n+1, x)``, except that order one is reflected for negative ``x``.
     """
-    if n == 0:
-        return digamma(x, out=out)
-    if n == 1:
-        return deliver(rounded_poles(as_array(x), trigamma(x)), result_type(x), out)
     x = as_array(x)
+    if n == 0:
+        return digamma(x)
+    if n == 1:
+        return rounded_poles(x, trigamma(x)).astype(result_type(x), copy=False)
     factorial = float(np.prod(np.arange(1.0, n + 1.0)))
     value = zeta(np.float64(n + 1), x.astype(np.float64)) * (factorial if n % 2 else -factorial)
-    return deliver(value, result_type(x), out)
+    return value.astype(result_type(x), copy=False)
 
 
 def rounded_poles(x: Array, value: Array) -> Array:
@@ -377,7 +345,7 @@ def rounded_poles(x: Array, value: Array) -> Array:
     return np.where((x < 0) & (x == np.floor(x)), large, value)
 
 
-@_elementwise
+@in_float64
 def trigamma(x: Array) -> Array:
     """Derivative of ``digamma``."""
 
@@ -392,4 +360,4 @@ def trigamma(x: Array) -> Array:
         series = _poly(z, tuple(2.0 * (k + 1) * c for k, c in enumerate(_DIGAMMA_FAR)))
         return total + 1.0 / x + 0.5 * z + z / x * series
 
-    return _pieces(x, (x > 0.0, positive), (x <= 0.0, lambda x: (PI / _sin_pi(x)) ** 2 - positive(1.0 - x)))
+    return by_interval(x, (x > 0.0, positive), (x <= 0.0, lambda x: (PI / _sin_pi(x)) ** 2 - positive(1.0 - x)))

@@ -1,4 +1,4 @@
-"""Half-precision inputs are computed in float32, and results are delivered the way a NumPy ufunc delivers them."""
+"""How elementwise definitions compute: half precision in float32, large arrays by blocks, results like a ufunc's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.array_likes import FOREIGN
+from wengert.arrays.array_likes import FOREIGN, as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,10 +23,8 @@ def result_type(*arrays: Array) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind in "biu" else dtype
 
 
-def wide(x: Array, to: type[Any] | None = None) -> Array:
-    """Return ``x`` in the precision to compute in: ``to``, or float32 for the half-precision types."""
-    if to is not None and x.dtype.kind != "c":
-        return x.astype(to, copy=False)
+def wide(x: Array) -> Array:
+    """Return ``x`` in the precision to compute in: float32 for the half-precision types, float64 for integers."""
     if x.dtype.kind in "biu":
         return x.astype(np.float64)
     # bfloat16 (an ml_dtypes type) is of kind "V" or "f" depending on the version, always of two bytes.
@@ -64,3 +62,42 @@ def by_blocks(compute: Callable[..., Array], arrays: Sequence[Array], dtype: np.
         here = slice(start, start + BLOCK)
         flat[here] = compute(*[part[here] for part in parts])
     return room
+
+
+def elementwise(widen: Callable[[Array], Array]) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
+    """A decorator of functions of arrays (parameters annotated ``Array``) and numbers: the arrays are widened for the
+    computation, the result has their common dtype, ``out=`` is taken, and no floating-point conditions are reported.
+    """
+
+    def decorate(compute: Callable[..., Array]) -> Callable[..., Array]:
+        count = sum(note == "Array" for name, note in compute.__annotations__.items() if name != "return")
+
+        def function(*args: Any, out: Array | None = None) -> Array:
+            arrays, numbers = [as_array(a) for a in args[:count]], args[count:]
+            dtype = result_type(*arrays)
+            with np.errstate(all="ignore"):
+                found = by_blocks(lambda *parts: compute(*map(widen, parts), *numbers), arrays, dtype, out)
+                if found is not None:
+                    return found
+                value = as_array(compute(*map(widen, arrays), *numbers))
+                return deliver(value.reshape(np.broadcast_shapes(*(a.shape for a in arrays))), dtype, out)
+
+        function.__name__ = function.__qualname__ = compute.__name__
+        function.__doc__ = compute.__doc__
+        return function
+
+    return decorate
+
+
+in_float64 = elementwise(lambda x: np.atleast_1d(x.astype(np.float64)))  # masks need a dimension
+
+
+def by_interval(x: Array, *pieces: tuple[Array, Callable[[Array], Array]]) -> Array:
+    """Fill an array from functions of subsets of ``x``; what no mask covers stays NaN."""
+    value = np.full_like(x, np.nan, np.float64)
+    for mask, function in pieces:
+        if mask.all():
+            return as_array(function(x))
+        if mask.any():
+            value[mask] = function(x[mask])
+    return value

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from _thread import allocate_lock  # what threading.Lock is, without importing threading
-from contextlib import contextmanager
 from functools import partial
 from math import isfinite, log1p, pi, prod, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import gaussian, integers
-from .names import COUNTABLE, FLOATS, Kind, kind_of, require
-from .rounding import fused, fused_double, narrow
-from .stream import PIECE, Doubles, Stream, entropy, pieces
+from . import integers
+from .kinds import COUNTABLE, FLOATS, Kind, fused, fused_double, kind_of, narrow, require
+from .stream import LANES, PIECE, Doubles, Stream, entropy, pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import DTypeLike, NDArray
 
@@ -27,25 +25,15 @@ _WIDE_PIECE = PIECE // 4  # of float64 elements
 
 
 def empty(count: int, dtype: np.dtype, out: NDArray | None = None) -> NDArray:
-    """Memory to draw into, that of ``out`` if it is of the type and in order: a step of its own, so that a profiler can
-    tell it.
-    """
+    """Memory to draw into, that of ``out`` if it is of the type and in order; a function that the profiler watches."""
     if out is not None and out.dtype == dtype and out.flags.c_contiguous:
         return out.reshape(-1)
     return np.empty(count, dtype)
 
 
 def in_memory_order(draw: Callable[[Shape], NDArray], shape: Shape, strides: Shape) -> NDArray:
-    """Draw for an array that does not lie in row-major order, as PyTorch fills it: in the order of its memory.
-
-    Args:
-        draw: makes an array of a shape, such as ``lambda s: generator.uniform(s, dtype)``.
-        shape: the shape wanted.
-        strides: the strides of the array to be filled, or to be followed (``empty_like`` keeps the order of its
-            model). Only their order matters.
-
-    Returns:
-        An array of ``shape`` whose elements were drawn from the largest stride to the smallest.
+    """``draw(shape)`` for an array with these strides, which PyTorch fills in the order of its memory: the elements are
+    drawn from the largest stride to the smallest.
     """
     order = sorted(range(len(shape)), key=lambda axis: -strides[axis])
     long = [axis for axis in order if shape[axis] != 1]
@@ -98,8 +86,7 @@ class Generator:
     def seed(self) -> int:
         """Start anew from a seed of the operating system's, and return it."""
         seed = entropy()
-        with self._lock:
-            self._stream.reseed(seed)
+        self.manual_seed(seed)
         return seed
 
     def initial_seed(self) -> int:
@@ -119,19 +106,7 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Another generator at the same point of the same stream."""
-        return Generator().set_state(self.get_state())
-
-    @contextmanager
-    def fork(self) -> Iterator[Generator]:
-        """Whatever the block draws or seeds, the stream continues afterwards as if it had not."""
-        state = self.get_state()
-        try:
-            yield self
-        finally:
-            self.set_state(state)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_restored, (self.get_state(),))
+        return type(self)().set_state(self.get_state())
 
     def _filled(self, shape: Shape, dtype: np.dtype, make: Callable[[int], NDArray], piece: int = _WIDE_PIECE,
             out: NDArray | None = None) -> NDArray:
@@ -165,14 +140,13 @@ class Generator:
         width = float(top - bottom)
 
         def make(count: int) -> NDArray:
-            return fused(draw(count), width, float(bottom))
-
-        def make_half(count: int) -> NDArray:
-            values = make(count).astype(kind.dtype)
-            values[values == kind.dtype.type(high)] = low  # what rounds up to the open end goes to the closed one
+            values = fused(draw(count), width, float(bottom))
+            if kind.half:
+                values = values.astype(kind.dtype)
+                values[values == kind.dtype.type(high)] = low  # what rounds up to the open end goes to the closed one
             return values
 
-        return self._filled(shape, kind.dtype, make_half if kind.half else make, out=out)
+        return self._filled(shape, kind.dtype, make, out=out)
 
     def normal(self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True,
             out: NDArray | None = None) -> NDArray:
@@ -188,10 +162,10 @@ class Generator:
             return _joined(self.normal((*shape, 2), kind.part, mean, std / sqrt(2.0), contiguous=contiguous), kind)
         require(kind, FLOATS, "normal_kernel_cpu")
         count = prod(shape)
-        if contiguous and count >= gaussian.LANES:
+        if contiguous and count >= LANES:
             room = empty(count, kind.dtype, out)
             with self._lock:
-                gaussian.fill(self._stream, room, mean, std)
+                self._stream.normals(room, mean, std)
             return room.reshape(shape)
         return narrow(fused_double(self._normals(count), std, mean), kind.dtype).reshape(shape)
 
@@ -207,7 +181,7 @@ class Generator:
 
     def _normals(self, count: int) -> NDArray[np.float64]:
         with self._lock:
-            return gaussian.serial(self._stream, count)
+            return self._stream.paired_normals(count)
 
     # ---- integers
 
@@ -317,15 +291,13 @@ class Generator:
     def _looked_up(self, p: NDArray, num_samples: int) -> NDArray[np.int64]:
         rows = p.reshape(-1, p.shape[-1])
         rows = rows if rows.dtype == np.float64 else rows.astype(np.float32)
-        problem = None
-        if not (rows >= 0).all():  # NaN too
-            problem = "encountering probability entry < 0"
-        elif not (rows < np.inf).all():
-            problem = "encountering probability entry = infinity or NaN"
-        elif not rows.any(-1).all():
-            problem = "sum of probabilities <= 0"
-        if problem:
-            raise RuntimeError(f"invalid multinomial distribution ({problem})")
+        for fine, problem in (
+            ((rows >= 0).all(), "encountering probability entry < 0"),  # NaN too
+            ((rows < np.inf).all(), "encountering probability entry = infinity or NaN"),
+            (rows.any(-1).all(), "sum of probabilities <= 0"),
+        ):
+            if not fine:
+                raise RuntimeError(f"invalid multinomial distribution ({problem})")
         levels = np.cumsum(rows, axis=-1, dtype=rows.dtype)
         levels /= levels[:, -1:].copy()
         levels[:, -1] = 1
@@ -416,10 +388,6 @@ class Generator:
         return narrow(np.array(values, np.float64), first.dtype).reshape(first.shape)
 
 
-def _restored(state: NDArray[np.uint8]) -> Generator:
-    return Generator().set_state(state)
-
-
 def _joined(parts: NDArray, kind: Kind) -> NDArray:
     """Consecutive real numbers as complex ones."""
     return parts.view(kind.dtype).reshape(parts.shape[:-1])
@@ -427,10 +395,8 @@ def _joined(parts: NDArray, kind: Kind) -> NDArray:
 
 def _require_continuous(kind: Kind, distribution: str, given: str) -> None:
     if not kind.floating:
-        raise RuntimeError(
-            f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point "
-            f"but you specified {given}"
-        )
+        raise RuntimeError(f"{distribution} distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {given}")
 
 
 def _check_uniform(kind: Kind, low: float, high: float) -> None:
@@ -440,7 +406,5 @@ def _check_uniform(kind: Kind, low: float, high: float) -> None:
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if high - low > kind.greatest:
-        raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{kind.title}>::max(), but found to={high:g} and "
-            f"from={low:g} which result in to-from to exceed the limit"
-        )
+        raise RuntimeError(f"uniform_ expects to-from <= std::numeric_limits<{kind.title}>::max(), but found "
+            f"to={high:g} and from={low:g} which result in to-from to exceed the limit")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .rounding import narrow
+from .kinds import narrow
 from .stream import Stream, pieces
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .names import Kind
+    from .kinds import Kind
 
 WIDE = 1 << 28
 """Ranges from this size on take 64 bits a number, which makes the bias of the remainder negligible."""

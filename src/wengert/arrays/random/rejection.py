@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numpy import float32
 
-from .gaussian import pair
+from .stream import normal_pair
 
 if TYPE_CHECKING:
     from .stream import Doubles, Stream
@@ -87,7 +87,7 @@ def _normal(uniform: Doubles, stream: Stream) -> float:
         spare, stream.spare = stream.spare, None
         return spare
     angular = uniform()
-    normal, stream.spare = pair(uniform(), angular)
+    normal, stream.spare = normal_pair(uniform(), angular)
     return normal
 
 

@@ -7,23 +7,21 @@ how PyTorch seeds it, combines its words and writes its state.
 from __future__ import annotations
 
 import os
+from math import cos, log1p, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert.arrays import kernels
+from wengert.arrays.plain.draws import LANES  # arrays of at least this many elements are filled 16 at a time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-STATE_BYTES = 5056
-"""Size of a saved state: the seed, two counters, 624 words of 8 bytes, the normal number kept for later."""
-
-PIECE = 1 << 15
-"""Large arrays are filled in pieces of so many words, so that temporaries stay in the cache."""
-
+STATE_BYTES = 5056  # of a saved state: the seed, two counters, 624 words of 8 bytes, the spare normal numbers
+PIECE = 1 << 15  # large arrays are filled in pieces of so many words, so that temporaries stay in the cache
 _WORDS = 624
 _HALF_WORD = np.uint64(32)
 
@@ -44,21 +42,15 @@ _FIELDS = {
     "words": (("<u8", (_WORDS,)), 24), "spare": ("<f8", 5024), "has_spare": ("<i4", 5040),
     "spare_single": ("<f4", 5048), "has_spare_single": ("u1", 5052),
 }
-_LAYOUT = np.dtype(
-    {
-        "names": list(_FIELDS), "formats": [form for form, _ in _FIELDS.values()],
-        "offsets": [offset for _, offset in _FIELDS.values()], "itemsize": STATE_BYTES,
-    }
-)
+_LAYOUT = np.dtype({"names": list(_FIELDS), "formats": [form for form, _ in _FIELDS.values()],
+    "offsets": [offset for _, offset in _FIELDS.values()], "itemsize": STATE_BYTES})
 
 
 class Stream:
     """One sequence of random words, with the further state that PyTorch keeps. Not thread-safe: the generator locks.
 
-    Attributes:
-        seed: the 64-bit seed (its low 32 bits choose the sequence).
-        spare: a float64 standard normal, made with the previous one and not handed out yet, or None.
-        spare_single: the same for float32; only carried along in saved states.
+    ``seed``: 64 bits, of which the low 32 choose the sequence. ``spare``: a float64 standard normal, made with the
+    previous one and not used yet, or None; ``spare_single``: the same for float32, only kept in saved states.
     """
 
     __slots__ = ("_bits", "_untouched", "seed", "spare", "spare_single")
@@ -84,12 +76,15 @@ class Stream:
         RandomState(self._bits).seed(self.seed & 0xFFFFFFFF)  # the 1998 seeding, not NumPy's SeedSequence
         return self._bits
 
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """The next ``count`` words of 32 bits."""
-        bits = self._bits or self._begin()
+    def _source(self, count: int) -> Any:
+        """NumPy's generator, which ``count`` numbers are about to be drawn from."""
         if count:
             self._untouched = False
-        return bits.random_raw(count)
+        return self._bits or self._begin()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next ``count`` words of 32 bits."""
+        return self._source(count).random_raw(count)
 
     def longs(self, count: int) -> NDArray[np.uint64]:
         """The next ``count`` numbers of 64 bits: two words each, the high one first."""
@@ -100,33 +95,49 @@ class Stream:
 
     def mantissas(self, count: int) -> NDArray[np.int64]:
         """The next ``count`` numbers of 53 bits, the numerators of :meth:`doubles`. Two words each."""
-        return self._drawn(np.empty(count, np.int64))
+        return kernels.fill_uniform(self._source(count), np.empty(count, np.int64))
 
     def below(self, out: NDArray[np.bool_], bound: int) -> NDArray[np.bool_]:
         """Fill with whether each of the next :meth:`mantissas` is below ``bound``."""
-        bits = self._bits or self._begin()
-        if out.size:
-            self._untouched = False
-        return kernels.fill_below(bits, out, bound)
-
-    def _drawn(self, out: NDArray) -> NDArray:
-        bits = self._bits or self._begin()
-        if out.size:
-            self._untouched = False
-        return kernels.fill_uniform(bits, out)
+        return kernels.fill_below(self._source(out.size), out, bound)
 
     def doubles(self, count: int) -> NDArray[np.float64]:
         """The next ``count`` float64 uniforms in [0, 1): 53 bits over 2**53."""
-        return self._drawn(np.empty(count, np.float64))
+        return kernels.fill_uniform(self._source(count), np.empty(count, np.float64))
 
     def singles(self, count: int) -> NDArray[np.float32]:
         """The next ``count`` float32 uniforms in [0, 1): the low 24 bits of one word each, over 2**24."""
-        return self._drawn(np.empty(count, np.float32))
+        return kernels.fill_uniform(self._source(count), np.empty(count, np.float32))
 
     def normals(self, out: NDArray, mean: float, std: float) -> NDArray:
-        """Fill a flat float32 or float64 array of at least 16 elements with normals, 16 at a time."""
-        self._untouched = False
-        return kernels.fill_normal(self._bits or self._begin(), out, mean, std)
+        """Fill a flat array of at least 16 floats of any width: each run of 16 uses 16 uniforms.
+
+        Where the length is no multiple of 16, the last 16 elements are made anew from 16 further uniforms; the 32- and
+        64-bit types first pass over those that the leftover would have used.
+        """
+        bits = self._source(out.size)
+        if out.itemsize != 2:
+            return kernels.fill_normal(bits, out, mean, std)
+        whole = out.size - out.size % LANES
+        for start, stop in pieces(whole):
+            out[start:stop] = kernels.fill_normal(bits, np.empty(stop - start, np.float32), mean, std)
+        if out.size > whole:
+            out[-LANES:] = kernels.fill_normal(bits, np.empty(LANES, np.float32), mean, std)
+        return out
+
+    def paired_normals(self, count: int) -> NDArray[np.float64]:
+        """The next ``count`` standard normals, made in pairs; the unused one of the last pair becomes ``spare``."""
+        normals = np.empty(count, np.float64)
+        filled = 0
+        if count and self.spare is not None:
+            normals[0], self.spare, filled = self.spare, None, 1
+        for start, stop in pieces(count - filled):
+            size = stop - start
+            uniforms = self.doubles(size + size % 2)
+            normals[filled + start : filled + stop] = _pairs(uniforms)[:size]
+            if size % 2:
+                self.spare = normal_pair(uniforms[-1], uniforms[-2])[1]
+        return normals
 
     def mark(self) -> tuple[Any, bool]:
         """The present position in the words, for :meth:`rewind`."""
@@ -204,3 +215,26 @@ class Doubles:
         if self._mark is not None:
             self._stream.rewind(self._mark)
             self._stream.words(2 * self._next)
+
+
+# -- normal numbers, by the transform of Box and Muller (1958) ---------------------------------------------------------
+
+
+def normal_pair(radial: float, angular: float) -> tuple[float, float]:
+    """Two independent standard normals from two uniforms."""
+    radius = sqrt(-2.0 * log1p(-radial))
+    angle = 2.0 * pi * angular
+    return radius * cos(angle), radius * sin(angle)
+
+
+def _pairs(uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``normal_pair`` for an array of consecutive uniforms: an angle, a radius, an angle ..."""
+    if uniforms.size <= LANES:
+        by_two = uniforms.reshape(-1, 2).tolist()
+        return np.array([normal_pair(radial, angular) for angular, radial in by_two]).ravel()
+    radius = np.sqrt(-2.0 * np.log1p(-uniforms[1::2]))
+    angle = (2.0 * pi) * uniforms[0::2]
+    normals = np.empty(uniforms.size, np.float64)
+    np.multiply(radius, np.cos(angle), out=normals[0::2])
+    np.multiply(radius, np.sin(angle), out=normals[1::2])
+    return normals

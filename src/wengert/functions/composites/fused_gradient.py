@@ -66,9 +66,7 @@ def operator_of(op: Composite) -> Operator:
 
 
 def _missing(F: Any, g: Any, incoming: Any, shape: Any) -> Any:
-    """The incoming gradient; some numbers of that shape where only its own gradient is wanted, which does not depend on
-    it.
-    """
+    """The incoming gradient; any numbers of that shape where only its own gradient is wanted, which needs none."""
     if incoming is not None:
         return incoming
     one = next(x for x in g if x is not None) if type(g) is list else g

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...graph import anomaly
 from ...graph.engine import run_subgraph
-from ...graph.node import Node, next_sequence
+from ...graph.node import FIELDS, Node, next_sequence
 from ...tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
 from ...tensor.namespaces import ARRAY_OPS, TRACED_OPS
-from ...tensor.record import rename
+from ...tensor.record import under_name
 from ...tensor.version_check import freed
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
     edges = [edge_of(t) if t is not None and requires_grad(t) else None for t in arguments]
     first = outputs[0]._wg_edge[0]
     if len(outputs) == 1 and first.outputs == 1 and list(first.edges) == edges:
-        rename(first, name)
+        if first.name() != name:
+            more = SubgraphNode.__slots__ if isinstance(first, SubgraphNode) else ()
+            outputs[0]._wg_edge = (under_name(first, name, (*FIELDS, *more)), 0)
         return
     parts, entering = _inside([t._wg_edge[0] for t in outputs], since)
     edges += [edge for edge in entering if edge not in edges]

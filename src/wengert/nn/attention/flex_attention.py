@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ...func import vmap
 from ...functions.places import PLACES
 from ...tensor import Tensor, bool_, float32, float64, int32
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
     "noop_mask", "or_masks"]
@@ -296,15 +294,11 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Callabl
         raise ValueError(f"Expect query and key/value to have the same number of heads but got Hq={query.shape[1]} and "
             f"Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA.")
     if enable_gqa and query.shape[1] % key.shape[1]:
-        raise ValueError(
-            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={query.shape[1]} and "
-            f"Hkv={key.shape[1]}."
-        )
+        raise ValueError("Expect number of query heads to be a multiple of kv heads for GQA but got "
+            f"Hq={query.shape[1]} and Hkv={key.shape[1]}.")
     if block_mask is not None and block_mask.shape[-2:] != (query.shape[-2], key.shape[-2]):
-        raise ValueError(
-            f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={query.shape[-2]} and "
-            f"kv_len={key.shape[-2]}."
-        )
+        raise ValueError(f"block_mask was created for block_mask.shape={block_mask.shape} but got "
+            f"q_len={query.shape[-2]} and kv_len={key.shape[-2]}.")
     times = query.shape[1] // key.shape[1]
     if times > 1:
         key, value = key.repeat_interleave(times, 1), value.repeat_interleave(times, 1)

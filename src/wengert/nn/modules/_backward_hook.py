@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from wengert.autograd import Function
 from wengert.graph import is_grad_enabled
 from wengert.tensor import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _DOCS = "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook"
 
 
-def _identity(*tensors: Tensor) -> tuple[Tensor, ...]:
+class BackwardHookFunction(Function):
     """The tensors behind one shared node, so that a hook on it sees all their gradients at once."""
-    return _function().apply(*tensors)
 
+    @staticmethod
+    def forward(ctx: Any, *args: Tensor) -> tuple[Tensor, ...]:
+        ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
+        return args
 
-def _function() -> Any:
-    global _made
-    if _made is None:
-        from wengert.autograd import Function
-
-        class BackwardHookFunction(Function):
-            @staticmethod
-            def forward(ctx: Any, *args: Tensor) -> tuple[Tensor, ...]:
-                ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
-                return args
-
-            @staticmethod
-            def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
-                return grads
-
-        _made = BackwardHookFunction
-    return _made
-
-
-_made: Any = None
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        return grads
 
 
 def _spread(places: Sequence[int], values: Sequence[Any], size: int) -> tuple[Any, ...]:
@@ -80,111 +66,79 @@ class BackwardHook:
         places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
         if not (is_grad_enabled() and any(args[i].requires_grad for i in places)):
             return args, None
-        new = _identity(*[args[i] for i in places])
-        node = next(t.grad_fn for t in new if t.grad_fn is not None)
-        hook(node)
+        new = BackwardHookFunction.apply(*[args[i] for i in places])
+        next(t.grad_fn for t in new if t.grad_fn is not None).register_hook(hook)
         everything = list(args)
         for place, tensor in zip(places, new, strict=True):
             everything[place] = tensor
-        is_named = type(args) is not tuple
-        return (type(args)(*everything) if is_named else tuple(everything)), places
+        return (tuple(everything) if type(args) is tuple else type(args)(*everything)), places
 
-    def _on_inputs(self, node: Any) -> None:
-        def hook(grad_input: tuple[Any, ...], _: Any) -> Any:
-            if self.grad_outputs is None:  # the gradient reached the input without passing the output
-                return None
-            places = self.input_tensors_index or []
-            grads = _spread(places, grad_input, self.n_inputs)
-            for user_hook in self.user_hooks:
-                new = user_hook(self.module, grads, self.grad_outputs)
-                if new is None:
-                    continue
-                if len(new) != len(grads):
-                    raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(new)}, "
-                        f"but expected {len(grads)}")
-                grads = new
-            self.grad_outputs = None
-            return tuple(grads[i] for i in places)
+    def _on_inputs(self, grad_input: tuple[Any, ...], _: Any) -> Any:
+        if self.grad_outputs is None:  # the gradient reached the input without passing the output
+            return None
+        places = self.input_tensors_index or []
+        grads = _spread(places, grad_input, self.n_inputs)
+        for user_hook in self.user_hooks:
+            new = user_hook(self.module, grads, self.grad_outputs)
+            if new is None:
+                continue
+            if len(new) != len(grads):
+                raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(new)}, but "
+                    f"expected {len(grads)}")
+            grads = new
+        self.grad_outputs = None
+        return tuple(grads[i] for i in places)
 
-        node.register_hook(hook)
-
-    def _on_outputs(self, node: Any) -> None:
-        def hook(_: Any, grad_output: tuple[Any, ...]) -> Any:
-            places = self.output_tensors_index or []
-            grads: Any = _spread(places, grad_output, self.n_outputs)
-            for user_hook in self.user_pre_hooks:
-                new = user_hook(self.module, grads)
-                if new is None:
-                    continue
-                if len(new) != self.n_outputs:
-                    raise RuntimeError(f"Backward pre hook returned an invalid number of grad_output, got {len(new)}, "
-                        f"but expected {self.n_outputs}")
-                grads = new
-            self.grad_outputs = grads
-            if self.input_tensors_index is None:
-                self._without_inputs()
-            return tuple(grads[i] for i in places)
-
-        node.register_hook(hook)
+    def _on_outputs(self, _: Any, grad_output: tuple[Any, ...]) -> Any:
+        places = self.output_tensors_index or []
+        grads: Any = _spread(places, grad_output, self.n_outputs)
+        for user_hook in self.user_pre_hooks:
+            new = user_hook(self.module, grads)
+            if new is None:
+                continue
+            if len(new) != self.n_outputs:
+                raise RuntimeError(f"Backward pre hook returned an invalid number of grad_output, got {len(new)}, but "
+                    f"expected {self.n_outputs}")
+            grads = new
+        self.grad_outputs = grads
+        if self.input_tensors_index is None:
+            self._without_inputs()
+        return tuple(grads[i] for i in places)
 
     def _without_inputs(self) -> None:
         """No input requires a gradient, so no node stands before the module: call the hooks now."""
         if self.user_hooks:
-            import warnings
-
-            warnings.warn(
-                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-                f"inputs require gradients. See {_DOCS} for more details.",
-                stacklevel=5,
-            )
+            warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs "
+                f"since no inputs require gradients. See {_DOCS} for more details.", stacklevel=5)
         nothing = (None,) * self.n_inputs
         for user_hook in self.user_hooks:
             new = user_hook(self.module, nothing, self.grad_outputs)
             if new is not None and not (isinstance(new, tuple) and all(grad is None for grad in new)):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None for "
-                    "all gradients."
-                )
+                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return "
+                    "None or None for all gradients.")
         self.grad_outputs = None
 
 
-_PARTIAL = {
-    "outputs": "that does not return a single Tensor or a tuple of Tensors is deprecated and will be removed in future "
-    "versions. This hook will be missing some of the grad_output. Please use register_full_backward_hook to get the "
-    "documented behavior.",
-    "inputs": "that does not take as input a single Tensor or a tuple of Tensors is deprecated and will be removed in "
-    "future versions. This hook will be missing some of the grad_input. Please use register_full_backward_hook to get "
-    "the documented behavior.",
-    "nested": "when outputs are nested in python data structure is deprecated and will be removed in future versions. "
-    "This hook will be missing some grad_output.",
-    "nodes": "when outputs are generated by different autograd Nodes is deprecated and will be removed in future "
-    "versions. This hook will be missing some grad_output. Please use register_full_backward_hook to get the "
-    "documented behavior.",
-    "longer": "when the forward contains multiple autograd Nodes is deprecated and will be removed in future versions. "
-    "This hook will be missing some grad_input. Please use register_full_backward_hook to get the documented behavior.",
-}
+_FULL = " Please use register_full_backward_hook to get the documented behavior."
 
 
 def warn_if_partial(inputs: Any, result: Any, node: Any) -> None:
     """Warn where a legacy hook on ``node`` cannot see all the gradients of the module."""
-    why = _what_is_missing(inputs, result, node)
-    if why is not None:
-        import warnings
-
-        hook = "non-full backward hooks on a Module" if why.endswith("puts") else "a non-full backward hook"
-        warnings.warn(f"Using {hook} {_PARTIAL[why]}", FutureWarning, stacklevel=4)
-
-
-def _what_is_missing(inputs: Any, result: Any, node: Any) -> str | None:
     outputs = (result,) if isinstance(result, Tensor) else result
+    hook, missing, advice = "a non-full backward hook", "grad_output.", _FULL
     if not (isinstance(outputs, tuple) and all(isinstance(out, Tensor) for out in outputs)):
-        return "outputs"
-    if not all(isinstance(arg, Tensor) for arg in inputs):
-        return "inputs"
-    nodes = {out.grad_fn for out in outputs if out.grad_fn is not None}
-    if len(nodes) > 1:
-        return "nodes"
-    if node not in nodes:
-        return "nested"
-    before = {arg.grad_fn for arg in inputs if arg.grad_fn is not None}
-    return "longer" if before != {entry[0] for entry in node.next_functions} else None
+        hook, missing = "non-full backward hooks on a Module", "of the grad_output."
+        why = "that does not return a single Tensor or a tuple of Tensors"
+    elif not all(isinstance(arg, Tensor) for arg in inputs):
+        hook, missing = "non-full backward hooks on a Module", "of the grad_input."
+        why = "that does not take as input a single Tensor or a tuple of Tensors"
+    elif len(nodes := {out.grad_fn for out in outputs if out.grad_fn is not None}) > 1:
+        why = "when outputs are generated by different autograd Nodes"
+    elif node not in nodes:
+        why, advice = "when outputs are nested in python data structure", ""
+    elif {arg.grad_fn for arg in inputs if arg.grad_fn is not None} != {entry[0] for entry in node.next_functions}:
+        why, missing = "when the forward contains multiple autograd Nodes", "grad_input."
+    else:
+        return
+    warnings.warn(f"Using {hook} {why} is deprecated and will be removed in future versions. This hook will be missing "
+        f"some {missing}{advice}", FutureWarning, stacklevel=4)

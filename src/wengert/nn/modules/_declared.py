@@ -1,27 +1,36 @@
-"""Modules that apply one function of ``nn.functional`` to their input, with their settings as further arguments."""
+"""Modules that say in their class statement what they compute, or over how many dimensions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn import functional as F
 
 from .module import Module
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+
+class OverDims(Module):
+    """A layer that works on the last ``dims`` dimensions, as ``class Conv1d(_Conv, dims=1)`` says."""
+
+    _dims = 0
+
+    def __init_subclass__(cls, dims: int | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if dims is not None:
+            cls._dims = dims
 
 
 class Declared(Module):
-    """The class statement is the declaration; ``forward`` and ``extra_repr`` follow from it.
+    """A module that applies a function of ``nn.functional``: ``forward`` and ``extra_repr`` follow from its statement.
 
-    ``function`` is the name in ``nn.functional``; ``takes`` names the attributes that it gets behind the input;
-    ``shows`` names those that ``repr`` shows (``inplace`` only where it is set). A subclass inherits what it does not
-    declare.
+    ``function`` is the function's name; ``takes`` names the attributes that it gets behind the input;
+    ``shows`` names those that ``repr`` shows (``inplace`` only where it is set), by default those that it takes. A
+    subclass inherits what it does not declare.
     """
 
-    _shows: Any = ()
+    _shows: Sequence[str] | None = None
 
     def __init_subclass__(cls, function: str | None = None, takes: Sequence[str] = (),
             shows: Sequence[str] | None = None, **kwargs: Any) -> None:
@@ -29,11 +38,13 @@ class Declared(Module):
         if function is not None:
             cls.forward = _apply_function(function, takes)  # type: ignore[method-assign]
             cls.forward.__qualname__ = f"{cls.__qualname__}.forward"
+            if cls._shows is None and shows is None:
+                shows = takes
         if shows is not None:
             cls._shows = shows
 
     def extra_repr(self) -> str:
-        values = [(name, getattr(self, name)) for name in self._shows]
+        values = [(name, getattr(self, name)) for name in self._shows or ()]
         return ", ".join(f"{name}={value!r}" for name, value in values if name != "inplace" or value)
 
 

@@ -6,8 +6,10 @@ A module without hooks never comes here: ``Module.__call__`` goes straight to ``
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert.graph import RemovableHandle
@@ -16,8 +18,6 @@ from wengert.tensor import Tensor
 from ._backward_hook import BackwardHook, warn_if_partial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from .module import Module
 
 Hooks = OrderedDict[int, Any]
@@ -79,7 +79,8 @@ def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """The legacy ``hook(module, grad_input, grad_output)`` on every module: sees the last node only."""
-    _choose_global_kind(full=False)
+    global _global_is_full_backward_hook
+    _global_is_full_backward_hook = _chosen_kind(_global_is_full_backward_hook, False, "as a global Module hook")
     return _register(_global_backward_hooks, hook)
 
 
@@ -90,16 +91,16 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """``hook(module, grad_input, grad_output) -> None or a new grad_input`` after every module's backward."""
-    _choose_global_kind(full=True)
+    global _global_is_full_backward_hook
+    _global_is_full_backward_hook = _chosen_kind(_global_is_full_backward_hook, True, "as a global Module hook")
     return _register(_global_backward_hooks, hook)
 
 
-def _choose_global_kind(full: bool) -> None:
-    global _global_is_full_backward_hook
-    if _global_is_full_backward_hook is (not full):
-        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
+def _chosen_kind(current: bool | None, full: bool, where: str) -> bool:
+    if current is (not full):
+        raise RuntimeError(f"Cannot use both regular backward hooks and full backward hooks {where}. "
             "Please use only one of them.")
-    _global_is_full_backward_hook = full
+    return full
 
 
 class _WrappedHook:
@@ -191,12 +192,12 @@ class HookMethods:
         >>> x.grad
         tensor([10., 10.])
         """
-        _choose_kind(self, full=True)
+        self._is_full_backward_hook = _chosen_kind(self._is_full_backward_hook, True, "on a single Module")
         return _register(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The legacy hook: it sees the gradients of the last node of ``forward`` only. Prefer the full one."""
-        _choose_kind(self, full=False)
+        self._is_full_backward_hook = _chosen_kind(self._is_full_backward_hook, False, "on a single Module")
         return _register(self._backward_hooks, hook)
 
     def _get_backward_hooks(self) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
@@ -210,16 +211,6 @@ class HookMethods:
             if is_full is not None:
                 (full if is_full else legacy).extend(hooks.values())
         return full, legacy
-
-    def _get_backward_pre_hooks(self) -> list[Callable[..., Any]]:
-        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
-
-
-def _choose_kind(module: Any, full: bool) -> None:
-    if module._is_full_backward_hook is (not full):
-        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. "
-            "Please use only one of them.")
-    module._is_full_backward_hook = full
 
 
 class HookedCall:
@@ -235,7 +226,7 @@ class HookedCall:
     def run(self) -> Any:
         try:
             full, legacy = self.module._get_backward_hooks()
-            pre = self.module._get_backward_pre_hooks()
+            pre = [*_global_backward_pre_hooks.values(), *self.module._backward_pre_hooks.values()]
             self.before_forward()
             capture = BackwardHook(self.module, full, pre) if full or pre else None
             if capture is not None:
@@ -243,7 +234,10 @@ class HookedCall:
             self.result = self.module.forward(*self.args, **self.kwargs)
             self.after_forward()
             if capture is not None:
-                self.result = capture.setup_output_hook(self.checked_output())
+                if not isinstance(self.result, (Tensor, tuple)):
+                    warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of "
+                        f"Tensors but received {type(self.result)}", stacklevel=3)
+                self.result = capture.setup_output_hook(self.result)
             if legacy:
                 self.hook_last_node(legacy)
             return self.result
@@ -260,9 +254,8 @@ class HookedCall:
                 if new is None:
                     continue
                 if not (isinstance(new, tuple) and len(new) == 2):
-                    raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {new}."
-                    )
+                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
+                        f"got {new}.")
                 self.args, self.kwargs = new
             else:
                 new = hook(module, self.args)
@@ -296,24 +289,8 @@ class HookedCall:
                 try:
                     self.call_forward_hook(key, hook)
                 except Exception as error:
-                    import warnings
-
-                    warnings.warn(
-                        f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as "
-                        f"another error was raised in forward: {error}",
-                        stacklevel=4,
-                    )
-
-    def checked_output(self) -> Any:
-        if not isinstance(self.result, (Tensor, tuple)):
-            import warnings
-
-            warnings.warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(self.result)}",
-                stacklevel=4,
-            )
-        return self.result
+                    warnings.warn(f"{kind} forward hook with ``always_call=True`` raised an exception that was "
+                        f"silenced as another error was raised in forward: {error}", stacklevel=4)
 
     def hook_last_node(self, hooks: list[Callable[..., Any]]) -> None:
         found = self.result

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from wengert import __future__ as conversion
 from wengert.graph import RemovableHandle, no_grad
@@ -12,10 +13,6 @@ from wengert.nn.parameter import Parameter, is_lazy
 from wengert.tensor import Tensor
 
 from ._hooks import _register, _WrappedHook
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
@@ -67,8 +64,6 @@ class StateMethods:
         ['head.weight', 'head.bias']
         """
         if args:
-            import warnings
-
             warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to "
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
                 FutureWarning, stacklevel=2)
@@ -119,10 +114,8 @@ class StateMethods:
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """As ``register_state_dict_post_hook``, for hooks that return another dict."""
         if getattr(hook, "_from_public_api", False):
-            raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously registered via "
-                "register_state_dict_post_hook"
-            )
+            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook")
         return _register(self._state_dict_hooks, hook)
 
     # Loading
@@ -226,10 +219,8 @@ def _load(module: Any, state: Any, prefix: str, metadata: Mapping[str, Any], ass
             _load(child, below, inner, metadata, assign, keys, errors)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, keys) is not None:
-            raise AssertionError(
-                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, "
-                "if incompatible_keys need to be modified, it should be done inplace."
-            )
+            raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
+                "return new values, if incompatible_keys need to be modified, it should be done inplace.")
 
 
 def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: bool) -> str | None:
@@ -246,14 +237,9 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
             return (f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                 f"the shape in current model is {param.shape}.")
     if not assign and param.is_meta and not value.is_meta:
-        import warnings
-
-        warnings.warn(
-            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, "
-            "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
-            "corresponding key in the module instead of copying them in place?)",
-            stacklevel=2,
-        )
+        warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+            "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
+            "dictionary to their corresponding key in the module instead of copying them in place?)", stacklevel=2)
     swap = conversion.get_swap_module_params_on_conversion()
     if swap:
         from wengert.utils._swap import swap_tensors
@@ -262,10 +248,8 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
             if swap:
                 made = param.module_load(value, assign=assign)
                 if made is value or made is param:
-                    raise RuntimeError(
-                        "module_load returned one of self or other, please .detach() the result if returning one of "
-                        "the inputs in module_load"
-                    )
+                    raise RuntimeError("module_load returned one of self or other, please .detach() the result if "
+                        "returning one of the inputs in module_load")
                 swap_tensors(param, _as_parameter(made, param))
             elif assign:
                 setattr(module, name, _as_parameter(value, param))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn import init as _init
 from wengert.nn._tensors import empty
 from wengert.nn.parameter import Parameter
+from wengert.tensor import Tensor
 
 from ._declared import Declared
 from .attention import MultiheadAttention
 from .module import Module
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
@@ -51,7 +50,7 @@ class _InPlace(Declared):
         self.inplace = inplace
 
 
-class ReLU(_InPlace, function="relu", takes=["inplace"], shows=["inplace"]):
+class ReLU(_InPlace, function="relu", takes=["inplace"]):
     """``max(0, x)``.
 
     >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
@@ -59,29 +58,27 @@ class ReLU(_InPlace, function="relu", takes=["inplace"], shows=["inplace"]):
     """
 
 
-class SiLU(_InPlace, function="silu", takes=["inplace"], shows=["inplace"]):
+class SiLU(_InPlace, function="silu", takes=["inplace"]):
     """``x * sigmoid(x)``, also known as swish."""
 
 
-class Mish(_InPlace, function="mish", takes=["inplace"], shows=["inplace"]):
+class Mish(_InPlace, function="mish", takes=["inplace"]):
     """``x * tanh(softplus(x))``."""
 
 
-class SELU(_InPlace, function="selu", takes=["inplace"], shows=["inplace"]):
+class SELU(_InPlace, function="selu", takes=["inplace"]):
     """``scale * (max(0, x) + min(0, alpha * (exp(x) - 1)))`` with the constants of Klambauer et al. (2017)."""
 
 
-class Hardsigmoid(_InPlace, function="hardsigmoid", takes=["inplace"]):
+class Hardsigmoid(_InPlace, function="hardsigmoid", takes=["inplace"], shows=()):
     """``clip(x / 6 + 1/2, 0, 1)``."""
 
 
-class Hardswish(_InPlace, function="hardswish", takes=["inplace"]):
+class Hardswish(_InPlace, function="hardswish", takes=["inplace"], shows=()):
     """``x * clip(x / 6 + 1/2, 0, 1)``."""
 
 
-class Threshold(
-    Declared, function="threshold", takes=["threshold", "value", "inplace"], shows=["threshold", "value", "inplace"]
-):
+class Threshold(Declared, function="threshold", takes=["threshold", "value", "inplace"]):
     """``x`` where it is greater than ``threshold``, else ``value``."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
@@ -89,9 +86,8 @@ class Threshold(
         self.threshold, self.value, self.inplace = threshold, value, inplace
 
 
-class RReLU(
-    Declared, function="rrelu", takes=["lower", "upper", "training", "inplace"], shows=["lower", "upper", "inplace"]
-):
+class RReLU(Declared, function="rrelu", takes=["lower", "upper", "training", "inplace"],
+        shows=["lower", "upper", "inplace"]):
     """``x`` where positive, else ``a * x``: ``a`` is random in [lower, upper] in training, their mean otherwise."""
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
@@ -99,30 +95,21 @@ class RReLU(
         self.lower, self.upper, self.inplace = lower, upper, inplace
 
 
-class Hardtanh(
-    Declared, function="hardtanh", takes=["min_val", "max_val", "inplace"], shows=["min_val", "max_val", "inplace"]
-):
+class Hardtanh(Declared, function="hardtanh", takes=["min_val", "max_val", "inplace"]):
     """``clip(x, min_val, max_val)``."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
             min_value: float | None = None, max_value: float | None = None) -> None:
         super().__init__()
-        if min_value is not None:
-            _warn_renamed("min")
-            min_val = min_value
-        if max_value is not None:
-            _warn_renamed("max")
-            max_val = max_value
+        for which, given in (("min", min_value), ("max", max_value)):
+            if given is not None:
+                warnings.warn(f"keyword argument `{which}_value` is deprecated and renamed to `{which}_val`",
+                    FutureWarning, stacklevel=2)
+        min_val = min_val if min_value is None else min_value
+        max_val = max_val if max_value is None else max_value
         if max_val <= min_val:
             raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
         self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
-
-
-def _warn_renamed(which: str) -> None:
-    import warnings
-
-    warnings.warn(f"keyword argument `{which}_value` is deprecated and renamed to `{which}_val`", FutureWarning,
-        stacklevel=3)
 
 
 class ReLU6(Hardtanh, shows=["inplace"]):
@@ -132,7 +119,7 @@ class ReLU6(Hardtanh, shows=["inplace"]):
         super().__init__(0.0, 6.0, inplace)
 
 
-class ELU(Declared, function="elu", takes=["alpha", "inplace"], shows=["alpha", "inplace"]):
+class ELU(Declared, function="elu", takes=["alpha", "inplace"]):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
@@ -144,9 +131,7 @@ class CELU(ELU, function="celu", takes=["alpha", "inplace"]):
     """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
 
 
-class LeakyReLU(
-    Declared, function="leaky_relu", takes=["negative_slope", "inplace"], shows=["negative_slope", "inplace"]
-):
+class LeakyReLU(Declared, function="leaky_relu", takes=["negative_slope", "inplace"]):
     """``x`` where positive, else ``negative_slope * x``."""
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
@@ -154,7 +139,7 @@ class LeakyReLU(
         self.negative_slope, self.inplace = negative_slope, inplace
 
 
-class GLU(Declared, function="glu", takes=["dim"], shows=["dim"]):
+class GLU(Declared, function="glu", takes=["dim"]):
     """``a * sigmoid(b)`` with ``a, b`` the halves along ``dim``, which shrinks to half its size."""
 
     def __init__(self, dim: int = -1) -> None:
@@ -190,7 +175,7 @@ class Softshrink(_Shrink, function="softshrink", takes=["lambd"]):
     """``x`` moved towards 0 by ``lambd``, and 0 where it would cross."""
 
 
-class Softplus(Declared, function="softplus", takes=["beta", "threshold"], shows=["beta", "threshold"]):
+class Softplus(Declared, function="softplus", takes=["beta", "threshold"]):
     """``log(1 + exp(beta * x)) / beta``, and ``x`` where ``beta * x > threshold``."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
@@ -206,15 +191,15 @@ class _AlongDim(Declared):
         self.dim = dim
 
 
-class Softmin(_AlongDim, function="softmin", takes=["dim"], shows=["dim"]):
+class Softmin(_AlongDim, function="softmin", takes=["dim"]):
     """``exp(-x) / sum(exp(-x))`` along ``dim``."""
 
 
-class Softmax(_AlongDim, function="softmax", takes=["dim"], shows=["dim"]):
+class Softmax(_AlongDim, function="softmax", takes=["dim"]):
     """``exp(x) / sum(exp(x))`` along ``dim``."""
 
 
-class LogSoftmax(_AlongDim, function="log_softmax", takes=["dim"], shows=["dim"]):
+class LogSoftmax(_AlongDim, function="log_softmax", takes=["dim"]):
     """``log(softmax(x))`` along ``dim``."""
 
 

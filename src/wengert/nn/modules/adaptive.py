@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn import functional as F
+from wengert.tensor import Tensor
 
 from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from wengert.tensor import Tensor
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -38,10 +35,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise ValueError("cutoffs should be a sequence of length larger than 0")
         if (cutoffs != sorted(set(cutoffs)) or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1
                 or any(int(c) != c for c in cutoffs)):
-            raise ValueError(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
-                "value is between 1 and n_classes-1"
-            )
+            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
+                "where each value is between 1 and n_classes-1")
         self.in_features, self.n_classes = in_features, n_classes
         self.cutoffs = [*cutoffs, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
@@ -95,9 +90,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if dims == 1 and input.size(0) != target.size(0):
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
         if input.dim() != dims + 1:
-            raise RuntimeError(
-                f"{dims}D target tensor expects {dims + 1}D input tensors, but found inputs with size {input.size()}"
-            )
+            raise RuntimeError(f"{dims}D target tensor expects {dims + 1}D input tensors, but found inputs with size "
+                f"{input.size()}")
 
     def _get_full_log_prob(self, input: Tensor, head_output: Tensor) -> Tensor:
         out = input.new_empty((head_output.size(0), self.n_classes))

@@ -11,6 +11,7 @@ from wengert.nn._tensors import empty, ones, tensor, zeros
 from wengert.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from wengert.tensor import Tensor, int64
 
+from ._declared import OverDims
 from .lazy import LazyModuleMixin
 from .module import Module, weight_and_bias
 
@@ -33,9 +34,9 @@ def _reset_scale_and_shift(module: Any) -> None:
         init.zeros_(module.bias)
 
 
-class _NormBase(Module):
+class _NormBase(OverDims):
     _version = 2  # 2: num_batches_tracked
-    _input_dims: tuple[int, ...] = ()  # the numbers of dimensions that forward takes
+    _takes_unbatched = False
 
     num_features: int
     weight: Tensor | None
@@ -70,8 +71,10 @@ class _NormBase(Module):
         _reset_scale_and_shift(self)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() not in self._input_dims:
-            expected = " or ".join(f"{dims}D" for dims in self._input_dims)
+        batched = self._dims + 2
+        allowed = (batched - 1, batched) if self._takes_unbatched or self._dims == 1 else (batched,)
+        if input.dim() not in allowed:
+            expected = " or ".join(f"{dims}D" for dims in allowed)
             raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
 
     def extra_repr(self) -> str:
@@ -107,7 +110,7 @@ class _BatchNorm(_NormBase):
             self.eps)
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(_BatchNorm, dims=1):
     """Normalize every channel of (N, C) or (N, C, L) over the batch, then scale and shift it.
 
     In training by the statistics of the batch, which also move the running statistics by ``momentum`` (None: their
@@ -118,19 +121,13 @@ class BatchNorm1d(_BatchNorm):
             [ 1.,  0.]])
     """
 
-    _input_dims = (2, 3)
 
-
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(_BatchNorm, dims=2):
     """Normalize every channel of images (N, C, H, W) over the batch. See ``BatchNorm1d``."""
 
-    _input_dims = (4,)
 
-
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(_BatchNorm, dims=3):
     """Normalize every channel of volumes (N, C, D, H, W) over the batch. See ``BatchNorm1d``."""
-
-    _input_dims = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -197,19 +194,13 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d, becomes=BatchNorm1d):
     """A ``BatchNorm1d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = BatchNorm1d
 
-
-class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d, becomes=BatchNorm2d):
     """A ``BatchNorm2d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = BatchNorm2d
 
-
-class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d, becomes=BatchNorm3d):
     """A ``BatchNorm3d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = BatchNorm3d

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
 
 from .module import Module, _addindent, _typename
-
-if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterator, KeysView, ValuesView
-    from typing import Self
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
@@ -24,14 +21,8 @@ class Container(Module):
     """Deprecated: a plain ``Module`` whose submodules are given as keyword arguments."""
 
     def __init__(self, **kwargs: Any) -> None:
-        import warnings
-
-        warnings.warn(
-            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
-            "instead.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warnings.warn("`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. "
+            "Subclass that instead.", FutureWarning, stacklevel=2)
         super().__init__()
         for key, value in kwargs.items():
             self.add_module(key, value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
@@ -10,15 +11,11 @@ from wengert.nn._tensors import empty
 from wengert.nn.parameter import Parameter, UninitializedParameter
 from wengert.tensor import Tensor
 
+from ._declared import OverDims
 from .lazy import LazyModuleMixin
 from .linear import _add_bias, _init_like_linear
-from .module import Module, weight_and_bias
-from .utils import _ntuple, _reverse_repeat_tuple, _single
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Sizes = int | Sequence[int]
+from .module import weight_and_bias
+from .utils import Sizes, _ntuple, _reverse_repeat_tuple, _single, _unusual
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
@@ -28,10 +25,9 @@ __all__ = [
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(Module):
+class _ConvNd(OverDims):
     """What all convolutions share: their settings, weights and ``repr``."""
 
-    _dims = 0  # how many dimensions the window moves along
     weight: Tensor
     bias: Tensor | None
 
@@ -84,18 +80,10 @@ class _ConvNd(Module):
         _init_like_linear(self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        for name, usual in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
-            value = getattr(self, name)
-            if value != (usual,) * len(value):
-                text += f", {name}={value}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        if self.bias is None:
-            text += ", bias=False"
-        if self.padding_mode != "zeros":
-            text += f", padding_mode={self.padding_mode}"
-        return text
+        zeros = (0,) * len(self.kernel_size)
+        return (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+            + _unusual(self, padding=zeros, dilation=(1,) * len(zeros), output_padding=zeros, groups=1)
+            + (", bias=False" if self.bias is None else "") + _unusual(self, padding_mode="zeros"))
 
 
 class _Conv(_ConvNd):
@@ -120,30 +108,24 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, weight, bias)
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, dims=1):
     """Cross-correlation over sequences: (N, C_in, L) or (C_in, L) -> (N, C_out, L_out).
 
     ``L_out = (L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1``; ``padding`` may be ``"same"`` or
     ``"valid"``. ``weight`` is (out_channels, in_channels // groups, kernel_size).
     """
 
-    _dims = 1
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, dims=2):
     """Cross-correlation over images: (N, C_in, H, W) or (C_in, H, W) -> (N, C_out, H_out, W_out). See ``Conv1d``.
 
     >>> torch.nn.Conv2d(3, 8, kernel_size=3, padding=1)(torch.zeros(1, 3, 5, 5)).shape
     torch.Size([1, 8, 5, 5])
     """
 
-    _dims = 2
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, dims=3):
     """Cross-correlation over volumes: (N, C_in, D, H, W) or (C_in, D, H, W) -> (N, C_out, ...). See ``Conv1d``."""
-
-    _dims = 3
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -171,10 +153,8 @@ class _ConvTransposeNd(_ConvNd):
         if len(size) == lead + dims:
             size = size[lead:]
         if len(size) != dims:
-            raise ValueError(
-                f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or {lead + dims} "
-                f"elements (got {len(size)})"
-            )
+            raise ValueError(f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or "
+                f"{lead + dims} elements (got {len(size)})")
         settings = zip(input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in settings]  # type: ignore[operator]
         most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
@@ -184,7 +164,7 @@ class _ConvTransposeNd(_ConvNd):
         return tuple(n - low for n, low in zip(size, least, strict=True))
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class ConvTranspose1d(_ConvTransposeNd, dims=1):
     """The gradient of ``Conv1d`` with respect to its input, as a layer: (N, C_in, L) -> (N, C_out, L_out).
 
     ``L_out = (L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1``. Several sizes are
@@ -192,23 +172,17 @@ class ConvTranspose1d(_ConvTransposeNd):
     ``weight`` is (in_channels, out_channels // groups, kernel_size).
     """
 
-    _dims = 1
 
-
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_ConvTransposeNd, dims=2):
     """Transposed convolution over images: (N, C_in, H, W) -> (N, C_out, H_out, W_out). See ``ConvTranspose1d``.
 
     >>> torch.nn.ConvTranspose2d(4, 2, 3, stride=2)(torch.zeros(1, 4, 5, 5), output_size=(12, 12)).shape
     torch.Size([1, 2, 12, 12])
     """
 
-    _dims = 2
 
-
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_ConvTransposeNd, dims=3):
     """Transposed convolution over volumes: (N, C_in, D, H, W) -> (N, C_out, ...). See ``ConvTranspose1d``."""
-
-    _dims = 3
 
 
 class _LazyConvXdMixin(LazyModuleMixin):
@@ -231,10 +205,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
         module: Any = self
         dims = module._dims
         if input.dim() not in (dims + 1, dims + 2):
-            raise RuntimeError(
-                f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {type(self).__name__}, but got "
-                f"input of size: {input.shape}"
-            )
+            raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}")
         module.in_channels = input.shape[-dims - 1]
         if module.in_channels % module.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
@@ -261,37 +233,25 @@ class _LazyConvTranspose(_LazyConvXdMixin):
         self._begin(out_channels, bias, device, dtype)
 
 
-class LazyConv1d(_LazyConv, Conv1d):
+class LazyConv1d(_LazyConv, Conv1d, becomes=Conv1d):
     """A ``Conv1d`` that takes ``in_channels`` from its first input."""
 
-    cls_to_become = Conv1d
 
-
-class LazyConv2d(_LazyConv, Conv2d):
+class LazyConv2d(_LazyConv, Conv2d, becomes=Conv2d):
     """A ``Conv2d`` that takes ``in_channels`` from its first input."""
 
-    cls_to_become = Conv2d
 
-
-class LazyConv3d(_LazyConv, Conv3d):
+class LazyConv3d(_LazyConv, Conv3d, becomes=Conv3d):
     """A ``Conv3d`` that takes ``in_channels`` from its first input."""
 
-    cls_to_become = Conv3d
 
-
-class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d, becomes=ConvTranspose1d):
     """A ``ConvTranspose1d`` that takes ``in_channels`` from its first input."""
 
-    cls_to_become = ConvTranspose1d
 
-
-class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d, becomes=ConvTranspose2d):
     """A ``ConvTranspose2d`` that takes ``in_channels`` from its first input."""
 
-    cls_to_become = ConvTranspose2d
 
-
-class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d, becomes=ConvTranspose3d):
     """A ``ConvTranspose3d`` that takes ``in_channels`` from its first input."""
-
-    cls_to_become = ConvTranspose3d

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wengert.nn import functional as F
+from wengert.tensor import Tensor
 
 from .module import Module
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+from wengert.tensor import Tensor
 
 from .module import Module
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from wengert.tensor import Tensor
 
 __all__ = ["Flatten", "Unflatten"]
 
@@ -38,15 +35,12 @@ class Unflatten(Module):
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(
-                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
-            )
+            raise TypeError("unflattened_size must be a tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}")
         for place, size in enumerate(unflattened_size):
             if not isinstance(size, int):
-                raise TypeError(
-                    f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos "
-                    f"{place}"
-                )
+                raise TypeError("unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {place}")
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ._declared import Declared
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Sizes = int | Sequence[int]
+from .utils import Sizes
 
 __all__ = ["Fold", "Unfold"]
 
 _WINDOW = ["kernel_size", "dilation", "padding", "stride"]
 
 
-class Unfold(Declared, function="unfold", takes=_WINDOW, shows=_WINDOW):
+class Unfold(Declared, function="unfold", takes=_WINDOW):
     """The windows of images as columns: (N, C, H, W) -> (N, C * kernel area, number of windows).
 
     >>> torch.nn.Unfold(2)(torch.zeros(1, 3, 4, 4)).shape
@@ -28,7 +22,7 @@ class Unfold(Declared, function="unfold", takes=_WINDOW, shows=_WINDOW):
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
 
-class Fold(Declared, function="fold", takes=["output_size", *_WINDOW], shows=["output_size", *_WINDOW]):
+class Fold(Declared, function="fold", takes=["output_size", *_WINDOW]):
     """Columns put back into images, summed where windows overlap: (N, C * kernel area, L) -> (N, C, *output_size)."""
 
     def __init__(self, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
 from wengert.nn import functional as F
+from wengert.tensor import Tensor
 
 from .batchnorm import _LazyNormBase, _NormBase
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
@@ -18,6 +17,8 @@ __all__ = [
 
 
 class _InstanceNorm(_NormBase):
+    _takes_unbatched = True
+
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
             track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
@@ -28,13 +29,11 @@ class _InstanceNorm(_NormBase):
             keys = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if keys:
                 names, kind = " and ".join(f'"{key}"' for key in keys), type(self).__name__
-                error_msgs.append(
-                    f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If "
-                    f"state_dict is a checkpoint saved before 0.4.0, this may be expected because {kind} does not "
-                    "track running stats by default since 0.4.0. Please remove these keys from state_dict. If the "
-                    "running stats are actually needed, instead set track_running_stats=True in "
-                    f"{kind} to enable them. See the documentation of {kind} for details."
-                )
+                error_msgs.append(f"Unexpected running stats buffer(s) {names} for {kind} with "
+                    "track_running_stats=False. If state_dict is a checkpoint saved before 0.4.0, this may be expected "
+                    f"because {kind} does not track running stats by default since 0.4.0. Please remove these keys "
+                    "from state_dict. If the running stats are actually needed, instead set track_running_stats=True "
+                    f"in {kind} to enable them. See the documentation of {kind} for details.")
             for key in keys:
                 del state_dict[key]
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
@@ -42,7 +41,7 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        unbatched = self._input_dims[0]
+        unbatched = self._dims + 1
         channel = input.dim() - unbatched
         if input.size(channel) != self.num_features:
             self._complain_of_channels(channel, input.size(channel))
@@ -57,53 +56,35 @@ class _InstanceNorm(_NormBase):
 
     def _complain_of_channels(self, dim: int, size: int) -> None:
         if self.affine:
-            raise ValueError(
-                f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {size}."
-            )
-        import warnings
-
-        warnings.warn(
-            f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in "
-            "num_features, which is not used because affine=False",
-            stacklevel=3,
-        )
+            raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but "
+                f"got: {size}.")
+        warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
+            "passing in num_features, which is not used because affine=False", stacklevel=3)
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(_InstanceNorm, dims=1):
     """Normalize every channel of every sequence: (N, C, L) or (C, L)."""
 
-    _input_dims = (2, 3)
 
-
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(_InstanceNorm, dims=2):
     """Normalize every channel of every image: (N, C, H, W) or (C, H, W).
 
     >>> torch.nn.InstanceNorm2d(3)(torch.rand(1, 3, 4, 4)).mean().abs() < 1e-6
     tensor(True)
     """
 
-    _input_dims = (3, 4)
 
-
-class InstanceNorm3d(_InstanceNorm):
+class InstanceNorm3d(_InstanceNorm, dims=3):
     """Normalize every channel of every volume: (N, C, D, H, W) or (C, D, H, W)."""
 
-    _input_dims = (4, 5)
 
-
-class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d, becomes=InstanceNorm1d):
     """An ``InstanceNorm1d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = InstanceNorm1d
 
-
-class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d, becomes=InstanceNorm2d):
     """An ``InstanceNorm2d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = InstanceNorm2d
 
-
-class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d, becomes=InstanceNorm3d):
     """An ``InstanceNorm3d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = InstanceNorm3d

@@ -7,6 +7,7 @@ from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn.parameter import is_lazy
+from wengert.utils._become import become
 
 __all__ = ["LazyModuleMixin"]
 
@@ -15,7 +16,7 @@ class LazyModuleMixin:
     """Put before the ordinary module among the bases; define ``initialize_parameters``.
 
     Parameters start as ``UninitializedParameter``. The first call runs ``initialize_parameters`` with the arguments,
-    and the module becomes an instance of ``cls_to_become``.
+    and the module becomes an instance of ``cls_to_become``, an attribute or the argument ``becomes`` of the class.
 
     >>> m = torch.nn.LazyLinear(3)
     >>> _ = m(torch.zeros(1, 5))
@@ -30,6 +31,11 @@ class LazyModuleMixin:
     _non_persistent_buffers_set: set[str]
     _load_hook: Any
     _initialize_hook: Any
+
+    def __init_subclass__(cls, becomes: type | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if becomes is not None:
+            cls.cls_to_become = becomes
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -68,4 +74,4 @@ class LazyModuleMixin:
         del module._initialize_hook
         del module._load_hook
         if module.cls_to_become is not None:
-            module.__class__ = module.cls_to_become
+            become(module, module.cls_to_become)

@@ -114,10 +114,8 @@ class Bilinear(Module):
             f"out_features={self.out_features}, bias={self.bias is not None}")
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class LazyLinear(LazyModuleMixin, Linear, becomes=Linear):
     """A ``Linear`` whose ``in_features`` is the last size of the first input."""
-
-    cls_to_become = Linear
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)
@@ -142,8 +140,6 @@ class LazyLinear(LazyModuleMixin, Linear):
                 self.reset_parameters()
         if self.in_features == 0:
             if input.shape[-1] != self.weight.shape[-1]:
-                raise AssertionError(
-                    f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from "
-                    f"self.weight: {self.weight.shape[-1]}"
-                )
+                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to "
+                    f"in_features from self.weight: {self.weight.shape[-1]}")
             self.in_features = input.shape[-1]

@@ -7,20 +7,19 @@ are those of the functions of the same names in ``nn.functional``.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from wengert.nn import functional as F
-from wengert.nn._reduction import legacy_get_string
+from wengert.ops.loss import legacy
 from wengert.tensor import Tensor
 
 from .distance import PairwiseDistance
 from .linear import Linear
 from .module import Module
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Flag = bool | None
+Flag = bool | None
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
@@ -32,12 +31,27 @@ __all__ = [
 
 
 class _Loss(Module):
+    """A loss; one of ``(input, target)`` names its function, and the attributes that it takes besides ``reduction``."""
+
     reduction: str
+
+    def __init_subclass__(cls, function: str | None = None, takes: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if function is None:
+            return
+
+        def forward(self, input: Tensor, target: Tensor) -> Tensor:
+            if not takes:
+                return getattr(F, function)(input, target, reduction=self.reduction)
+            settings = {name: getattr(self, name) for name in takes}
+            return getattr(F, function)(input, target, reduction=self.reduction, **settings)
+
+        cls.forward = forward  # type: ignore[method-assign]
+        forward.__qualname__ = f"{cls.__qualname__}.forward"
 
     def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__()
-        legacy = size_average is not None or reduce is not None
-        self.reduction = legacy_get_string(size_average, reduce) if legacy else reduction
+        self.reduction = legacy(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):
@@ -49,29 +63,23 @@ class _WeightedLoss(_Loss):
         self.register_buffer("weight", weight)
 
 
-class L1Loss(_Loss):
+class L1Loss(_Loss, function="l1_loss"):
     """``|input - target|``.
 
     >>> torch.nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]))
     tensor(1.5000)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.l1_loss(input, target, reduction=self.reduction)
 
-
-class MSELoss(_Loss):
+class MSELoss(_Loss, function="mse_loss"):
     """``(input - target)²``.
 
     >>> torch.nn.MSELoss(reduction="sum")(torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]))
     tensor(5.)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(input, target, reduction=self.reduction)
 
-
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_Loss, function="smooth_l1_loss", takes=["beta"]):
     """``(input - target)² / (2 * beta)`` where the difference is below ``beta``, else ``|difference| - beta / 2``."""
 
     def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean",
@@ -79,11 +87,8 @@ class SmoothL1Loss(_Loss):
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
-
-class HuberLoss(_Loss):
+class HuberLoss(_Loss, function="huber_loss", takes=["delta"]):
     """``d² / 2`` of ``d = input - target`` where ``|d|`` is below ``delta``, else ``delta * (|d| - delta / 2)``."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
@@ -92,11 +97,8 @@ class HuberLoss(_Loss):
         super().__init__(reduction=reduction)
         self.delta = delta
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
-
-class NLLLoss(_WeightedLoss):
+class NLLLoss(_WeightedLoss, function="nll_loss", takes=["weight", "ignore_index"]):
     """The negative of the target class's log probability.
 
     ``weight`` is one number for each class; targets equal to ``ignore_index`` count nothing.
@@ -107,23 +109,18 @@ class NLLLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
-
 
 class NLLLoss2d(NLLLoss):
     """Deprecated name of ``NLLLoss``."""
 
     def __init__(self, weight: Tensor | None = None, size_average: Flag = None, ignore_index: int = -100,
             reduce: Flag = None, reduction: str = "mean") -> None:
-        import warnings
-
         warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
             "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.", FutureWarning, stacklevel=2)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
-class CrossEntropyLoss(_WeightedLoss):
+class CrossEntropyLoss(_WeightedLoss, function="cross_entropy", takes=["weight", "ignore_index", "label_smoothing"]):
     """``-log(softmax(input)[target])``; the target may also be probabilities of the classes.
 
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([1]))
@@ -135,15 +132,11 @@ class CrossEntropyLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index,
-            reduction=self.reduction, label_smoothing=self.label_smoothing)
-
 
 class LinearCrossEntropyOptions:
     """How ``LinearCrossEntropyLoss`` divides its work. Immutable; the fields are those of PyTorch."""
 
-    __slots__ = ("acc_dtype", "acc_policy", "allow_retain_graph", "batch_chunk_size", "chunking_method")
+    _fields = ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
 
     def __init__(self, allow_retain_graph: bool = False, batch_chunk_size: int | None = None,
             chunking_method: str | None = "auto", acc_policy: str = "auto", acc_dtype: Any = None) -> None:
@@ -155,35 +148,25 @@ class LinearCrossEntropyOptions:
                 raise ValueError(f"invalid chunking_method: {chunking_method!r}")
         if batch_chunk_size is not None and not (isinstance(batch_chunk_size, int) and batch_chunk_size > 0):
             raise ValueError(f"batch_chunk_size must be positive int or None, got {batch_chunk_size!r}")
-        values = (acc_dtype, acc_policy, allow_retain_graph, batch_chunk_size, chunking_method)
-        for field, value in zip(self.__slots__, values, strict=True):
-            object.__setattr__(self, field, value)
+        self.__setstate__([allow_retain_graph, batch_chunk_size, chunking_method, acc_policy, acc_dtype])
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"cannot assign to field {name!r}")
 
-    @staticmethod
-    def _fields_in_order() -> tuple[str, ...]:
-        return ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._fields_in_order()}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LinearCrossEntropyOptions) and self._fields() == other._fields()
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._fields().values()))
-
     def __getstate__(self) -> list[Any]:
-        return list(self._fields().values())
+        return list(vars(self).values())
 
     def __setstate__(self, state: list[Any]) -> None:
-        for field, value in zip(self._fields_in_order(), state, strict=True):
-            object.__setattr__(self, field, value)
+        vars(self).update(zip(self._fields, state, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LinearCrossEntropyOptions) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in self._fields().items())
+        fields = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"LinearCrossEntropyOptions({fields})"
 
 
@@ -245,7 +228,7 @@ class GaussianNLLLoss(_Loss):
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
-class KLDivLoss(_Loss):
+class KLDivLoss(_Loss, function="kl_div", takes=["log_target"]):
     """``target * (log(target) - input)`` of log probabilities ``input``; the target is one too with ``log_target``.
 
     ``reduction="batchmean"`` is the divergence as mathematics defines it.
@@ -256,18 +239,12 @@ class KLDivLoss(_Loss):
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
-
-class BCELoss(_WeightedLoss):
+class BCELoss(_WeightedLoss, function="binary_cross_entropy", takes=["weight"]):
     """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms not below -100."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
-
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(_Loss, function="binary_cross_entropy_with_logits", takes=["weight", "pos_weight"]):
     """``BCELoss`` of ``sigmoid(input)``, computed stably. ``pos_weight`` scales the positive targets' part."""
 
     weight: Tensor | None
@@ -279,10 +256,6 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(input, target, self.weight, pos_weight=self.pos_weight,
-            reduction=self.reduction)
-
 
 class _MarginLoss(_Loss):
     """A loss whose one setting is ``margin``."""
@@ -293,15 +266,12 @@ class _MarginLoss(_Loss):
         self.margin = margin
 
 
-class HingeEmbeddingLoss(_MarginLoss):
+class HingeEmbeddingLoss(_MarginLoss, function="hinge_embedding_loss", takes=["margin"]):
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
 
     def __init__(self, margin: float = 1.0, size_average: Flag = None, reduce: Flag = None,
             reduction: str = "mean") -> None:
         super().__init__(margin, size_average, reduce, reduction)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_MarginLoss):
@@ -318,28 +288,19 @@ class MarginRankingLoss(_MarginLoss):
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_Loss, function="soft_margin_loss"):
     """``log(1 + exp(-target * input))``."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.soft_margin_loss(input, target, reduction=self.reduction)
 
-
-class MultiLabelMarginLoss(_Loss):
+class MultiLabelMarginLoss(_Loss, function="multilabel_margin_loss"):
     """The hinge between every class that is a target and every class that is not; targets end at the first -1."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
-
-class MultiLabelSoftMarginLoss(_WeightedLoss):
+class MultiLabelSoftMarginLoss(_WeightedLoss, function="multilabel_soft_margin_loss", takes=["weight"]):
     """The mean over the classes of the binary cross entropy with logits."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
-
-class MultiMarginLoss(_WeightedLoss):
+class MultiMarginLoss(_WeightedLoss, function="multi_margin_loss", takes=["p", "margin", "weight"]):
     """``sum over other classes of max(0, margin - input[target] + input[other]) ** p / classes``."""
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Flag = None,
@@ -350,10 +311,6 @@ class MultiMarginLoss(_WeightedLoss):
         if weight is not None and weight.dim() != 1:
             raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
         self.p, self.margin = p, margin
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight,
-            reduction=self.reduction)
 
 
 def _check_margin(loss: Module, margin: float) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from wengert.nn._compile_settings import check_settings, say_what_is_ignored
 from wengert.nn.parameter import Buffer, Parameter
 from wengert.tensor import Tensor
 
-from ._conversion import ConversionMethods
 from ._hooks import (
     HookedCall,
     HookMethods,
@@ -31,9 +31,7 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._state import _EXTRA_STATE_KEY_SUFFIX, StateMethods, _IncompatibleKeys  # noqa: F401  programs look here
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from ._tree import TreeMethods
 
 _OF_COMPILED = frozenset(("code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for",
     "inlined_graph", "save", "save_to_buffer", "schema"))
@@ -61,7 +59,7 @@ _HOOK_TABLES = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_fo
     "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
 
 
-class Module(HookMethods, StateMethods, ConversionMethods):
+class Module(HookMethods, StateMethods, TreeMethods):
     """Base class of all networks and layers.
 
     Assign parameters, buffers and other modules to attributes in ``__init__``, after ``super().__init__()``; compute
@@ -92,13 +90,11 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
             if kwargs:
-                raise TypeError(
-                    f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
-                )
+                raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument "
+                    f"'{next(iter(kwargs))}'")
             if args:
-                raise TypeError(
-                    f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
-                )
+                raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} "
+                    "were given")
         state = self.__dict__
         state["training"] = True
         state["_parameters"] = {}
@@ -142,9 +138,8 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         """
         _check_name(self, "buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
-            )
+            raise TypeError(f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None "
+                "required)")
         self._buffers[name] = _after_hooks(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -158,14 +153,12 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             self._parameters[name] = None
             return
         if not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{_typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
-            )
+            raise TypeError(f"cannot assign '{_typename(param)}' object to parameter '{name}' (torch.nn.Parameter or "
+                "None required)")
         if param.grad_fn is not None:
-            raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
-            )
+            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the forward() "
+                "method.")
         self._parameters[name] = _after_hooks(_global_parameter_registration_hooks, self, name, param)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -218,15 +211,13 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             object.__setattr__(self, name, value)
         elif name in parameters:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{_typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
-                )
+                raise TypeError(f"cannot assign '{_typename(value)}' as parameter '{name}' (torch.nn.Parameter or None "
+                    "expected)")
             self.register_parameter(name, None)
         elif name in self._modules:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
-                )
+                raise TypeError(f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None "
+                    "expected)")
             self._modules[name] = _after_hooks(_global_module_registration_hooks, self, name, None)
         elif name in self._buffers or isinstance(value, Buffer):
             if value is not None and not isinstance(value, Tensor):
@@ -348,10 +339,8 @@ def _set_buffer(module: Module, name: str, value: Tensor | None, persistent: boo
 
         if "persistent" not in signature(module.register_buffer).parameters:  # an override from before there was one
             if not persistent:
-                raise RuntimeError(
-                    "Registering a non-persistent buffer on a Module subclass that implements register_buffer() "
-                    "without the persistent argument is not allowed."
-                )
+                raise RuntimeError("Registering a non-persistent buffer on a Module subclass that implements "
+                    "register_buffer() without the persistent argument is not allowed.")
             module.register_buffer(name, value)
             return
     module.register_buffer(name, value, persistent)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn import init
@@ -14,10 +15,6 @@ from wengert.tensor import Tensor
 from ._declared import Declared
 from .batchnorm import _add_scale_and_shift, _reset_scale_and_shift
 from .module import Module, weight_and_bias
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

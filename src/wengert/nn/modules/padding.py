@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from wengert.nn import functional as F
+from wengert.tensor import Tensor
 
-from .module import Module
+from ._declared import OverDims
 from .utils import _ntuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from wengert.tensor import Tensor
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
@@ -21,8 +17,7 @@ __all__ = [
 ]
 
 
-class _PadNd(Module):
-    _dims = 0
+class _PadNd(OverDims):
     _mode = ""
 
     def __init__(self, padding: int | Sequence[int]) -> None:
@@ -48,22 +43,16 @@ class _ConstantPadNd(_PadNd):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad1d(_ConstantPadNd):
+class ConstantPad1d(_ConstantPadNd, dims=1):
     """Put ``value`` around sequences: (..., L)."""
 
-    _dims = 1
 
-
-class ConstantPad2d(_ConstantPadNd):
+class ConstantPad2d(_ConstantPadNd, dims=2):
     """Put ``value`` around images: (..., H, W)."""
 
-    _dims = 2
 
-
-class ConstantPad3d(_ConstantPadNd):
+class ConstantPad3d(_ConstantPadNd, dims=3):
     """Put ``value`` around volumes: (..., D, H, W)."""
-
-    _dims = 3
 
 
 class _ZeroPadNd(_ConstantPadNd):
@@ -94,44 +83,32 @@ class _ReflectionPadNd(_PadNd):
     _mode = "reflect"
 
 
-class ReflectionPad1d(_ReflectionPadNd):
+class ReflectionPad1d(_ReflectionPadNd, dims=1):
     """Mirror sequences at their ends, the end itself not repeated."""
 
-    _dims = 1
 
-
-class ReflectionPad2d(_ReflectionPadNd):
+class ReflectionPad2d(_ReflectionPadNd, dims=2):
     """Mirror images at their edges, the edge itself not repeated."""
 
-    _dims = 2
 
-
-class ReflectionPad3d(_ReflectionPadNd):
+class ReflectionPad3d(_ReflectionPadNd, dims=3):
     """Mirror volumes at their faces, the face itself not repeated."""
-
-    _dims = 3
 
 
 class _ReplicationPadNd(_PadNd):
     _mode = "replicate"
 
 
-class ReplicationPad1d(_ReplicationPadNd):
+class ReplicationPad1d(_ReplicationPadNd, dims=1):
     """Repeat the ends of sequences."""
 
-    _dims = 1
 
-
-class ReplicationPad2d(_ReplicationPadNd):
+class ReplicationPad2d(_ReplicationPadNd, dims=2):
     """Repeat the edges of images."""
 
-    _dims = 2
 
-
-class ReplicationPad3d(_ReplicationPadNd):
+class ReplicationPad3d(_ReplicationPadNd, dims=3):
     """Repeat the faces of volumes."""
-
-    _dims = 3
 
 
 class _CircularPadNd(_PadNd):
@@ -144,19 +121,13 @@ class _CircularPadNd(_PadNd):
         return super().forward(input)
 
 
-class CircularPad1d(_CircularPadNd):
+class CircularPad1d(_CircularPadNd, dims=1):
     """Continue sequences periodically: (C, L) or (N, C, L)."""
 
-    _dims = 1
 
-
-class CircularPad2d(_CircularPadNd):
+class CircularPad2d(_CircularPadNd, dims=2):
     """Continue images periodically: (C, H, W) or (N, C, H, W)."""
 
-    _dims = 2
 
-
-class CircularPad3d(_CircularPadNd):
+class CircularPad3d(_CircularPadNd, dims=3):
     """Continue volumes periodically: (C, D, H, W) or (N, C, D, H, W)."""
-
-    _dims = 3

@@ -7,7 +7,7 @@ from ._declared import Declared
 __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
-class PixelShuffle(Declared, function="pixel_shuffle", takes=["upscale_factor"], shows=["upscale_factor"]):
+class PixelShuffle(Declared, function="pixel_shuffle", takes=["upscale_factor"]):
     """(*, C * r², H, W) -> (*, C, H * r, W * r) (Shi et al., 2016)."""
 
     def __init__(self, upscale_factor: int) -> None:
@@ -15,7 +15,7 @@ class PixelShuffle(Declared, function="pixel_shuffle", takes=["upscale_factor"],
         self.upscale_factor = upscale_factor
 
 
-class PixelUnshuffle(Declared, function="pixel_unshuffle", takes=["downscale_factor"], shows=["downscale_factor"]):
+class PixelUnshuffle(Declared, function="pixel_unshuffle", takes=["downscale_factor"]):
     """(*, C, H * r, W * r) -> (*, C * r², H, W)."""
 
     def __init__(self, downscale_factor: int) -> None:

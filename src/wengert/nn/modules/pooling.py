@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from wengert.nn import functional as F
 from wengert.tensor import Tensor
 
-from ._declared import Declared
-from .module import Module
-from .utils import _ntuple, _single
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Sizes = int | Sequence[int]
+from ._declared import Declared, OverDims
+from .utils import Sizes, _ntuple, _single
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
@@ -55,9 +50,7 @@ class MaxPool3d(_MaxPoolNd, function="max_pool3d", takes=_MAX):
     """The maximum of windows of volumes: (N, C, D, H, W) or (C, D, H, W). See ``MaxPool1d``."""
 
 
-class _MaxUnpoolNd(Module):
-    _dims = 0
-
+class _MaxUnpoolNd(OverDims):
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
         super().__init__()
         each = _ntuple(self._dims)
@@ -72,22 +65,16 @@ class _MaxUnpoolNd(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpoolNd):
+class MaxUnpool1d(_MaxUnpoolNd, dims=1):
     """Put the maxima of ``MaxPool1d`` back to their places among zeros: ``forward(input, indices, output_size)``."""
 
-    _dims = 1
 
-
-class MaxUnpool2d(_MaxUnpoolNd):
+class MaxUnpool2d(_MaxUnpoolNd, dims=2):
     """Put the maxima of ``MaxPool2d`` back to their places among zeros: ``forward(input, indices, output_size)``."""
 
-    _dims = 2
 
-
-class MaxUnpool3d(_MaxUnpoolNd):
+class MaxUnpool3d(_MaxUnpoolNd, dims=3):
     """Put the maxima of ``MaxPool3d`` back to their places among zeros: ``forward(input, indices, output_size)``."""
-
-    _dims = 3
 
 
 _AVG = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
@@ -125,10 +112,8 @@ class AvgPool3d(_AvgPoolNd, function="avg_pool3d", takes=[*_AVG, "divisor_overri
     """The mean of windows of volumes, or their sum over ``divisor_override``: (N, C, D, H, W) or (C, D, H, W)."""
 
 
-class _FractionalMaxPoolNd(Module):
+class _FractionalMaxPoolNd(OverDims):
     """Max pooling with windows at random places (Graham, 2014), to an output of a given size or ratio."""
-
-    _dims = 0
     _random_samples: Tensor | None
 
     def __init__(self, kernel_size: Sizes, output_size: Sizes | None = None,
@@ -143,9 +128,8 @@ class _FractionalMaxPoolNd(Module):
         self.output_size = None if output_size is None else each(output_size)
         self.output_ratio = None if output_ratio is None else each(output_ratio)
         if output_size is None and output_ratio is None:
-            raise ValueError(
-                f"FractionalMaxPool{self._dims}d requires specifying either an output size, or a pooling ratio"
-            )
+            raise ValueError(f"FractionalMaxPool{self._dims}d requires specifying either an output size, or a pooling "
+                "ratio")
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
@@ -157,22 +141,18 @@ class _FractionalMaxPoolNd(Module):
             _random_samples=self._random_samples)
 
 
-class FractionalMaxPool2d(_FractionalMaxPoolNd):
+class FractionalMaxPool2d(_FractionalMaxPoolNd, dims=2):
     """Fractional max pooling of images: (N, C, H, W) -> (N, C, *output_size)."""
 
-    _dims = 2
 
-
-class FractionalMaxPool3d(_FractionalMaxPoolNd):
+class FractionalMaxPool3d(_FractionalMaxPoolNd, dims=3):
     """Fractional max pooling of volumes: (N, C, D, H, W) -> (N, C, *output_size)."""
-
-    _dims = 3
 
 
 _LP = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
 
-class _LPPoolNd(Declared, shows=_LP):
+class _LPPoolNd(Declared):
     def __init__(self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
             ceil_mode: bool = False) -> None:
         super().__init__()
@@ -212,7 +192,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd, function="adaptive_max_pool3d", take
     """The maxima of windows that divide volumes into ``output_size``; None keeps a size."""
 
 
-class _AdaptiveAvgPoolNd(Declared, shows=["output_size"]):
+class _AdaptiveAvgPoolNd(Declared):
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
@@ -14,6 +16,7 @@ from wengert.nn.utils.rnn import PackedSequence
 from wengert.tensor import Tensor
 
 from .module import Module
+from .utils import _unusual
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -27,17 +30,11 @@ def _uniform_by_hidden_size(module: Any) -> None:
 def _check_settings(input_size: Any, hidden_size: Any, num_layers: int, bias: Any, batch_first: Any, dropout: Any,
         proj_size: int) -> None:
     if not isinstance(dropout, Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:  # type: ignore[operator]
-        raise ValueError(
-            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-        )
+        raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
+            "zeroed")
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
-        import warnings
-
-        warnings.warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
-            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-            stacklevel=4,
-        )
+        warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+            f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}", stacklevel=4)
     for name, value in (("bias", bias), ("batch_first", batch_first)):
         if not isinstance(value, bool):
             raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
@@ -131,9 +128,8 @@ class RNNBase(Module):
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
-            )
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{input.size(-1)}")
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """(layers * directions, batch, output size)."""
@@ -170,12 +166,6 @@ class RNNBase(Module):
         shape = self.get_expected_hidden_size(input, batch_sizes)
         return zeros(*shape, dtype=input.dtype, device=input.device)
 
-    def _check_state_dims(self, hx: Any, batched: bool) -> None:
-        dims = 3 if batched else 2
-        if hx.dim() != dims:
-            kind = "batched" if batched else "unbatched"
-            raise RuntimeError(f"For {kind} {dims}-D input, hx should also be {dims}-D but got {hx.dim()}-D tensor")
-
     def forward(self, input: Any, hx: Any = None) -> Any:
         """(T, N, features), the batch first with ``batch_first``, (T, features), or a ``PackedSequence``.
 
@@ -190,17 +180,21 @@ class RNNBase(Module):
             return PackedSequence(output, batch_sizes, order, back), last
         if input.dim() not in (2, 3):
             tail = " instead" if self.mode == "LSTM" else " tensor instead"
-            raise ValueError(f"{self._kind()}: Expected input to be 2D or 3D, got {input.dim()}D{tail}")
+            raise ValueError(f"{self.mode.partition('_')[0]}: Expected input to be 2D or 3D, got {input.dim()}D{tail}")
         batched = input.dim() == 3
         batch_dim = 0 if self.batch_first else 1
+        if hx is not None:
+            states = self._unpack_state(hx)
+            if any(s.dim() != input.dim() for s in states):
+                found = ", ".join(f"{s.dim()}-D" for s in states)
+                names, found = ("hx and cx", f"({found}) tensors") if len(states) == 2 else ("hx", f"{found} tensor")
+                raise RuntimeError(f"For {'batched' if batched else 'unbatched'} {input.dim()}-D input, {names} should "
+                    f"also be {input.dim()}-D but got {found}")
+            if not batched:
+                hx = self._pack_state(tuple(s.unsqueeze(1) for s in states))
         if not batched:
             input = input.unsqueeze(batch_dim)
-        if hx is None:
-            hx = self._zero_state(input, None)
-        else:
-            self._check_state_dims(hx, batched)
-            if not batched:
-                hx = self._pack_state(tuple(s.unsqueeze(1) for s in self._unpack_state(hx)))
+        hx = self._zero_state(input, None) if hx is None else hx
         self.check_forward_args(input, hx, None)
         steps = input.transpose(0, 1) if self.batch_first else input
         time, batch = steps.shape[:2]
@@ -215,27 +209,13 @@ class RNNBase(Module):
             output, state = output.squeeze(batch_dim), tuple(s.squeeze(1) for s in state)
         return output, self._pack_state(state)
 
-    def _kind(self) -> str:
-        return self.mode.partition("_")[0]
-
     def _run(self, rows: Tensor, sizes: tuple[int, ...], state: tuple[Tensor, ...]) -> Any:
         return recurrent.network(self.mode, rows, sizes, state, self._flat_weights, self.bias, self.num_layers,
             self.dropout, self.training, self.bidirectional)
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        for name, usual in (
-            ("proj_size", 0),
-            ("num_layers", 1),
-            ("bias", True),
-            ("batch_first", False),
-            ("dropout", 0),
-            ("bidirectional", False),
-        ):
-            value = getattr(self, name)
-            if value != usual:
-                text += f", {name}={value}"
-        return text
+        return f"{self.input_size}, {self.hidden_size}" + _unusual(self, proj_size=0, num_layers=1, bias=True,
+            batch_first=False, dropout=0, bidirectional=False)
 
 
 def _is_autocast() -> bool:
@@ -321,18 +301,10 @@ class LSTM(RNNBase):
         sizes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
         return tuple(zeros(*size, dtype=input.dtype, device=input.device) for size in sizes)
 
-    def _check_state_dims(self, hx: Any, batched: bool) -> None:
-        dims = 3 if batched else 2
-        if hx[0].dim() != dims or hx[1].dim() != dims:
-            kind = "batched" if batched else "unbatched"
-            raise RuntimeError(f"For {kind} {dims}-D input, hx and cx should also be {dims}-D but got "
-                f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
-
 
 class RNNCellBase(Module):
     """The weights of one step of a recurrence."""
 
-    _mode = ""
     weight_ih: Tensor
     weight_hh: Tensor
     bias_ih: Tensor | None
@@ -354,28 +326,19 @@ class RNNCellBase(Module):
         _uniform_by_hidden_size(self)
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
-        nonlinearity = getattr(self, "nonlinearity", "tanh")
-        return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
+        return f"{self.input_size}, {self.hidden_size}" + _unusual(self, bias=True, nonlinearity="tanh")
 
-    def _check_dims(self, tensor: Tensor, what: str) -> None:
-        if tensor.dim() not in (1, 2):
-            raise ValueError(f"{self._get_name()}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
-
-    def _step(self, mode: str, input: Tensor, state: tuple[Tensor, ...] | None, states: int) -> tuple[Tensor, ...]:
+    def _step(self, mode: str, input: Tensor, state: tuple[Tensor, ...] | None, names: Sequence[str]) -> Any:
+        """The next state; ``names`` are those of the parts of a state in messages."""
+        for tensor, name in zip((input, *(state or ())), ("input", *names)):
+            if tensor.dim() not in (1, 2):
+                raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {tensor.dim()}D instead")
         batched = input.dim() == 2
         if not batched:
             input = input.unsqueeze(0)
             state = None if state is None else tuple(s.unsqueeze(0) for s in state)
         if state is None:
-            state = (zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device),) * states
-        self._check_sizes(input, state)
-        new = recurrent.cell(mode, input, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        return new if batched else tuple(s.squeeze(0) for s in new)
-
-    def _check_sizes(self, input: Tensor, state: tuple[Tensor, ...]) -> None:
+            state = (zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device),) * len(names)
         if input.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}")
         for i, s in enumerate(state):
@@ -383,8 +346,9 @@ class RNNCellBase(Module):
                 raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {s.size(0)}")
             if s.size(1) != self.hidden_size:
                 raise RuntimeError(
-                    f"hidden{i} has inconsistent hidden_size: got {s.size(1)}, expected {self.hidden_size}"
-                )
+                    f"hidden{i} has inconsistent hidden_size: got {s.size(1)}, expected {self.hidden_size}")
+        new = recurrent.cell(mode, input, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return new if batched else tuple(s.squeeze(0) for s in new)
 
 
 class RNNCell(RNNCellBase):
@@ -400,12 +364,9 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims(input, "input")
-        if hx is not None:
-            self._check_dims(hx, "hidden")
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,), 1)[0]
+        return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,), ["hidden"])[0]
 
 
 class GRUCell(RNNCellBase):
@@ -416,10 +377,7 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims(input, "input")
-        if hx is not None:
-            self._check_dims(hx, "hidden")
-        return self._step("GRU", input, None if hx is None else (hx,), 1)[0]
+        return self._step("GRU", input, None if hx is None else (hx,), ["hidden"])[0]
 
 
 class LSTMCell(RNNCellBase):
@@ -430,8 +388,4 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        self._check_dims(input, "input")
-        for i, state in enumerate(hx or ()):
-            self._check_dims(state, f"hx[{i}]")
-        h, c = self._step("LSTM", input, hx, 2)
-        return h, c
+        return self._step("LSTM", input, hx, ["hx[0]", "hx[1]"])

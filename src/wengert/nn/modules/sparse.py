@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
@@ -12,10 +12,7 @@ from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
 
 from .module import Module
-
-if TYPE_CHECKING:
-    from typing import Self
-
+from .utils import _unusual
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -90,18 +87,8 @@ class Embedding(_Table):
             self.sparse)
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, usual in (
-            ("padding_idx", None),
-            ("max_norm", None),
-            ("norm_type", 2),
-            ("scale_grad_by_freq", False),
-            ("sparse", False),
-        ):
-            value = getattr(self, name)
-            if value != usual:
-                text += f", {name}={value}"
-        return text
+        return f"{self.num_embeddings}, {self.embedding_dim}" + _unusual(self, padding_idx=None, max_norm=None,
+            norm_type=2, scale_grad_by_freq=False, sparse=False)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
@@ -134,13 +121,9 @@ class EmbeddingBag(_Table):
             self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx)
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, usual in (("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False)):
-            value = getattr(self, name)
-            if value != usual:
-                text += f", {name}={value!r}"
-        text += f", mode={self.mode!r}"
-        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+        text = _unusual(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
+        end = _unusual(self, padding_idx=None)
+        return f"{self.num_embeddings}, {self.embedding_dim}{text}, mode={self.mode!r}{end}"
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None,

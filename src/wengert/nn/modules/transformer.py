@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 from wengert.graph import is_grad_enabled
 from wengert.nn import functional as F
-from wengert.nn._masks import canonical_mask, causal_mask, is_causal_mask
 from wengert.nn.init import xavier_uniform_
+from wengert.tensor import Tensor
 
 from .activation import GELU, ReLU
-from .attention import MultiheadAttention
+from .attention import MultiheadAttention, canonical_mask, causal_mask, is_causal_mask
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from wengert.tensor import Tensor
-
-    Activation = str | Callable[[Tensor], Tensor]
+Activation = str | Callable[[Tensor], Tensor]
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
 ]
-
-
-def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
-    if not isinstance(given, str):
-        return given
-    if given not in ("relu", "gelu"):
-        raise RuntimeError(f"activation should be relu/gelu, not {given}")
-    return getattr(F, given)
-
-
-def _copies(layer: Module, count: int) -> ModuleList:
-    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
 def _sequence_length(src: Tensor, batch_first: bool) -> int:
@@ -50,20 +35,32 @@ def _sequence_length(src: Tensor, batch_first: bool) -> int:
 class _Layer(Module):
     """What the two kinds of layers share: self-attention, the feed-forward block, and norms and dropouts."""
 
-    def _begin(self, blocks: int, d_model: int, nhead: int, dim_feedforward: int, dropout: float, layer_norm_eps: float,
-            batch_first: bool, norm_first: bool, bias: bool, factory: dict[str, Any]) -> None:
-        for name in ("self_attn", "multihead_attn")[: blocks - 1]:
-            attention = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first,
-                **factory)
-            self.add_module(name, attention)
+    _blocks = 0  # attention, and the feed-forward one
+
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+            activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
+            norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        factory = {"device": device, "dtype": dtype}
+        for name in ("self_attn", "multihead_attn")[: self._blocks - 1]:
+            self.add_module(name,
+                MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **factory))
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory)
         self.norm_first = norm_first
-        for i in range(1, blocks + 1):
+        for i in range(1, self._blocks + 1):
             self.add_module(f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory))
-        for i in range(1, blocks + 1):
+        for i in range(1, self._blocks + 1):
             self.add_module(f"dropout{i}", Dropout(dropout))
+        if isinstance(activation, str):
+            if activation not in ("relu", "gelu"):
+                raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+            activation = getattr(F, activation)
+        is_relu = activation is F.relu or isinstance(activation, ReLU)
+        is_gelu = activation is F.gelu or isinstance(activation, GELU)
+        self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
+        self.activation: Any = activation
 
     def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None,
             is_causal: bool = False) -> Tensor:
@@ -71,8 +68,9 @@ class _Layer(Module):
             is_causal=is_causal)[0]
         return self.dropout1(x)
 
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    def _ff_block(self, x: Tensor) -> Tensor:
+        x = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return getattr(self, f"dropout{self._blocks}")(x)
 
 
 class TransformerEncoderLayer(_Layer):
@@ -85,17 +83,7 @@ class TransformerEncoderLayer(_Layer):
     torch.Size([10, 3, 8])
     """
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-            activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
-            norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        self._begin(2, d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, norm_first, bias, factory)
-        activation = _activation(activation)
-        is_relu = activation is F.relu or isinstance(activation, ReLU)
-        is_gelu = activation is F.gelu or isinstance(activation, GELU)
-        self.activation_relu_or_gelu = 1 if is_relu else 2 if is_gelu else 0
-        self.activation = activation
+    _blocks = 2
 
     def forward(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
             is_causal: bool = False) -> Tensor:
@@ -108,20 +96,11 @@ class TransformerEncoderLayer(_Layer):
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _ff_block(self, x: Tensor) -> Tensor:
-        return self.dropout2(self._feed_forward(x))
-
 
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, and a feed-forward block: (T, N, d_model) -> the same."""
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-            activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
-            norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        self._begin(3, d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, norm_first, bias, factory)
-        self.activation = _activation(activation)
+    _blocks = 3
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
             tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
@@ -143,9 +122,6 @@ class TransformerDecoderLayer(_Layer):
             is_causal=is_causal, need_weights=False)[0]
         return self.dropout2(x)
 
-    def _ff_block(self, x: Tensor) -> Tensor:
-        return self.dropout3(self._feed_forward(x))
-
 
 class TransformerEncoder(Module):
     """Copies of an encoder layer one after the other, and a last norm.
@@ -157,15 +133,12 @@ class TransformerEncoder(Module):
     def __init__(self, encoder_layer: Any, num_layers: int, norm: Module | None = None,
             enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
-        self.num_layers = num_layers
-        self.norm = norm
+        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor = self.use_nested_tensor = enable_nested_tensor
         self.mask_check = mask_check
         why_not = _why_not_nested(encoder_layer)
         if enable_nested_tensor and why_not:
-            import warnings
-
             warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}",
                 stacklevel=2)
             self.use_nested_tensor = False
@@ -215,9 +188,8 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
-        self.num_layers = num_layers
-        self.norm = norm
+        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
             tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
@@ -247,18 +219,14 @@ class Transformer(Module):
         super().__init__()
         factory = {"device": device, "dtype": dtype}
         layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
-        if custom_encoder is not None:
-            self.encoder = custom_encoder
-        else:
-            encoder_layer = TransformerEncoderLayer(*layer, **factory)
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-            self.encoder = TransformerEncoder(encoder_layer, num_encoder_layers, norm)
-        if custom_decoder is not None:
-            self.decoder = custom_decoder
-        else:
-            decoder_layer = TransformerDecoderLayer(*layer, **factory)
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-            self.decoder = TransformerDecoder(decoder_layer, num_decoder_layers, norm)
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
+
+        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
+            TransformerEncoderLayer(*layer, **factory), num_encoder_layers, norm())
+        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
+            TransformerDecoderLayer(*layer, **factory), num_decoder_layers, norm())
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 

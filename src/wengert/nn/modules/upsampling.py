@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from wengert.nn import functional as F
+from wengert.tensor import Tensor
 
 from .module import Module
+from .utils import Sizes
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from wengert.tensor import Tensor
-
-    Sizes = int | Sequence[int]
-    Factors = float | Sequence[float]
+Factors = float | Sequence[float]
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 

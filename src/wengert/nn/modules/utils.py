@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Sizes = int | Sequence[int]  # one for all dimensions, or one for each
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
@@ -23,6 +22,12 @@ _single = _ntuple(1, "_single")
 _pair = _ntuple(2, "_pair")
 _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
+
+
+def _unusual(module: Any, **usual: Any) -> str:
+    """The attributes that differ from their ``usual`` values, as ``extra_repr`` shows them behind others."""
+    values = ((name, getattr(module, name, default), default) for name, default in usual.items())
+    return "".join(f", {name}={value}" for name, value, default in values if value != default)
 
 
 def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn._tensors import stack, tensor
 from wengert.tensor import Tensor
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    Tensors = Tensor | Iterable[Tensor]
+Tensors = Tensor | Iterable[Tensor]
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -38,11 +37,9 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
         first = norms[0].device
         total = vector_norm(stack([norm.to(first) for norm in norms]), norm_type)
     if error_if_nonfinite and not total.isfinite():
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
-        )
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`")
     return total
 
 
@@ -69,8 +66,6 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
     """
     listed = _as_list(parameters)
     if not listed and isinstance(parameters, GeneratorType):
-        import warnings
-
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
     total = get_total_norm([p.grad for p in listed if p.grad is not None], norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(listed, max_norm, total, foreach)
@@ -79,8 +74,6 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     """Deprecated name of ``clip_grad_norm_``."""
-    import warnings
-
     warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
         FutureWarning, stacklevel=2)
     return clip_grad_norm_(*args, **kwargs)

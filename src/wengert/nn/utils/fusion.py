@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn._tensors import ones_like, zeros_like
 from wengert.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
+from wengert.tensor import Tensor
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 

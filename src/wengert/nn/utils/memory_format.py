@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
-
-if TYPE_CHECKING:
-    from wengert.nn.modules.module import Module
+from wengert.nn.modules.module import Module
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
@@ -14,15 +14,12 @@ from wengert.tensor import Tensor
 from .parametrize import register_parametrization
 from .weight_norm import norm_except_dim
 
-if TYPE_CHECKING:
-    from wengert.nn.modules.module import Module as AnyModule
-
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 _MAPS = ("matrix_exp", "cayley", "householder")
 
 
-def _tensor_of(module: AnyModule, name: str) -> Tensor:
+def _tensor_of(module: Module, name: str) -> Tensor:
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
@@ -97,9 +94,8 @@ class _Orthogonal(Module):
     def right_inverse(self, Q: Tensor) -> Tensor:
         """The original for the matrix ``Q``, made orthogonal first where it is not."""
         if Q.shape != self.shape:
-            raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
-            )
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
+                f"{Q.shape}.")
         with no_grad():
             given = Q
             wide = Q.size(-2) < Q.size(-1)
@@ -118,10 +114,8 @@ class _Orthogonal(Module):
 
     def _without_base(self, Q: Tensor, wide: bool) -> Tensor:
         if self.orthogonal_map != "householder":
-            raise NotImplementedError(
-                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                "use_trivialization=False."
-            )
+            raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
+                "parametrizations when use_trivialization=False.")
         from wengert.nn._tensors import geqrf
 
         A, tau = geqrf(Q)
@@ -131,8 +125,8 @@ class _Orthogonal(Module):
         return A.mT if wide else A
 
 
-def orthogonal(module: AnyModule, name: str = "weight", orthogonal_map: str | None = None, *,
-        use_trivialization: bool = True) -> AnyModule:
+def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
+        use_trivialization: bool = True) -> Module:
     """Keep the matrix (or matrices) ``name`` orthogonal (unitary if complex) while it is trained.
 
     ``orthogonal_map``: ``"matrix_exp"`` (the default for square ones), ``"cayley"`` or ``"householder"``.
@@ -167,7 +161,7 @@ class _WeightNorm(Module):
         return norm_except_dim(weight, self.dim), weight
 
 
-def weight_norm(module: AnyModule, name: str = "weight", dim: int | None = 0) -> AnyModule:
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Split the weight into its norm along ``dim``, ``original0``, and its direction, ``original1`` (Salimans, 2016).
 
     ``dim=None`` takes one norm of the whole tensor. State dicts of the older ``weight_norm`` can be loaded.
@@ -196,9 +190,8 @@ class _SpectralNorm(Module):
         if not -ndim <= dim < ndim:
             raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError("Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}")
         self.dim, self.eps = dim % ndim, eps
         if ndim > 1:
             self.n_power_iterations = n_power_iterations
@@ -231,13 +224,13 @@ class _SpectralNorm(Module):
         return value
 
 
-def default_dim(module: AnyModule) -> int:
+def default_dim(module: Module) -> int:
     """The dimension of a weight that counts its outputs."""
     return 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
-def spectral_norm(module: AnyModule, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
-        dim: int | None = None) -> AnyModule:
+def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+        dim: int | None = None) -> Module:
     """Divide the weight, as a matrix with ``dim`` in front, by its largest singular value (Miyato et al., 2018)."""
     weight = _tensor_of(module, name)
     dim = default_dim(module) if dim is None else dim

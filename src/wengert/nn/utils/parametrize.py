@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn.modules.container import ModuleDict, ModuleList
+from wengert.nn.modules.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wengert.nn.modules.module import Module
+from wengert.utils._become import become
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
@@ -107,10 +104,8 @@ class ParametrizationList(ModuleList):
             if not isinstance(new, Sequence):
                 raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(new).__name__}.")
             if len(new) != self.ntensors:
-                raise ValueError(
-                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of "
-                    f"length {len(new)}."
-                )
+                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a "
+                    f"sequence of length {len(new)}.")
             for i, part in enumerate(new):
                 if not isinstance(part, Tensor):
                     raise _sequence_error(f"Got element {i} of the sequence with type {type(part).__name__}.")
@@ -152,10 +147,8 @@ def _check_result(result: Any, dtype: Any, shape: Any, before: str = "unparametr
     for what, old in (("dtype", dtype), ("shape", shape)):
         new = getattr(result, what)
         if new != old:
-            raise ValueError(
-                f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` flag is "
-                f"enabled.\n{before} {what}: {old}\n{after} {what}: {new}"
-            )
+            raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` "
+                f"flag is enabled.\n{before} {what}: {old}\n{after} {what}: {new}")
 
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Any, *, unsafe: bool = False) -> Module:
@@ -206,10 +199,9 @@ def _check_appended(parametrization: Any, value: Tensor, name: str) -> None:
     for what in ("dtype", "shape"):
         before, after = getattr(value, what), getattr(inverse, what)
         if before != after:
-            raise ValueError(
-                f"The tensor returned by parametrization.right_inverse must have the same {what} as module.{name}, "
-                f"unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {before}\nreturned {what}: {after}"
-            )
+            raise ValueError(f"The tensor returned by parametrization.right_inverse must have the same {what} as "
+                f"module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {before}\nreturned "
+                f"{what}: {after}")
 
 
 def _inject_class(module: Module) -> None:
@@ -232,7 +224,7 @@ def _inject_class(module: Module) -> None:
     body: dict[str, Any] = {"__getstate__": refuse_to_pickle}
     if not hasattr(cls, "__deepcopy__"):
         body["__deepcopy__"] = copy_deeply
-    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
+    become(module, type(f"Parametrized{cls.__name__}", (cls,), body))
 
 
 def _inject_property(module: Module, name: str) -> None:
@@ -273,16 +265,14 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         value = getattr(module, tensor_name)
         original = Parameter(value) if value.requires_grad else value
     else:
-        raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
-            "sequence of tensors."
-        )
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
+            "terms of a sequence of tensors.")
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
     _register(module, tensor_name, original)
     if not is_parametrized(module):
         del module.parametrizations
-        module.__class__ = type(module).__bases__[0]
+        become(module, type(module).__bases__[0])
     return module
 
 

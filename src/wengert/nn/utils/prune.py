@@ -5,18 +5,14 @@ A pruned ``weight`` is ``weight_orig``, a parameter, times ``weight_mask``, a bu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn._tensors import ones_like, rand, rand_like, zeros_like
+from wengert.nn.modules.module import Module
 from wengert.nn.utils.convert_parameters import parameters_to_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wengert.nn.modules.module import Module
-    from wengert.tensor import Tensor
+from wengert.tensor import Tensor
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
@@ -88,9 +84,8 @@ class BasePruningMethod:
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
-            raise AssertionError(
-                f"importance_scores should have the same shape as tensor t, got {importance_scores.shape} vs {t.shape}"
-            )
+            raise AssertionError("importance_scores should have the same shape as tensor t, got "
+                f"{importance_scores.shape} vs {t.shape}")
         default_mask = ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
@@ -117,9 +112,8 @@ def _combined(method: BasePruningMethod, module: Module, name: str) -> BasePruni
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
     ]
     if len(found) > 1:
-        raise AssertionError(
-            f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a PruningContainer."
-        )
+        raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a "
+            "PruningContainer.")
     if not found:
         return method
     key, before = found[0]
@@ -258,10 +252,8 @@ class _Structured(_Amount):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if t.dim() <= 1:
-            raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                f"{t.shape} with {t.dim()} dims"
-            )
+            raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+                f"shape {t.shape} with {t.dim()} dims")
         if self.dim >= t.dim():
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         size = t.shape[self.dim]
@@ -305,9 +297,8 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(
-                f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
-            )
+            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape "
+                f"{self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 

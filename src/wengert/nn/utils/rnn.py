@@ -7,16 +7,12 @@ first, so that every step has as many rows as the one before or fewer.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from wengert.nn._tensors import arange, as_tensor, cat, empty_like, stack
 from wengert.tensor import Tensor, int64
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -44,11 +40,9 @@ class PackedSequence(PackedSequence_):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
-            raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
-                "They should be instantiated by functions like pack_sequence and pack_padded_sequences in "
-                "nn.utils.rnn. https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
-            )
+            raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
+                "manually. They should be instantiated by functions like pack_sequence and pack_padded_sequences in "
+                "nn.utils.rnn. https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence")
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def _with(self, data: Tensor, change: Any) -> Self:
@@ -133,19 +127,15 @@ def _check_lengths(lengths: Tensor, batch: int, steps: int) -> list[int]:
             f"{lengths.device.type} Long tensor")
     listed = lengths.tolist()
     if len(listed) != batch:
-        raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(listed)} (batch_size={batch})"
-        )
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(listed)} "
+            f"(batch_size={batch})")
     if any(length <= 0 for length in listed):
-        raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
-        )
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is "
+            "<= 0")
     if any(after > before for before, after in pairwise(listed)):
-        raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
-            "do not need ONNX exportability."
-        )
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
+            "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
+            "you do not need ONNX exportability.")
     if listed and listed[0] > steps:
         raise RuntimeError(f"Expected lengths of at most the padded length {steps}, but got {listed[0]}")
     return listed
@@ -189,10 +179,8 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     time, batch = len(sizes), sizes[0]
     if total_length is not None:
         if total_length < time:
-            raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in input, but got "
-                f"total_length={total_length} and max sequence length being {time}"
-            )
+            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but "
+                f"got total_length={total_length} and max sequence length being {time}")
         time = total_length
     data = sequence.data
     rows = _rows(sizes, batch).to(data.device)
@@ -216,9 +204,8 @@ def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False
             [1., 0.]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(
-            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
-        )
+        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     listed = list(sequences)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
+from wengert.nn.modules.module import Module
 from wengert.nn.parameter import Parameter, is_lazy
-
-if TYPE_CHECKING:
-    from wengert.nn.modules.module import Module
-    from wengert.tensor import Tensor
+from wengert.tensor import Tensor
 
 __all__ = [
     "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
@@ -28,9 +26,8 @@ class SpectralNorm:
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError("Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}")
         self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wengert.nn.modules.module import Module
 from wengert.tensor import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wengert.nn.modules.module import Module
 
 __all__ = ["functional_call"]
 
@@ -103,12 +101,7 @@ def _functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], 
 def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
         kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
     """Deprecated place of ``func.functional_call``: call ``module`` with other tensors than its own."""
-    import warnings
-
-    warnings.warn(
-        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
-        "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
-        FutureWarning,
-        stacklevel=2,
-    )
+    warnings.warn("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
+        "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
+        "replacement.", FutureWarning, stacklevel=2)
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

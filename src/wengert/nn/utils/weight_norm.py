@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
+from wengert.nn.modules.module import Module
 from wengert.nn.parameter import Parameter, is_lazy
-
-if TYPE_CHECKING:
-    from wengert.nn.modules.module import Module
-    from wengert.tensor import Tensor
+from wengert.tensor import Tensor
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -67,12 +66,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     Prefer ``parametrizations.weight_norm``.
     """
-    import warnings
-
-    warnings.warn(
-        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
-        FutureWarning, stacklevel=2,
-    )
+    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
+        "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
     WeightNorm.apply(module, name, dim)
     return module
 

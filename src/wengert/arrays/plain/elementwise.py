@@ -1,4 +1,4 @@
-"""Activations and their gradients, elementwise over float16, bfloat16, float32, float64 (and complex where stated).
+"""Activations, their gradients and small formulas, elementwise over floating-point types (and complex where stated).
 
 Each function takes arrays that broadcast together and an optional ``out=``; each ``*_grad`` takes the incoming gradient
 first and then what the forward pass kept: its ``result`` where that is enough, its input ``x`` otherwise. Half
@@ -13,34 +13,16 @@ import numpy as np
 
 from wengert.arrays.array_likes import as_array
 from wengert.arrays.plain import special
-from wengert.arrays.plain.widen import by_blocks, deliver, result_type, wide
+from wengert.arrays.plain.widen import elementwise, wide
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from wengert.arrays.plain.widen import Array
 
 SQRT_2_OVER_PI = 0.7978845608028654
 GELU_CUBIC = 0.044715
 
 
-def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
-    """Compute in float32 at least, deliver in the arguments' common dtype, report no floating-point conditions."""
-    arrays = sum(note == "Array" for name, note in compute.__annotations__.items() if name != "return")
-
-    def function(*args: Array, out: Array | None = None, **parameters: float) -> Array:
-        given = [as_array(a) for a in args[:arrays]]
-        with np.errstate(all="ignore"):
-            found = by_blocks(lambda *parts: compute(*map(wide, parts), *args[arrays:], **parameters), given,
-                result_type(*given), out)
-            if found is not None:
-                return found
-            value = compute(*[wide(a) for a in given], *args[arrays:], **parameters)
-            return deliver(value, result_type(*given), out)
-
-    function.__name__ = function.__qualname__ = compute.__name__
-    function.__doc__ = compute.__doc__
-    return function
+_elementwise = elementwise(wide)
 
 
 @_elementwise
@@ -124,25 +106,17 @@ def silu_grad(g: Array, x: Array) -> Array:
 
 
 @_elementwise
-def _softplus(x: Array, beta: float, threshold: float) -> Array:
+def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0) -> Array:
+    """``log(1 + exp(beta x)) / beta``, and ``x`` itself where ``beta x > threshold``."""
     z = x * beta
     return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta)
 
 
 @_elementwise
-def _softplus_grad(g: Array, x: Array, beta: float, threshold: float) -> Array:
+def softplus_grad(g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0) -> Array:
+    """``g`` times the derivative of ``softplus`` at ``x``."""
     z = x * beta
     return np.where(z > threshold, g, _weighted_sigmoid(g, z))
-
-
-def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
-    """``log(1 + exp(beta x)) / beta``, and ``x`` itself where ``beta x > threshold``."""
-    return _softplus(x, beta=beta, threshold=threshold, out=out)
-
-
-def softplus_grad(g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
-    """``g`` times the derivative of ``softplus`` at ``x``."""
-    return _softplus_grad(g, x, beta=beta, threshold=threshold, out=out)
 
 
 @_elementwise
@@ -230,3 +204,50 @@ def elu_grad(g: Array, x: Array, below: float, scale: float, steep: float) -> Ar
     """``g`` times the derivative of ``elu`` at ``x``; ``scale * g`` where ``x`` is NaN."""
     t = x.dtype.type
     return g * np.where(x <= 0, np.exp(np.minimum(x, 0) * t(steep)) * t(below * steep), t(scale))
+
+
+@_elementwise
+def rsqrt(x: Array) -> Array:
+    """``1 / sqrt(x)``; NaN below zero."""
+    return 1 / np.sqrt(x)
+
+
+@_elementwise
+def signum(x: Array) -> Array:
+    """-1, 0 or 1, and 0 for NaN."""
+    above, below = as_array(x > 0), as_array(x < 0)
+    return (above.view(np.int8) - below.view(np.int8)).astype(x.dtype)
+
+
+@_elementwise
+def cube(x: Array) -> Array:
+    """``x * x * x``."""
+    return x * x * x
+
+
+@_elementwise
+def square_difference(a: Array, b: Array) -> Array:
+    """``(a - b)^2``."""
+    difference = a - b
+    return difference * difference
+
+
+@_elementwise
+def lerp(a: Array, b: Array, weight: float) -> Array:
+    """``a + weight (b - a)``, from the nearer end, so that weights of 0 and 1 give the ends exactly."""
+    w = a.dtype.type(weight)
+    return a + w * (b - a) if abs(w) < 0.5 else b - (1 - w) * (b - a)
+
+
+@_elementwise
+def smooth_l1(a: Array, b: Array, beta: float) -> Array:
+    """``d^2 / (2 beta)`` where the distance ``d`` of ``a`` and ``b`` is below ``beta``, else ``d - beta / 2``."""
+    d, t = np.abs(a - b), a.dtype.type
+    return np.where(d < t(beta), t(0.5) * d * d / t(beta), d - t(0.5) * t(beta))
+
+
+@_elementwise
+def nan_to_num(x: Array, nan: float, above: float, below: float) -> Array:
+    """``x`` with ``nan`` for NaN, ``above`` for infinity, ``below`` for minus infinity."""
+    t = x.dtype.type
+    return np.where(np.isnan(x), t(nan), np.where(x == np.inf, t(above), np.where(x == -np.inf, t(below), x)))

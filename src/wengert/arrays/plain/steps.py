@@ -1,4 +1,7 @@
-"""One native call for a whole optimizer step; the formulas in NumPy are in ``wengert.arrays.optim_kernels``."""
+"""An optimizer's step, and the walk of a recurrent layer, in one native call.
+
+The formulas in NumPy are in ``wengert.arrays.optim_kernels`` and ``wengert.arrays.recurrent``.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ FAMILIES = {
     "rmsprop_momentum": (4, "sign decay keep share floor move momentum"),
     "adadelta": (4, "sign decay keep share floor move"),
 }
+#: What the native walk does, by number.
+LAYERS = ("lstm", "lstm_grad", "gru", "gru_grad", "elman", "elman_grad")
 
 
 def optimizer_update(family: str, columns: Sequence[Sequence[Array]], constants: Sequence[float]) -> bool:
@@ -27,5 +32,18 @@ def optimizer_update(family: str, columns: Sequence[Sequence[Array]], constants:
     ``columns`` holds, one list each, the parameters, their gradients and their state arrays. False, with nothing
     changed, means that the caller's own formulas have to do it: always here, natively for arrays that are not
     contiguous float32 or float64. ``sign`` is -1 to maximise; the other constants are those of ``optim_kernels``.
+    """
+    return False
+
+
+def recurrent_walk(layer: int, gates: Array, w_hh: Array, bias: Array | None, h0: Array | None, c0: Array | None,
+        h: Array, c: Array | None, act: Array | None, cells: Array | None, output: Array | None, own: Array | None,
+        grad: Array | None, sizes: Sequence[int], reverse: bool, relu: bool) -> bool:
+    """Walk all steps of layer ``LAYERS[layer]``, writing into ``h``, ``c`` and the layer's results, and say whether
+    that was done.
+
+    False, with nothing changed, means that the caller's own formulas have to do it: always here, natively for arrays
+    that are not contiguous float32 or float64. A gradient writes into ``gates`` (and ``own``, a GRU's part by the
+    state).
     """
     return False

@@ -1,5 +1,0 @@
-"""``torch.distributions.exp_family``."""
-
-from .distribution import ExponentialFamily
-
-__all__ = ["ExponentialFamily"]
