@@ -286,9 +286,7 @@ def of_python(value: object) -> np.dtype | None:
 
 
 def number(value: Any) -> Any:
-    """A NumPy number as the Python number that PyTorch takes an argument for: its size counts no more, and a truth
-    value is a float.
-    """
+    """A NumPy number as a Python number, as PyTorch's arguments are; a truth value as a float."""
     return float(value) if type(value) is np.bool_ else value.item()
 
 

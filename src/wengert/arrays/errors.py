@@ -24,17 +24,13 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 
 
 def as_is(error: ValueError) -> ValueError:
-    """``error``, to be shown to users as it is; without the mark a ``ValueError`` is taken for NumPy's, and told in
-    PyTorch's words.
-    """
+    """``error``, marked to be shown unchanged: another ``ValueError`` counts as NumPy's and is translated."""
     error.as_is = True  # type: ignore[attr-defined]
     return error
 
 
 def check_countable(*sizes: int) -> None:
-    """Refuse sizes of an array with more bytes than 64 bits can count, of which NumPy makes an
-    empty one now and then.
-    """
+    """Refuse an array of more bytes than 64 bits count, of which NumPy may make an empty one."""
     total = 8
     for n in sizes:
         total *= n
@@ -79,9 +75,7 @@ alerts = 0  # use_deterministic_algorithms: 1 refuses what PyTorch has no determ
 
 
 def alert(name: str) -> None:
-    """PyTorch's complaint, under deterministic algorithms, about an operator whose result may depend on the order of
-    its threads.
-    """
+    """Refuse, under deterministic algorithms, what may depend on the order of threads in PyTorch."""
     if not alerts:
         return
     text = f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True"

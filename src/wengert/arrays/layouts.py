@@ -17,9 +17,7 @@ _RANK = {"channels_last": 4, "channels_last_3d": 5}
 
 
 def strides_for(shape: tuple[int, ...], order: Any) -> tuple[int, ...]:
-    """Strides, in elements, of an array without gaps whose dimensions ``order`` go from the
-    outermost to the innermost.
-    """
+    """Strides, in elements, of an array without gaps; ``order``: its dimensions from outermost to innermost."""
     row = [0] * len(shape)
     step = 1
     for d in reversed(order):
@@ -29,9 +27,7 @@ def strides_for(shape: tuple[int, ...], order: Any) -> tuple[int, ...]:
 
 
 def format_name(kind: Any) -> str | None:
-    """The name of a memory format; PyTorch's own objects, of a program that uses both libraries,
-    tell it by their text.
-    """
+    """The name of a memory format, of PyTorch's own objects by their text; None for anything else."""
     if type(kind).__name__ == "memory_format":
         return getattr(kind, "name", None) or str(kind).removeprefix("torch.")
     return None
@@ -132,9 +128,7 @@ def order_of(shape: tuple[int, ...], operands: Any) -> list[int]:
 
 
 def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
-    """``y``, the result of an elementwise operator, laid out in memory as its operands are: dense, in the order of
-    their strides.
-    """
+    """``y``, the result of an elementwise operator: dense, in the order of its operands' strides."""
     shape, n = y.shape, y.ndim
     if n < 2 or not y.size:
         return y if y.flags.c_contiguous else y.copy()
@@ -149,9 +143,7 @@ def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
 
 
 def result_strides(shape: tuple[int, ...], arrays: Any) -> tuple[int, ...] | None:
-    """The strides, in elements, of what an elementwise operator makes of ``arrays``; None where one of them has more
-    dimensions.
-    """
+    """The strides, in elements, of an elementwise result; None where an operand has more dimensions."""
     if (all(a.shape == shape for a in arrays) and arrays and gapless(arrays[0])
             and all(a.strides == arrays[0].strides for a in arrays)):
         return tuple(s // arrays[0].itemsize for s in arrays[0].strides)

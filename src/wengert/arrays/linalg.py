@@ -150,9 +150,7 @@ def solve(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _singular(a: Any) -> np.ndarray:
-    """Which matrices LAPACK refuses to invert, by their smallest pivot (rounding may leave it not
-    quite zero in ours).
-    """
+    """Which matrices LAPACK refuses to invert, by their smallest pivot, which rounding may leave above zero."""
     info = np.zeros(a.shape[:-2], np.int32)
     marks = info.reshape(-1)
     for i, x in enumerate(a.reshape(-1, *a.shape[-2:])):

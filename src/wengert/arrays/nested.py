@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 class Plan(Protocol):
-    """How the parts lie in ``packed``: with one ragged dimension, or each with sizes of its own (see the package
-    ``nested``).
-    """
+    """How the parts lie in ``packed``: with one ragged dimension, or each with its own sizes (see ``nested``)."""
 
     def shape(self, packed: Any) -> tuple[Any, ...]: ...
     def strides(self, packed: Any) -> tuple[Any, ...]: ...

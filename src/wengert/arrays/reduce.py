@@ -32,9 +32,7 @@ def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
 
 
 def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
-    """One number for each row of float32 or float64 along the last axes, as ``K.fold_rows`` gives them; None where that
-    does not fit.
-    """
+    """``K.fold_rows`` of float32 or float64 along the last axes; None where that does not fit."""
     if (x.size < _WORTH_FOLDING or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.flags.c_contiguous
             or not K.available):
         return None

@@ -45,9 +45,7 @@ def direction_numbers(dimension: int) -> np.ndarray:
 
 
 def _table() -> tuple[np.ndarray, Callable[[int, int], list[np.ndarray]]]:
-    """The primitive polynomials of dimensions 2 and on, and what gives the initial numbers after the first of a whole
-    degree.
-    """
+    """The primitive polynomials from dimension 2 on, and what gives the initial numbers of a whole degree."""
     data = Path(__file__).with_name("joe_kuo.bin").read_bytes()
     steps = np.frombuffer(data, np.uint8, MAXDIM - 1)
     polynomials = 1 + 2 * np.cumsum(steps.astype(np.int64))
@@ -69,9 +67,7 @@ def _table() -> tuple[np.ndarray, Callable[[int, int], list[np.ndarray]]]:
 
 
 def walk(quasi: np.ndarray, state: np.ndarray, start: int, count: int) -> np.ndarray:
-    """The ``count`` points after point number ``start``, whose numbers are ``quasi``:
-    ``(count, dimension)`` integers.
-    """
+    """The ``count`` points after number ``start``, which is ``quasi``: ``(count, dimension)`` integers."""
     if not count:
         return np.empty((0, len(quasi)), np.int64)
     at = np.arange(start, start + count)
@@ -92,9 +88,7 @@ def leap(quasi: np.ndarray, state: np.ndarray, start: int, count: int) -> np.nda
 
 
 def scrambled(state: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-    """Direction numbers multiplied, as vectors of bits, by lower triangular matrices
-    ``(dimension, 30, 30)`` of bits.
-    """
+    """Direction numbers, as bits, times lower triangular matrices ``(dimension, 30, 30)`` of bits."""
     places = np.arange(MAXBIT - 1, -1, -1)
     lower = matrices.copy()
     lower[:, range(MAXBIT), range(MAXBIT)] = 1

@@ -1,9 +1,8 @@
 """Arrays that store only some places: coordinates and values (COO).
 
-``Coo`` stands where an ndarray would: gradients of look-up tables are such arrays, and sparse tensors hold one. It adds
-to dense arrays (in place too) and to its like, takes factors, and goes through those gradient rules that only move
-places about (``T``, ``swapaxes``, ``transpose``, an integer as a key, ``np.concatenate``); what PyTorch refuses is
-refused in its words.
+``Coo`` stands where an ndarray would, in sparse tensors and as the gradient of look-up tables. It adds to dense arrays
+and to other ``Coo``, takes factors, and supports the gradient rules that only move places (``T``, ``swapaxes``,
+``transpose``, an integer as a key, ``np.concatenate``); what PyTorch refuses is refused in its words.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from .array_likes import Scattered, new_filled, unsupported
 
 
-class Coo(Scattered):
+class Coo(Scattered, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of ``shape`` that is zero but for ``values`` at ``indices``.
 
     ``indices``: int64, ``(sparse dimensions, n)``. ``values``: ``(n, *the other dimensions)``. A place may occur more
@@ -52,9 +51,7 @@ class Coo(Scattered):
         return keys
 
     def groups(self) -> tuple[np.ndarray, np.ndarray]:
-        """``(first, group)``: where each distinct place occurs first, in order, and for every entry the number of its
-        place.
-        """
+        """``(first, group)``: where each distinct place occurs first, in order, and each entry's number of place."""
         _, first, group = np.unique(self.keys(), return_index=True, return_inverse=True)
         return first, group.reshape(-1)
 
@@ -116,10 +113,8 @@ class Coo(Scattered):
     def T(self) -> Coo:
         depth = len(self.indices)
         if depth > 2 or depth < self.ndim:
-            raise RuntimeError(
-                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {depth} sparse and "
-                f"{self.ndim - depth} dense dimensions"
-            )
+            raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {depth} sparse "
+                f"and {self.ndim - depth} dense dimensions")
         return Coo(self.indices[::-1], self.values, self.shape[::-1])
 
     def swapaxes(self, a: int, b: int) -> Coo:
@@ -136,10 +131,8 @@ class Coo(Scattered):
     def transpose(self, row: tuple[int, ...]) -> Coo:
         depth = len(self.indices)
         if any(d >= depth for d in row[:depth]):
-            raise RuntimeError(
-                "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only "
-                "transpositions within sparse and dense dimensions are supported."
-            )
+            raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not "
+                "allowed.Only transpositions within sparse and dense dimensions are supported.")
         values = self.values.transpose(0, *(d - depth + 1 for d in row[depth:]))
         coalesced = self.coalesced and row[:depth] == tuple(range(depth))
         return Coo(self.indices[list(row[:depth])], values, tuple(self.shape[d] for d in row), coalesced)
@@ -166,9 +159,7 @@ class Coo(Scattered):
         return Coo(np.delete(self.indices[:, here], d, 0), self.values[here], shape, self.coalesced)
 
     def sum_to(self, shape: tuple[int, ...]) -> Any:
-        """The sum over what broadcasting ``shape`` to this array's has repeated: dense where no sparse dimension is
-        left.
-        """
+        """Sum what broadcasting ``shape`` to this array's repeats: dense where no sparse dimension is left."""
         extra, depth = self.ndim - len(shape), len(self.indices)
         axes = [i for i in range(self.ndim) if i < extra or (shape[i - extra] == 1 != self.shape[i])]
         if not axes:
@@ -202,15 +193,13 @@ class Coo(Scattered):
                 raise unsupported("view")
             return self.sum_to(tuple(1 if a in axes else n for a, n in enumerate(self.shape))).squeeze(tuple(axes))
         run = _UFUNCS.get(ufunc.__name__)
-        if run is None or method != "__call__" or (out is not None and ufunc.__name__ != "add"):
+        if run is None or method != "__call__" or (out is not None and ufunc is not np.add):
             raise unsupported(ufunc.__name__)
         if out is None:
             return run(*inputs)
-        a, b = inputs
-        target = out[0]
-        if a is not target or not isinstance(target, np.ndarray):
+        if inputs[0] is not out[0] or not isinstance(out[0], np.ndarray):
             raise unsupported("add.out")
-        return b.add_to(target)
+        return inputs[1].add_to(out[0])
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.shape or function is np.ndim:
@@ -218,29 +207,6 @@ class Coo(Scattered):
         if function is np.concatenate:
             return _joined(*args, **kwargs)
         raise unsupported(function.__name__)
-
-    def __add__(self, other: Any) -> Any:
-        return _add(self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _add(other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _mul(self, other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return _div(self, other)
-
-    def __neg__(self) -> Coo:
-        return self.with_values(-self.values)
-
-    def __sub__(self, other: Any) -> Any:
-        return _add(self, -other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _add(other, -self)
 
 
 def taken(a: Any, indices: np.ndarray) -> np.ndarray:
@@ -312,6 +278,6 @@ def _div(a: Any, b: Any) -> Any:
 
 
 _UFUNCS: dict[str, Any] = {
-    "add": _add, "multiply": _mul, "divide": _div, "subtract": lambda a, b: _add(a, -b), "negative": lambda a: -a,
-    "conjugate": lambda a: a.with_values(a.values.conj()),
+    "add": _add, "multiply": _mul, "divide": _div, "subtract": lambda a, b: _add(a, -b),
+    "negative": lambda a: a.with_values(-a.values), "conjugate": lambda a: a.with_values(a.values.conj()),
 }

@@ -55,9 +55,7 @@ def geometry(a: Any) -> tuple[Any, ...]:
 
 
 def steps(a: Any) -> tuple[int, ...]:
-    """The strides of ``a`` in elements. Along dimensions of size one those of an array with memory of its own are as if
-    it had more.
-    """
+    """The strides of ``a`` in elements, along dimensions of size one as if there were more elements."""
     if (not a.size and not any(a.strides)) or (a.base is None and a.flags.c_contiguous):
         return strides_for(a.shape, range(a.ndim))
     item = a.itemsize
@@ -65,9 +63,7 @@ def steps(a: Any) -> tuple[int, ...]:
 
 
 def _plain(a: Any) -> bool:
-    """Whether NumPy's reshape gives ``a`` PyTorch's strides: its elements lie in order, and so they would if it had
-    more of them.
-    """
+    """Whether NumPy's reshape gives ``a`` PyTorch's strides: its elements lie in order."""
     return not has_memory(a) or (a.flags.c_contiguous and (a.base is None or 1 not in a.shape)) or not a.size
 
 
@@ -78,9 +74,7 @@ def with_strides(a: Any, strides: Any) -> Any:
 
 
 def with_reshape_strides(found: Any, a: Any) -> Any:
-    """``found``, which NumPy's reshape has made of ``a`` and in which some dimension has size one, with PyTorch's
-    strides if it is a view.
-    """
+    """``found``, NumPy's reshape of ``a`` to sizes with a one, with PyTorch's strides if it is a view."""
     if _plain(a) or not (found.base is a or (a.base is not None and found.base is a.base)):
         return found
     return with_strides(found, _merged(a.shape, steps(a), found.shape))
@@ -115,9 +109,7 @@ def with_dimension(a: Any, at: int) -> Any:
 
 
 def part(a: Any, key: tuple[Any, ...]) -> Any:
-    """``a[key]`` of integers, slices, None and at most one Ellipsis; a new dimension steps over all of the next one of
-    ``a``.
-    """
+    """``a[key]`` of integers, slices, None, an Ellipsis; the stride of a new dimension spans the next of ``a``."""
     if None not in key or not has_memory(a):
         return a[key]
     shape = a.shape
@@ -149,9 +141,7 @@ def part(a: Any, key: tuple[Any, ...]) -> Any:
 
 
 def taken(found: Any, a: Any, indices: Any) -> Any:
-    """``found``, what index arrays (None: a whole dimension) took from ``a``, laid out as PyTorch's iterator does: as
-    ``a`` first, then as they.
-    """
+    """``found``, taken from ``a`` by ``indices`` (None: a whole dimension), in the order of PyTorch's iterator."""
     if a.flags.c_contiguous and all(i is None or i.flags.c_contiguous for i in indices):
         return (with_strides(found, strides_for(found.shape, range(found.ndim))) if found.flags.c_contiguous
             else found.copy())

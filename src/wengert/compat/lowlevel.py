@@ -12,7 +12,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.dtypes import float64
-from ..dispatch.aten_networks import _unique2, native_batch_norm, native_group_norm, native_layer_norm
+from ..dispatch.aten import _unique2, native_batch_norm, native_group_norm, native_layer_norm
 from ..functions.overloads_deprecated import GONE, removed
 from ..functions.places import PLACES
 from ..nn import _recurrent

@@ -71,7 +71,7 @@ def prepare(cls: Any) -> None:
         return
     classes.DISPATCHING.add(cls)
     cls._wg_dispatches = True
-    watch_functions(backward=True)
+    watch_functions()
     if ("__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls)
             and getattr(cls.__torch_function__, "__func__", None) is _ASKING):
         cls.__torch_function__ = disabled  # one of the two is enough

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class OpOverload:
     """One operator under PyTorch's name, such as ``aten.mul.Tensor``; calling it runs the operator."""
 
-    # what calling PyTorch's operator of a name does here: see ``implementations``
+    # what calling PyTorch's operator of a name does here: see ``aten``
     implementation: Callable[[str], Callable[..., Any]]
-    # what runs an operator of ours with the arguments that a mode passes on: see ``running``
+    # what runs an operator of ours with the arguments that a mode passes on: see ``below_autograd``
     perform: Callable[[Any, bool, tuple[Any, ...], dict[str, Any]], Any]
 
     def __init__(self, packet: OpOverloadPacket, overload: str) -> None:

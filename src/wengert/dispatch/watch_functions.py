@@ -17,7 +17,7 @@ from ..functions import conversion, creation, random, ranges
 from ..functions.overloads import METHODS
 from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes
-from ..tensor import classes
+from ..tensor import classes, record
 from ..tensor.functions import put_code
 from ..tensor.tensor import Tensor, members
 from .factories import dispatched
@@ -48,12 +48,11 @@ def _names() -> dict[FunctionType, str]:
 
 
 @cache
-def watch_functions(backward: bool = False) -> None:
-    """Make creation, random numbers and conversion call modes, classes and profilers; ``backward``: and the gradients
-    of recorded backwards.
-    """
-    if backward:
-        from . import backward_names  # noqa: F401
+def watch_functions() -> None:
+    """Make creation, random numbers and conversion call modes, classes and profilers, and backwards the first two."""
+    from .below_autograd import gradients
+
+    record.gradients_seen = gradients
     for f in _names():
         _watch(f, f)
 

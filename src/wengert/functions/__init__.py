@@ -8,4 +8,4 @@ from .surface import assemble
 
 assemble()
 
-from ..dispatch import implementations, overriding  # noqa: E402, F401  they register themselves
+from ..dispatch import aten, overriding  # noqa: E402, F401  they register themselves

@@ -118,9 +118,7 @@ class CompressedTensor(S.ScatteredTensor):
     # -- other layouts ------------------------------------------------------------------------------------------------
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The tensor with its zeros, strided; gradients flow back to the stored places, with ``masked_grad=False`` to
-        all.
-        """
+        """The tensor with its zeros; gradients flow to the stored places, to all with ``masked_grad=False``."""
         return compressed_opened(self, self._wg_data, masked_grad is not False).to_dense(dtype, masked_grad=masked_grad)
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, **_: Any) -> Any:

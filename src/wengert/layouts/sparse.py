@@ -326,9 +326,7 @@ def look_up(weight: Tensor, input: Tensor, padding_idx: int, by_frequency: bool)
 
 
 def sizes_of(size: Any) -> tuple[int, ...]:
-    """The sizes of a sparse tensor, of which there may be far more elements than memory holds, but no more than 64 bits
-    count.
-    """
+    """The sizes of a sparse tensor: more elements than memory holds, but no more than 64 bits count."""
     row = shape_of((size,))
     if min(row, default=0) < 0 or math.prod(row) >= 2**63:
         raise RuntimeError(f"numel: integer multiplication overflow with sizes {list(row)}")

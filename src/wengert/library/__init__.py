@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 
 from ..autograd.function import Function
 from ..dispatch import torch_dispatch as dispatch
-from ..dispatch.implementations import implementation
+from ..dispatch.aten import implementation
 from ..dispatch.keys import DispatchKey
 from ..ops import NAMESPACES
 from ..tensor import Tensor, device

@@ -113,7 +113,7 @@ def register(name: str, key: str, kernel: Callable[..., Any]) -> None:
     if kernel is fallthrough_kernel:  # what is there anyway
         return
     if not _KERNELS:
-        watch_functions(backward=True)
+        watch_functions()
         m = modes()
         set_modes(m.with_(watchers=(*m.watchers, _WATCHER), dispatch=(_WATCHER, *m.dispatch)))
     _KERNELS.setdefault(name, {}).setdefault(key, []).append(kernel)

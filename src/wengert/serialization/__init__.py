@@ -9,14 +9,22 @@ first needed.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .container import get_crc32_options, set_crc32_options
-from .locations import default_restore_location, location_tag
+from .container import (
+    LoadEndianness,
+    get_crc32_options,
+    get_default_load_endianness,
+    set_crc32_options,
+    set_default_load_endianness,
+)
 from .names import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from ..functions.storage import UntypedStorage
 
 __all__ = [
     "EndOfFileError", "LoadEndianness", "LoadError", "add_safe_globals", "clear_safe_globals",
@@ -26,7 +34,6 @@ __all__ = [
 ]
 MAP_LOCATION = Any  # where tensors go: a device, its name, a dictionary of names, a function of (storage, name)
 _LATER = {
-    **dict.fromkeys(("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness"), "endianness"),
     **dict.fromkeys(("skip_data", "get_default_mmap_options", "set_default_mmap_options"), "archive"),
     **dict.fromkeys(("LoadError", "EndOfFileError"), "errors"),
 }
@@ -55,14 +62,10 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
     a folder that takes no new files, an existing one is written over in place.) A process that is killed can leave the
     temporary file, ``.name.*.tmp``, behind.
 
-    Args:
-        obj: tensors, state dicts, or any nest of containers, numbers and text.
-        f: a path, or an object with ``write``.
-        pickle_module: accepted for compatibility; must be None or ``pickle``.
-        pickle_protocol: of the pickle inside; PyTorch's ``weights_only`` reader needs 2.
-        _use_new_zipfile_serialization: False writes the format that PyTorch had before 1.6.
-
-    Raises ``RuntimeError`` if the folder does not exist, or if tensors look at the same memory as different types.
+    ``f`` is a path or an object with ``write``. PyTorch's ``weights_only`` reader needs ``pickle_protocol`` 2.
+    ``_use_new_zipfile_serialization=False`` writes the format that PyTorch had before 1.6. ``pickle_module`` must be
+    None or ``pickle``. Raises ``RuntimeError`` if the folder does not exist, or if tensors look at the same memory as
+    different types.
 
     >>> import io, wengert as torch
     >>> file = io.BytesIO()
@@ -117,12 +120,11 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     that take part in it, such as ``__new__``, ``__setstate__`` and ``__hash__``.
 
     Args:
-        f: a path, or a seekable object with ``read``.
+        f: a path, or a seekable object with ``read``. Files whose name ends with ``.safetensors`` are read as such.
         map_location: where tensors go: a device, its name, a dictionary from saved to wanted locations, or a function
             of storage and location that returns the storage to use (or None).
         pickle_module: accepted for compatibility and not used.
-        weights_only: False is for whole models and other objects of classes that the program has imported. (None and
-            True are not.)
+        weights_only: False is for whole models and other objects of classes that the program has imported.
         mmap: look at the tensors in the file (a path, in the zip format) instead of reading them; writing to them
             leaves the file as it is.
         pickle_load_args: ``encoding``, for text in pickles that Python 2 wrote.
@@ -130,14 +132,11 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     The environment variables ``TORCH_FORCE_WEIGHTS_ONLY_LOAD`` and ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` set to ``1``
     make ``weights_only`` True, or False where it is not given.
 
-    Files whose name ends with ``.safetensors`` are read as such.
-
     Raises :class:`LoadError`, which is a ``RuntimeError`` and a ``pickle.UnpicklingError``, for a file that is damaged
     or names anything else ("Weights only load failed ...").
     """
     import warnings
 
-    from .locations import restorer
     from .names import allowed_by_user
 
     weights_only = _weights_only(weights_only, pickle_module)
@@ -146,45 +145,56 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     encoding = pickle_load_args.get("encoding", "utf-8")
     allowed_by_user()  # raises for what is no name
     raised: list[Exception] = []
-    restore = restorer(map_location, raised)
-    path = os.fspath(f) if isinstance(f, (str, os.PathLike)) else None
-    file = _seekable(f) if path is None else open(path, "rb")  # noqa: SIM115
-    name = getattr(file, "name", None)
-    try:
+    restore = _restorer(map_location, raised)
+    with _opened(f) as (file, path):
         read = _reader(file, path, mmap)
         try:
             return read(file, restore, map_location, encoding, not weights_only)
         except Exception as error:
             from .errors import reported
 
+            name = getattr(file, "name", None)
             better = reported(error, name if isinstance(name, str) else None, weights_only, raised)
             if better is error:
                 raise
             raise better from error
-    finally:
-        if path is not None:
-            file.close()
+
+
+@contextmanager
+def _opened(f: Any) -> Iterator[tuple[Any, str | None]]:
+    """``(file, its path)``; the path is None of a file that is open already."""
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            yield file, os.fspath(f)  # type: ignore[misc]
+        return
+    import io
+
+    try:
+        f.seek(f.tell())
+    except (io.UnsupportedOperation, AttributeError) as error:
+        raise type(error)(
+            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
+            "like io.BytesIO and try to load from it instead."
+        ) from None
+    yield f, None
 
 
 def _reader(file: Any, path: str | None, mmap: bool | None) -> Callable[..., Any]:
-    """What reads a file of this format: a function of the file, how storages are restored, ``map_location``, the
-    encoding, and whether the file may name what the program has.
-    """
+    """The reader for this format: a function of file, restore, ``map_location``, encoding, and ``own_classes``."""
     start = file.tell()
     begin = file.read(len(_ZIP))
     file.seek(start)
     if begin != _ZIP and mmap:
-        raise RuntimeError(
-            f"mmap can only be used with files saved with `torch.save({'' if path is None else f'{path}, '}"
-            "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to "
-            "use mmap."
-        )
+        where = "" if path is None else f"{path}, "
+        raise RuntimeError(f"mmap can only be used with files saved with `torch.save({where}"
+            "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to use "
+            "mmap.")
     if mmap and path is None:
         raise ValueError("f must be a file path in order to use the mmap argument")
     if path is not None and path.endswith(".safetensors"):
         from .safetensors import load_safetensors
 
-        return lambda file, restore, where, encoding, named: load_safetensors(file, where)
+        return lambda file, restore, where, encoding, named: load_safetensors(file, where, restore)
     if begin == _ZIP:
         from .archive import load_archive
 
@@ -216,17 +226,52 @@ def _weights_only(given: bool | None, pickle_module: Any) -> bool:
     return found
 
 
-def _seekable(f: Any) -> Any:
-    import io
+# -- where loaded storages go ------------------------------------------------------------------------------------------
 
-    try:
-        f.seek(f.tell())
-    except (io.UnsupportedOperation, AttributeError) as error:
-        raise type(error)(
-            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
-            "like io.BytesIO and try to load from it instead."
-        ) from None
-    return f
+
+def location_tag(storage: UntypedStorage) -> str:
+    """Where a storage is, as files name it: ``"cpu"`` or ``"cuda:0"``."""
+    return str(storage.device)
+
+
+def default_restore_location(storage: UntypedStorage, location: str) -> UntypedStorage:
+    """The storage at ``location``. Raises ``RuntimeError`` if this machine has no such place."""
+    if location in ("cpu", "meta"):
+        storage.meta = location == "meta"
+        return storage
+    kind = location.partition(":")[0]
+    if kind not in ("cuda", "mps", "hpu", "xpu", "mtia"):
+        raise RuntimeError("don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
+            f"{location})")
+    raise RuntimeError(
+        f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you "
+        "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+        "storages to the CPU."
+    )
+
+
+def _restorer(map_location: Any, raised: list[Exception]) -> Callable[[UntypedStorage, str], UntypedStorage]:
+    """What to do with each storage, by the user's ``map_location``, whose errors are added to ``raised``."""
+    from ..tensor.types import device
+
+    if map_location is None:
+        return default_restore_location
+    place = map_location.decode() if isinstance(map_location, bytes) else map_location
+
+    def restore(storage: UntypedStorage, at: str) -> UntypedStorage:
+        try:
+            if isinstance(place, (str, device)):
+                return default_restore_location(storage, str(place))
+            if isinstance(place, dict):
+                moved = default_restore_location(storage, place[at]) if at in place else None
+            else:
+                moved = place(storage, at)
+        except Exception as error:
+            raised.append(error)
+            raise
+        return default_restore_location(storage, at) if moved is None else moved
+
+    return restore
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
@@ -238,9 +283,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     from .names import allowed_by_user, known
     from .unpickler import globals_in
 
-    path = isinstance(f, (str, os.PathLike))
-    file = open(f, "rb") if path else _seekable(f)  # noqa: SIM115
-    try:
+    with _opened(f) as (file, _):
         start = file.tell()
         if file.read(len(_ZIP)) != _ZIP:
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
@@ -250,6 +293,3 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
             raise ValueError("Expected input to be a checkpoint returned by torch.save but got a torchscript "
                 "checkpoint")
         return sorted(globals_in(archive.read("data.pkl")) - known().keys() - allowed_by_user().keys())
-    finally:
-        if path:
-            file.close()

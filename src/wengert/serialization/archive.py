@@ -11,8 +11,7 @@ import numpy as np
 from ..arrays.context import ContextVar
 from ..functions.storage import UntypedStorage
 from ..functions.typed_storage import TypedStorage
-from . import endianness
-from .container import ALIGNMENT, Reader, Writer
+from .container import ALIGNMENT, Reader, Writer, default_byte_order, swapped
 from .errors import shown
 from .pickler import Storages, dumps
 from .unpickler import Unpickler
@@ -26,9 +25,7 @@ _without_data: ContextVar[bool] = ContextVar("_without_data", default=False)
 
 class skip_data:
     """Save tensors without their numbers: within it, files reserve the space for them, and load as zeros.
-
-    Args:
-        materialize_fake_tensors: accepted for compatibility.
+    ``materialize_fake_tensors`` is accepted for compatibility.
 
     >>> import io, wengert as torch
     >>> file = io.BytesIO()
@@ -70,18 +67,14 @@ def save_archive(obj: Any, name: str, protocol: int, byte_order: bool) -> Callab
 
 
 class StorageReader:
-    """Gives the unpickler its storages, each once.
-
-    Args:
-        archive: the container.
-        restore: puts a storage where it belongs.
-        mapped: the whole file in memory, to look at instead of reading.
+    """Gives the unpickler its storages, each once; ``restore`` puts a storage where it belongs, ``mapped`` is the whole
+    file in memory, to look at instead of reading.
     """
 
     def __init__(self, archive: Reader, restore: Callable[[Any, str], Any], mapped: Any = None) -> None:
         self.archive, self.restore, self.mapped = archive, restore, mapped
         self.loaded: dict[str, TypedStorage] = {}
-        order = archive.read("byteorder", endianness.default())
+        order = archive.read("byteorder", default_byte_order())
         if order not in (b"little", b"big"):
             raise ValueError(f"Unknown endianness type: {order[:50].decode(errors='replace')}")
         self.swap = order.decode() != sys.byteorder
@@ -107,7 +100,7 @@ class StorageReader:
         else:
             array = np.empty(numel, dtype.np)
             self.archive.read_into(name, array.view(np.uint8))
-        return endianness.swapped(array) if self.swap else array
+        return swapped(array) if self.swap else array
 
 
 def storage_identifier(identifier: tuple[Any, ...]) -> tuple[Any, str, str, int]:
@@ -128,10 +121,8 @@ def load_archive(file: Any, restore: Callable[[Any, str], Any], path: str | None
     """The object in the archive; its storages are looked at in the file at ``path``, if that is given."""
     archive = Reader(file)
     if "constants.pkl" in archive.records:
-        raise RuntimeError(
-            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: they hold programs, "
-            "and wengert never runs code from a file."
-        )
+        raise RuntimeError("Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: they "
+            "hold programs, and wengert never runs code from a file.")
     read = StorageReader(archive, restore, None if path is None else mapped(path))
     pickled = archive.read("data.pkl")
     unpickler = Unpickler(io.BytesIO(pickled), len(pickled), read, encoding=encoding, own_classes=own_classes)
@@ -171,9 +162,7 @@ _sharing = False
 
 
 def get_default_mmap_options() -> int | None:
-    """``mmap.MAP_PRIVATE`` or ``MAP_SHARED``, see :class:`set_default_mmap_options`; None where the
-    system has neither.
-    """
+    """``mmap.MAP_PRIVATE`` or ``MAP_SHARED``, None without both: see :class:`set_default_mmap_options`."""
     import mmap
 
     return getattr(mmap, "MAP_SHARED" if _sharing else "MAP_PRIVATE", None)

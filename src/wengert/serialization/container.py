@@ -8,10 +8,14 @@ Source: PKWARE's APPNOTE.TXT, version 6.3.
 from __future__ import annotations
 
 import struct
+import sys
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zipfile import ZipInfo
+
+    import numpy as np
 
 ALIGNMENT = 64
 _FULL = 0xFFFFFFFF  # sizes and offsets from here on move into 64-bit fields
@@ -153,32 +157,21 @@ class Reader:
             return default
         size = self.size(name)
         self.claim(name, size)
-        return self._bytes(name, self.offset(name), size)
-
-    def _bytes(self, name: str, start: int | None, size: int) -> bytes:
-        if start is None:
-            with self.zip.open(self._info(name)) as record:
-                return self._whole(name, record.read(size), size)
-        self.file.seek(start)
-        return self._whole(name, self.file.read(size), size)
+        data = bytearray(size)
+        self.read_into(name, memoryview(data))
+        return bytes(data)
 
     def read_into(self, name: str, target: Any) -> None:
-        """Fill an array of uint8 from the beginning of a record, which is claimed already."""
+        """Fill an array of uint8, or other memory, from the beginning of a record, which is claimed already."""
         start = self.offset(name)
-        if start is None or not hasattr(self.file, "readinto"):
-            target[...] = memoryview(self._bytes(name, start, target.nbytes))
-            return
-        self.file.seek(start)
-        done, view = 0, memoryview(target)
-        while done < target.nbytes and (n := self.file.readinto(view[done:])):
-            done += n
-        self._whole(name, view[:done], target.nbytes)
-
-    @staticmethod
-    def _whole(name: str, data: Any, size: int) -> Any:
-        if len(data) < size:
+        if start is None:
+            with self.zip.open(self._info(name)) as record:
+                done = fill(record, target)
+        else:
+            self.file.seek(start)
+            done = fill(self.file, target)
+        if done < target.nbytes:
             raise _failed(name, "file read failed, it is truncated")
-        return data
 
 
 def _failed(name: str, what: str) -> RuntimeError:
@@ -194,6 +187,20 @@ def size_of(file: Any) -> int:
     return size
 
 
+def fill(file: Any, target: Any) -> int:
+    """Read a file into an array of uint8, or other memory; returns the number of bytes that there were."""
+    done, view = 0, memoryview(target)
+    if not hasattr(file, "readinto"):
+        data = file.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+    while done < len(view) and (n := file.readinto(view[done:])):
+        done += n
+    return done
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
 _checksums = True
 
 
@@ -206,3 +213,43 @@ def set_crc32_options(compute_crc32: bool) -> None:
     """Whether ``save`` computes checksums. Without them saving is faster, but general zip tools reject the file."""
     global _checksums
     _checksums = compute_crc32
+
+
+class LoadEndianness(Enum):
+    """The byte order that ``load`` assumes where a file does not say."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+_assumed: LoadEndianness | None = None
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The byte order assumed where a file does not say; None (little) unless set."""
+    return _assumed
+
+
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """Set the byte order to assume where a file does not say."""
+    global _assumed
+    if endianness is not None and not isinstance(endianness, LoadEndianness):
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _assumed = endianness
+
+
+def default_byte_order() -> bytes:
+    """The assumed byte order, as files spell it."""
+    if _assumed is LoadEndianness.NATIVE:
+        return sys.byteorder.encode()
+    return b"big" if _assumed is LoadEndianness.BIG else b"little"
+
+
+def swapped(array: np.ndarray) -> np.ndarray:
+    """The array with the bytes of each number reversed, in its own memory where that may be written."""
+    if array.dtype.kind == "c":
+        array.view(f"f{array.itemsize // 2}").byteswap(inplace=True)
+    elif array.itemsize > 1:
+        array.view(f"u{array.itemsize}").byteswap(inplace=True)
+    return array

@@ -15,9 +15,8 @@ import numpy as np
 
 from ..functions.storage import UntypedStorage
 from ..functions.typed_storage import TypedStorage
-from . import endianness
 from .archive import storage_identifier
-from .container import size_of
+from .container import fill, size_of, swapped
 from .errors import shown
 from .pickler import Storages, dumps
 from .unpickler import Unpickler
@@ -63,16 +62,6 @@ class _Rest:
     def read(self, n: int) -> bytes:
         return self.file.read(n if n < _SMALL else min(n, self.left()))
 
-    def fill(self, target: np.ndarray) -> None:
-        """Read into an array of uint8."""
-        if not hasattr(self.file, "readinto"):
-            target[...] = np.frombuffer(_whole(self.read(target.nbytes), target.nbytes), np.uint8)
-            return
-        done, view = 0, memoryview(target)  # type: ignore[arg-type]
-        while done < target.nbytes and (n := self.file.readinto(view[done:])):
-            done += n
-        _whole(view[:done], target.nbytes)
-
 
 class _Storages:
     """Gives the unpickler its storages; their contents follow the pickles, and are read then."""
@@ -88,7 +77,7 @@ class _Storages:
         view = identifier[5] if len(identifier) > 5 else None
         if key not in self.arrays:
             self.awaited += 8 + numel * kind.dtype.itemsize
-            _whole(range(self.rest.left()), self.awaited)
+            _need(self.awaited, self.rest.left())
             self.arrays[key] = np.empty(numel, kind.dtype.np)
             memory = self.restore(UntypedStorage(self.arrays[key]), location)
             self.loaded[key] = TypedStorage(wrap_storage=memory, dtype=kind.dtype)
@@ -115,12 +104,14 @@ class _Storages:
             raise RuntimeError("keys are missing for storages of the object, or there twice")
         for key in keys:
             array = self.arrays[key]
-            (numel,) = struct.unpack("<q", _whole(self.rest.read(8), 8))
+            head = self.rest.read(8)
+            _need(8, len(head))
+            (numel,) = struct.unpack("<q", head)
             if numel != array.size:
                 raise RuntimeError(f"storage has wrong byte size: expected {array.size} elements got {numel}")
-            self.rest.fill(array.view(np.uint8))
+            _need(array.nbytes, fill(self.rest.file, array.view(np.uint8)))
             if swap:
-                endianness.swapped(array)
+                swapped(array)
 
 
 def load_legacy(file: Any, restore: Callable[[Any, str], Any], encoding: str, own_classes: bool) -> Any:
@@ -149,10 +140,9 @@ def load_legacy(file: Any, restore: Callable[[Any, str], Any], encoding: str, ow
     return obj
 
 
-def _whole(data: Any, n: int) -> Any:
-    if len(data) < n:
-        raise RuntimeError(f"unexpected EOF, expected {n - len(data)} more bytes. The file might be corrupted.")
-    return data
+def _need(count: int, there: int) -> None:
+    if there < count:
+        raise RuntimeError(f"unexpected EOF, expected {count - there} more bytes. The file might be corrupted.")
 
 
 def _no_storage(identifier: tuple[Any, ...]) -> Any:

@@ -93,9 +93,7 @@ def _parts(thing: Any, kind: type, depth: int) -> Any:
 
 
 def keys_for(kind: Any, args: tuple[Any, ...]) -> list[Any]:
-    """What is hashed when ``kind`` is called with ``args``. Those of a dict or a set have been seen
-    when it was made.
-    """
+    """What is hashed when ``kind`` is called with ``args``, but for what was in a dict or a set already."""
     row = args[-1] if args and kind in (set, frozenset, Counter, dict, OrderedDict, defaultdict) else ()
     if type(row) not in (list, tuple):
         return []

@@ -94,10 +94,8 @@ _safe: dict[Any, None] = {}  # in the order in which they came
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Allow files to name these functions and classes: to call them, to make instances, to set their state.
-
-    Args:
-        safe_globals: functions or classes, or pairs ``(function or class, full name in the file)``.
+    """Allow files to name these functions and classes, or pairs ``(function or class, full name in the file)``: to
+    call them, to make instances, to set their state.
 
     >>> from fractions import Fraction
     >>> torch.serialization.add_safe_globals([Fraction])

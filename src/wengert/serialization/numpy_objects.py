@@ -39,9 +39,7 @@ def _holds_objects(kind: np.dtype[Any]) -> bool:
 
 
 def make_dtype(spec: Any = None, align: Any = False, copy: Any = True) -> np.dtype[Any]:
-    """What ``numpy.dtype`` is called with in pickles: ``"f8"`` or a class of scalars. It is a new object, whose state
-    may be set.
-    """
+    """``numpy.dtype(spec)`` of pickles, ``"f8"`` or a class of scalars: a new object, whose state may be set."""
     if not (isinstance(spec, type) and issubclass(spec, np.generic)) and not (
         type(spec) is str and fullmatch(r"[<>=|]?[a-zA-Z?]\d{0,9}(\[[\w ]{0,20}\])?", spec)
     ):

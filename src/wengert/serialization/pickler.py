@@ -46,26 +46,12 @@ class Storages:
         return key
 
 
-class _StorageOf:
-    """A storage on its way into a pickle, with the type that its tensors have."""
-
-    __slots__ = ("dtype", "storage")
-
-    def __init__(self, storage: UntypedStorage, dtype: dt.dtype) -> None:
-        self.storage, self.dtype = storage, dtype
-
-
 _Writer: Any = pickle._Pickler  # the C pickler insists on importing every global by its name
 
 
 class Pickler(_Writer):
-    """Writes tensors as PyTorch does, and this package's objects under PyTorch's names.
-
-    Args:
-        file: where to.
-        protocol: of pickle.
-        storages: collects the storages.
-        legacy: whether identifiers of storages have the sixth element that the format before zip files has.
+    """Writes tensors as PyTorch does, and this package's objects under PyTorch's names; ``storages`` collects the
+    storages, whose identifiers have a sixth element in the ``legacy`` format, before zip files.
     """
 
     def __init__(self, file: Any, protocol: int, storages: Storages, legacy: bool = False) -> None:
@@ -74,15 +60,10 @@ class Pickler(_Writer):
         self.storages, self.legacy = storages, legacy
 
     def persistent_id(self, obj: Any) -> Any:
-        kind = type(obj)
-        if kind is _StorageOf:
-            storage, dtype = obj.storage, obj.dtype
-            written = STORAGE_TYPES.get(dtype, UNTYPED)
-        elif kind is TypedStorage:
-            storage, dtype = obj.untyped(), obj.dtype
-            written = STORAGE_TYPES.get(dtype, UNTYPED)
-        elif kind is UntypedStorage:
-            storage, dtype, written = obj, dt.uint8, UNTYPED
+        if type(obj) is TypedStorage:
+            storage, written = obj.untyped(), STORAGE_TYPES.get(obj.dtype, UNTYPED)
+        elif type(obj) is UntypedStorage:
+            storage, written = obj, UNTYPED
         else:
             return None
         numel = storage.nbytes() // written.dtype.itemsize
@@ -166,7 +147,8 @@ def _plain(tensor: Tensor) -> Any:
         return (rebuild.rebuild_meta_tensor_no_storage,
             (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad))
     storage, offset, size, stride, dtype, requires_grad = rebuild.to_parts(tensor)
-    args: tuple[Any, ...] = (_StorageOf(storage, dtype), offset, tuple(size), stride, requires_grad, OrderedDict())
+    typed = TypedStorage(wrap_storage=storage, dtype=dtype)
+    args: tuple[Any, ...] = (typed, offset, tuple(size), stride, requires_grad, OrderedDict())
     marks = rebuild.marks_of(tensor)
     if dtype in STORAGE_TYPES:
         return rebuild.rebuild_tensor_v2, (*args, marks) if marks else args

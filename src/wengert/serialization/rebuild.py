@@ -13,6 +13,8 @@ from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.storageless import StoragelessArray
 from ..functions.copying import own_slots
+from ..functions.creation import empty_strided
+from ..functions.overloads_sparse import sparse_compressed_tensor, sparse_coo_tensor
 from ..functions.parameter import Parameter
 from ..functions.storage import UntypedStorage, look_at, window
 from ..functions.typed_storage import TypedStorage
@@ -155,10 +157,8 @@ def is_wrapper(tensor: Any) -> bool:
 
 def wrapper_parts(tensor: Any) -> tuple[Any, ...]:
     """The arguments of ``rebuild_wrapper_subclass``."""
-    a = tensor._wg_data
-    offset = tensor.storage_offset()
-    return (type(tensor), tensor.dtype, tuple(a.shape), tuple(tensor.stride()), offset, tensor.layout, tensor.device,
-        tensor.requires_grad)
+    return (type(tensor), tensor.dtype, tuple(tensor._wg_data.shape), tuple(tensor.stride()), tensor.storage_offset(),
+        tensor.layout, tensor.device, tensor.requires_grad)
 
 
 def rebuild_wrapper_subclass(kind: Any, dtype: Any, size: Any, stride: Any, storage_offset: Any, layout: Any,
@@ -177,8 +177,6 @@ def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, re
 
 def rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     """A tensor of the device ``meta``, which has no numbers."""
-    from ..functions.creation import empty_strided
-
     if not all(type(n) is int and n >= 0 for n in (*_sequence(size), *_sequence(stride))):
         raise RuntimeError("a tensor's sizes and strides must be integers, and not negative")
     return empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=bool(requires_grad))
@@ -187,18 +185,14 @@ def rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_
 def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     """A sparse tensor from its indices, its values, its shape and, in files that are not old, whether it is coalesced.
 
-    The indices are not looked at: in the format before zip files they have not been read yet.
+    The indices are not checked: in the format before zip files they have not been read yet.
     """
+    if layout is types.strided:
+        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
     if layout is not types.sparse_coo:
-        if layout is types.strided:
-            raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
-        from ..functions.overloads_sparse import sparse_compressed_tensor
-
         starts, others, values, size = data
         return sparse_compressed_tensor(_places(starts), _places(others), _tensor(values), size, layout=layout,
             check_invariants=False)
-    from ..functions.overloads_sparse import sparse_coo_tensor
-
     indices, values, size, *coalesced = data
     return sparse_coo_tensor(_places(indices), _tensor(values), size, check_invariants=False,
         is_coalesced=bool(coalesced and coalesced[0]))
@@ -222,9 +216,10 @@ def rebuild_njt(parts: dict[str, Any]) -> Any:
     """A jagged tensor from what its class is called with."""
     from ..nested._internal.nested_tensor import NestedTensor
 
-    _tensor(parts["values"]), _places(_tensor(parts["offsets"])), _places(parts.get("lengths"))
+    for part in (_tensor(parts["offsets"]), parts.get("lengths")):
+        _places(part)
     given = {k: v for k, v in parts.items() if k in ("lengths", "_ragged_idx", "requires_grad")}
-    return NestedTensor(parts["values"], parts["offsets"], **given)
+    return NestedTensor(_tensor(parts["values"]), parts["offsets"], **given)
 
 
 def validate(t: Any) -> None:
@@ -238,12 +233,8 @@ def validate(t: Any) -> None:
         if (starts < 0).any() or (ends < starts).any() or (ends > t.values().shape[t._ragged_idx - 1]).any():
             raise RuntimeError("the parts of a nested tensor do not lie within its values")
     elif t.layout is types.sparse_coo:
-        from ..functions.overloads_sparse import sparse_coo_tensor
-
         sparse_coo_tensor(t._indices().detach(), t._values().detach(), tuple(t.shape), check_invariants=True)
     else:
-        from ..functions.overloads_sparse import sparse_compressed_tensor
-
         a: Any = t._wg_data
         sparse_compressed_tensor(wrap(a.starts), wrap(a.others), wrap(a.values), tuple(t.shape), layout=t.layout,
             check_invariants=True)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..functions.storage import UntypedStorage
 from ..tensor.tensor import Tensor, wrap
-from . import endianness
-from .container import size_of
-from .locations import restorer
+from .container import fill, size_of, swapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MOST_HEADER = 100_000_000  # bytes, as the format says
 _DTYPES = {
@@ -24,21 +25,23 @@ _DTYPES = {
 }
 
 
-def load_safetensors(file: Any, map_location: Any) -> dict[str, Tensor]:
+def load_safetensors(file: Any, map_location: Any, restore: Callable[[Any, str], Any]) -> dict[str, Tensor]:
     """The tensors of the file, by name. Raises ``RuntimeError`` if it is damaged."""
     if isinstance(map_location, dict) or callable(map_location):
         kind = "dict" if isinstance(map_location, dict) else "callable"
         raise RuntimeError(f"Loading safetensors file with {kind} map_location is not supported. Use a device string "
             "or torch.device instead.")
-    restore = restorer(map_location, [])
     entries, start = _header(file)
     found = {}
     for name, (dtype, shape, (begin, _)) in entries.items():
         array = np.empty(prod(shape), dtype.np)
         file.seek(start + begin)
-        _fill(file, array.view(np.uint8))
+        done = fill(file, array.view(np.uint8))
+        if done < array.nbytes:
+            raise RuntimeError(f"unexpected EOF, expected {array.nbytes - done} more bytes. The file might be "
+                "corrupted.")
         if sys.byteorder == "big":
-            endianness.swapped(array)
+            swapped(array)
         restore(UntypedStorage(array), "cpu")
         found[name] = wrap(array.reshape(shape))
     return found
@@ -86,11 +89,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise RuntimeError("the header has a name twice")
     return found
-
-
-def _fill(file: Any, target: np.ndarray) -> None:
-    done, view = 0, memoryview(target)  # type: ignore[arg-type]
-    while done < target.nbytes and (n := file.readinto(view[done:])):
-        done += n
-    if done < target.nbytes:
-        raise RuntimeError(f"unexpected EOF, expected {target.nbytes - done} more bytes. The file might be corrupted.")

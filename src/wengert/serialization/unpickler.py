@@ -57,16 +57,11 @@ _Machine: Any = pickle._Unpickler  # the C unpickler cannot leave instructions o
 
 
 class Unpickler(_Machine):
-    """Reads what :class:`.pickler.Pickler` and PyTorch write.
+    """Reads what :class:`.pickler.Pickler` and PyTorch write from ``file``, which has at most ``size`` bytes.
 
-    Args:
-        file: where from.
-        size: the number of bytes that it has at most.
-        load_storage: called with the identifier of a storage, ``("storage", type, key, location, number of elements)``.
-        encoding: of the text in pickles that Python 2 wrote.
-        own_classes: whether files may also name what the program has, see :mod:`.program`.
-
-    Raises ``UnpicklingError`` for names, calls and instructions that are not allowed.
+    ``load_storage`` is called with the identifier of a storage, ``("storage", type, key, location, number of
+    elements)``; ``encoding`` is that of text in pickles that Python 2 wrote; with ``own_classes`` files may also name
+    what the program has, see :mod:`.program`. Raises ``UnpicklingError`` for what is not allowed.
     """
 
     def __init__(self, file: Any, size: int, load_storage: Callable[[tuple[Any, ...]], Any], *, encoding: str = "utf-8",

@@ -47,7 +47,7 @@ class TorchDispatchMode(Scope):
         if inspect.ismethod(self.__torch_dispatch__) and self.__torch_dispatch__.__self__ is type(self):
             raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please "
                 "make it a plain method")
-        watch_functions(backward=True)
+        watch_functions()
         return now.with_(dispatch=(*now.dispatch, self)), now, self
 
     def _return(self, now: Any, back: Any) -> Any:

@@ -75,9 +75,7 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None = None,
 
 def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
         needs: Sequence[bool]) -> tuple[Array | None, Array | None, Array | None, Array | None]:
-    """Return the gradients of query, key, value and the scores (of which the mask's is a sum); None where not in
-    ``needs``.
-    """
+    """Gradients of query, key, value and the scores (the mask's is a sum of it); None where not in ``needs``."""
     lead = None if needs[3] else _heads(query, key, value, mask)
     if lead is not None:
         found = [new_filled(x, np.empty, x.shape, x.dtype) if need else None

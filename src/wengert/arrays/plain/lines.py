@@ -18,9 +18,7 @@ def _carried(ufunc: Any, x: Array, axis: int) -> Array:
 
 
 def running_sum(x: Array, axis: int, back: bool) -> Array:
-    """Sums of all elements up to each one along ``axis`` (``back``: from each one on); float32 is carried in double
-    precision.
-    """
+    """Sums up to each element along ``axis`` (``back``: from it on); float32 is carried in double precision."""
     return np.flip(_carried(np.add, np.flip(x, axis), axis), axis) if back else _carried(np.add, x, axis)
 
 
@@ -50,17 +48,13 @@ def _checked(index: Array, x: Array, axis: int) -> None:
 
 
 def take_along(x: Array, axis: int, index: Array) -> Array:
-    """``x`` read at the places ``index`` along ``axis``. Other dimensions of ``index`` are no larger than those of
-    ``x``.
-    """
+    """``x`` at the places ``index`` along ``axis``; other dimensions of ``index`` are no larger than its own."""
     _checked(index, x, axis)
     return x[_grid(index, axis)]  # type: ignore[no-any-return]
 
 
 def put_along(out: Array, axis: int, index: Array, values: Array) -> Array:
-    """Write ``values``, of the shape of ``index``, at the places along ``axis``, the last of
-    several; return ``out``.
-    """
+    """Write ``values``, shaped as ``index``, at the places along ``axis``, the last of several; return ``out``."""
     _checked(index, out, axis)
     out[_grid(index, axis)] = values
     return out
@@ -96,9 +90,7 @@ def add_at(out: Array, index: Array, values: Array) -> Array:
 
 
 def mode_places(rows: Array) -> Array:
-    """The place of the most frequent value of each row of a matrix: of equal values, and beside NaN, the one that
-    PyTorch reports.
-    """
+    """The place of the most frequent value of each row: of equal ones, and beside NaN, PyTorch's choice."""
     return np.array([_mode_place(row.tolist()) for row in rows], np.int64)
 
 
@@ -120,9 +112,7 @@ Held = list[tuple[Any, int]]
 
 
 def _partition(x: Held, start: int, end: int, depth: int) -> None:
-    """The first part of ``std::sort`` of GNU's library, which compares values alone: its order of equal ones is what
-    PyTorch's answer shows.
-    """
+    """The first part of GNU's ``std::sort`` by values alone, whose order of equal ones shows in PyTorch's answer."""
     while end - start > 16:
         if not depth:
             x[start:end] = _heap_sorted(x[start:end])

@@ -209,9 +209,7 @@ def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, 
 
 def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
         override: float | None) -> Array:
-    """Each window's gradient in equal parts to what it averaged: the transpose of ``avg_pool``. Returns
-    ``(N, C, *size)``.
-    """
+    """The transpose of ``avg_pool``: each window's gradient in equal parts. Returns ``(N, C, *size)``."""
     counts = g.shape[2:]
     with np.errstate(all="ignore"):
         share = (g / _divisors(size, counts, kernel, stride, padding, include, override)).astype(g.dtype, copy=False)

@@ -32,9 +32,7 @@ def empty(count: int, dtype: np.dtype, out: NDArray | None = None) -> NDArray:
 
 
 def in_memory_order(draw: Callable[[Shape], NDArray], shape: Shape, strides: Shape) -> NDArray:
-    """``draw(shape)`` for an array with these strides, which PyTorch fills in the order of its memory: the elements are
-    drawn from the largest stride to the smallest.
-    """
+    """``draw(shape)`` for an array with these strides: from the largest stride to the smallest, as PyTorch fills."""
     order = sorted(range(len(shape)), key=lambda axis: -strides[axis])
     long = [axis for axis in order if shape[axis] != 1]
     if long == sorted(long):

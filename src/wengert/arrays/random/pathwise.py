@@ -62,17 +62,13 @@ _BETA = np.array(
 
 
 def gamma_by_shape(shape: NDArray, sample: NDArray) -> NDArray:
-    """``dx/da`` of gamma numbers ``sample`` of unit rate by their parameters ``shape`` (same size), in double
-    precision.
-    """
+    """``dx/da`` of gamma numbers ``sample`` of unit rate by their parameters ``shape``, in double precision."""
     a, x = np.broadcast_arrays(shape.astype(np.float64), sample.astype(np.float64))
     return _by_region((x < 0.8, _gamma_small), (a > 8, _gamma_large), (None, _gamma_between), arguments=(a, x))
 
 
 def dirichlet_by_concentration(sample: NDArray, concentration: NDArray, total: NDArray) -> NDArray:
-    """``dx/da / (1 - x)`` of the shares ``sample``, each a beta number of parameters ``concentration`` and
-    ``total - concentration``.
-    """
+    """``dx/da / (1 - x)`` of shares: beta numbers of parameters ``concentration`` and ``total - concentration``."""
     x, a, t = np.broadcast_arrays(*(v.astype(np.float64) for v in (sample, concentration, total)))
     b = t - a
     spread = t * x * (1 - x)

@@ -15,7 +15,7 @@ from ...tensor.types import sparse_coo, sparse_csr, strided
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MaskedTensor", "is_masked_tensor"]
+__all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]
 
 _PROTOTYPE = (
     "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a Github "
@@ -30,7 +30,7 @@ PLEASE = ("If you would like this operator to be supported, please file an issue
     "https://github.com/pytorch/maskedtensor/issues with a minimal reproducible code snippet.\n"
     "In the case that the semantics for the operator are not trivial, it would be appreciated to also include a "
     "proposal for the semantics.")
-# What functions of the public surface and operators mean to a MaskedTensor, filled by ``_ops_refs``.
+# What functions of the public surface and operators mean to a MaskedTensor, filled by ``rules``.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 OPERATORS: dict[Any, Callable[..., Any]] = {}
 _TYPES = frozenset(("bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))
@@ -98,11 +98,9 @@ def _map_mt_args_kwargs(args: Any, kwargs: Any, map_fn: Any) -> tuple[list[Any],
     """``map_fn`` of the MaskedTensors among arguments, in lists too; everything else as it is."""
 
     def mapped(a: Any) -> Any:
-        if is_masked_tensor(a):
-            return map_fn(a)
         if type(a) in (list, tuple):
-            return type(a)(mapped(v) for v in a)
-        return a
+            return type(a)(map(mapped, a))
+        return map_fn(a) if is_masked_tensor(a) else a
 
     return [mapped(a) for a in args], {k: mapped(v) for k, v in (kwargs or {}).items()}
 
@@ -158,10 +156,9 @@ class Constructor(Function):
 class MaskedTensor(Tensor):
     """A tensor of which only the elements where a mask is true are there.
 
-    Operators of one tensor keep the mask, those of two need equal masks, and reductions count what is there.
-    Made by ``masked_tensor`` and ``as_masked_tensor``; ``get_data``, ``get_mask`` and ``to_tensor`` lead out again.
-    An unsupported operator raises ``TypeError``. Strided tensors, and
-    those of the layouts ``sparse_coo`` and ``sparse_csr``, whose values then have the places of the mask's.
+    Operators of one tensor keep the mask, those of two need equal masks, and reductions count what is there; an
+    unsupported one raises ``TypeError``. Made by ``masked_tensor`` and ``as_masked_tensor``; ``get_data``, ``get_mask``
+    and ``to_tensor`` lead out again. Of sparse data (``sparse_coo``, ``sparse_csr``) the mask has the same places.
 
     >>> import warnings; warnings.simplefilter("ignore")
     >>> torch.masked.masked_tensor(torch.tensor([[0.0, 1.0], [2.0, 3.0]]), torch.tensor([[True, False], [True, True]]))
@@ -198,9 +195,7 @@ class MaskedTensor(Tensor):
 
     @staticmethod
     def _from_values(data: Any, mask: Any, dense: bool = False) -> MaskedTensor:
-        """``as_masked_tensor``. ``dense``: what comes back is a plain gradient, for what was
-        computed from plain data.
-        """
+        """``as_masked_tensor``. ``dense``: the gradient of ``data`` is a plain tensor."""
         return Constructor.apply(data, mask, dense)  # type: ignore[no-any-return]
 
     def get_data(self) -> Tensor:
@@ -208,7 +203,6 @@ class MaskedTensor(Tensor):
         return GetData.apply(self)  # type: ignore[no-any-return]
 
     def get_mask(self) -> Tensor:
-        """The mask."""
         return self._masked_mask  # type: ignore[no-any-return]
 
     def to_tensor(self, value: Any) -> Tensor:
@@ -217,15 +211,12 @@ class MaskedTensor(Tensor):
 
     @property
     def layout(self) -> Any:  # type: ignore[override]
-        """The layout of data and mask."""
         return self._masked_data.layout
 
     def is_sparse_coo(self) -> bool:  # type: ignore[override]
-        """Whether the layout is ``sparse_coo``."""
         return self.layout is sparse_coo
 
     def is_sparse_csr(self) -> bool:  # type: ignore[override]
-        """Whether the layout is ``sparse_csr``."""
         return self.layout is sparse_csr
 
     @property
@@ -234,18 +225,12 @@ class MaskedTensor(Tensor):
         return self.layout is not strided
 
     def _values(self) -> Any:
-        """The values of a sparse one, with their mask."""
-        return self._part("_values")
+        return OPERATORS[aten._values](self)
 
     def _indices(self) -> Any:
-        """The places of a sparse one, all of them there."""
-        return self._part("_indices")
-
-    def _part(self, name: str) -> Any:
-        return OPERATORS[getattr(aten, name)](self)
+        return OPERATORS[aten._indices](self)
 
     def to_sparse_coo(self) -> Any:
-        """What is there, by coordinates."""
         return self.to_sparse()
 
     def __repr__(self) -> str:  # type: ignore[override]
@@ -273,8 +258,7 @@ class MaskedTensor(Tensor):
             return NotImplemented
         with DisableTorchFunctionSubclass():
             answer = func(*args, **kwargs)
-        return (answer if func in get_default_nowrap_functions() or not is_masked_tensor(answer)
-            else converted(answer, cls))
+        return answer if func in UNCONVERTED or not is_masked_tensor(answer) else converted(answer, cls)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -285,11 +269,6 @@ class MaskedTensor(Tensor):
         warnings.warn(f"{packet.__name__} is not implemented in __torch_dispatch__ for MaskedTensor.\n{PLEASE}",
             UserWarning, stacklevel=2)
         return NotImplemented
-
-
-def get_default_nowrap_functions() -> set[Any]:
-    """The functions whose results keep their type."""
-    return UNCONVERTED
 
 
 def _fitted(data: Any, mask: Any) -> tuple[Any, Any]:
@@ -326,3 +305,21 @@ def _check(data: Any, mask: Any) -> None:
 
 def _same(a: Any, b: Any) -> bool:
     return a.shape == b.shape and bool((a == b).all())
+
+
+def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
+    """``data``, of which only the elements where ``mask`` is true are there: a leaf, with a copy of the data.
+
+    ``mask`` has the shape and the layout of ``data``; with ``requires_grad``, the gradient is a MaskedTensor too.
+
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> x = torch.masked.masked_tensor(torch.tensor([1.0, 2.0, 5.0]), torch.tensor([True, True, False]))
+    >>> x.mean()
+    MaskedTensor(  1.5000, True)
+    """
+    return MaskedTensor(data, mask, requires_grad)
+
+
+def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
+    """``data`` with a mask, as a step of the graph: gradients reach ``data``, as MaskedTensors."""
+    return MaskedTensor._from_values(data, mask)
