@@ -12,10 +12,10 @@ from ..arrays.array_likes import as_array
 from ..arrays.dtypes import I64, can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
 from ..arrays.storageless import zeros_if_storageless
-from .activation import common_shape
+from .errors import common_shape
 from .operator import Array, family
 from .reduce import mean, total
-from .refusals import floating, same_type
+from .refusals import floating, same_width
 
 operator, composite = family("functional")
 
@@ -386,7 +386,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
         raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
     _check_margins(input)
     if weight is not None:
-        same_type(F.dtype_of(input), F.dtype_of(weight))
+        same_width(F.dtype_of(input), F.dtype_of(weight))
     rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
     index = target if target.ndim == 1 else F.unsqueeze(target, 0)
     raw = zeros_if_storageless(index if F.raw else index._wg_data)
@@ -394,7 +394,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
             f"samples (batch size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has "
             f"shape {list(input.shape)}.")
-    same_type(I64, raw.dtype)
+    same_width(I64, raw.dtype)
     if raw.size and (raw.min() < 0 or raw.max() >= rows.shape[1]):
         raise RuntimeError("target out of range")
     column = F.unsqueeze(index, 1)
@@ -419,7 +419,7 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
     labels = labels if labels.ndim == 2 else labels.reshape(1, -1)
     if labels.shape != tuple(rows.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    same_type(I64, labels.dtype)
+    same_width(I64, labels.dtype)
     if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")
     valid = np.cumprod(labels >= 0, axis=1).astype(bool)
@@ -464,7 +464,7 @@ class Bits:
 def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1 of ``target``, an array of class numbers without a gradient."""
     if weight is not None:
-        same_type(input.dtype, weight.dtype)
+        same_width(input.dtype, weight.dtype)
     kept = target != ignore_index
     safe = np.where(kept, target, 0)
     if safe.size and (safe.min() < 0 or safe.max() >= input.shape[1]):

@@ -11,7 +11,7 @@ from typing import Any
 from ..arrays import kernels as K
 from ..arrays.dtypes import I64, c_name, scalar_name
 from ..arrays.errors import check_countable
-from .refusals import same_type
+from .refusals import same_width
 
 _WORDS = ("one", "two", "three")
 
@@ -241,7 +241,7 @@ def check(F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, trans
     if 0 in dilation or 0 in weight.shape[2:]:
         what, row = ("dilation", dilation) if 0 in dilation else ("kernel size", weight.shape[2:])
         raise RuntimeError(f"{what} should be greater than zero, but got {[1, *row] if n == 1 else list(row)}")
-    same_type(F.dtype_of(input), F.dtype_of(weight))
+    same_width(F.dtype_of(input), F.dtype_of(weight))
     if bias is not None and F.dtype_of(bias) != F.dtype_of(input):
         strict = named and not transposed and word is None
         bias = _other_type(F, input, bias, strict, vectorised(F, input, weight, groups, stride, dilation, extra),
@@ -296,7 +296,7 @@ def _other_type(F: Any, input: Any, bias: Any, strict: bool, by_onednn: bool, by
         raise RuntimeError(f"Input type ({a}) and bias type ({b}) should be the same or input should be a MKLDNN "
             "tensor and weight is a dense tensor")
     if by_columns:
-        same_type(*types)
+        same_width(*types)
     return F.cast(bias, types[0])
 
 
