@@ -113,8 +113,8 @@ def _hidden(answer: Any, level: VmapLevel) -> Any:
     return wrapped(answer, level)
 
 
-_ELEMENTWISE = {"pointwise", "compare", "trig", "activation", "pairs", "powers", "rounding", "special", "complexes"}
-_ALONG = {"reduce", "extrema", "scan", "order", "sorting", "linalg_norms", "activation"}
+_ELEMENTWISE = {"pointwise", "compare", "elementary", "activation", "pairs", "rounding", "special", "complexes"}
+_ALONG = {"reduce", "extrema", "scan", "sorting", "linalg_norms", "activation"}
 _MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
 _found: dict[str, Rule] = {}
 
