@@ -26,7 +26,6 @@ from .arrays import dtypes as _dtypes
 from .arrays.dtypes import get_default_dtype, set_default_dtype
 from .compat import finder as _finder
 from .functions.conversion import LEGACY as _LEGACY
-from .functions.limits import finfo, iinfo
 from .functions.places import PLACES as _PLACES
 from .functions.random import Generator, default_generator
 from .functions.settings import *  # noqa: F403

@@ -46,7 +46,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         raise TypeError(f"to() received an invalid combination of arguments - got (dtype={type(dtype).__name__})")
     if device is not None and device is not CPU and placed(device) is not None:
         if not self.is_meta:
-            return _moved(self, dtype, copy, memory_format)
+            return _moved(self, dtype, memory_format)
     elif device is not None and self.is_meta:
         raise NotImplementedError(NO_DATA)
     if len(flags) > 1:
@@ -86,7 +86,7 @@ def _by_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any,
     return dtype, device, flags
 
 
-def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:
+def _moved(self: Tensor, dtype: Any, memory_format: Any) -> Tensor:
     """``to("meta")``: the shape and the type; what was recorded leads back to this tensor."""
     if modes().grad and requires_grad(self):
         found = to(self, dtype=dtype, memory_format=memory_format, copy=True)

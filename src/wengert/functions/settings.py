@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays import dtypes as _dtypes
 from ..arrays import errors, threads, uninitialized
 from ..arrays.dtypes import dtype, set_default_dtype
 from ..dispatch.default_device import get_default_device, set_default_device
 from ..ops.errors import must_be
 from ..tensor import Tensor
+from ..tensor.types import type_of
 from .conversion import LEGACY as _LEGACY
 
 __all__ = [
-    "are_deterministic_algorithms_enabled", "can_cast", "get_default_device", "get_float32_matmul_precision",
-    "get_num_interop_threads", "get_num_threads", "is_deterministic_algorithms_warn_only_enabled", "is_storage",
-    "is_tensor", "is_warn_always_enabled", "promote_types", "result_type", "set_default_device",
+    "are_deterministic_algorithms_enabled", "can_cast", "finfo", "get_default_device", "get_float32_matmul_precision",
+    "get_num_interop_threads", "get_num_threads", "iinfo", "is_deterministic_algorithms_warn_only_enabled",
+    "is_storage", "is_tensor", "is_warn_always_enabled", "promote_types", "result_type", "set_default_device",
     "set_default_tensor_type", "set_float32_matmul_precision", "set_num_interop_threads", "set_num_threads",
     "set_warn_always", "typename", "use_deterministic_algorithms",
 ]
@@ -162,3 +165,48 @@ def typename(obj: Any) -> str:
         return obj.type()
     kind = obj if isinstance(obj, type) else type(obj)
     return kind.__qualname__ if kind.__module__ in ("", "builtins") else f"{kind.__module__}.{kind.__qualname__}"
+
+
+class finfo:
+    """Limits of a floating (or complex) type: ``eps``, ``max``, ``min``, ``tiny``, ``resolution``, ``bits``."""
+
+    def __init__(self, type: Any = None) -> None:
+        d = _dtypes.get_default_dtype() if type is None else type
+        if not isinstance(d, dtype):
+            raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(d)}")
+        if not (d.is_floating_point or d.is_complex):
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
+
+        if d is _dtypes.bfloat16 or d in _dtypes.FLOAT8:
+            import ml_dtypes
+
+            info: Any = ml_dtypes.finfo(d.np)
+        else:
+            info = np.finfo(d.to_real().np)
+        self.dtype, self.bits = d.to_real().name, info.bits
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.tiny)
+        self.resolution = float(str(info.resolution))  # the decimal number, not what rounding makes of it
+        if d in _dtypes.FLOAT8:  # no decimal digit survives; and one eps is PyTorch's own
+            self.resolution, self.eps = 1.0, 0.125 if d is _dtypes.float8_e5m2fnuz else self.eps
+
+    def __repr__(self) -> str:
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+
+class iinfo:
+    """Limits of an integer type: ``max``, ``min``, ``bits``."""
+
+    def __init__(self, type: Any) -> None:
+        if not isinstance(type, dtype):
+            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(type)}")
+        if type is _dtypes.bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if type.is_floating_point or type.is_complex:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+        info = np.iinfo(type.np)
+        self.dtype, self.bits, self.max, self.min = type.name, info.bits, int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
