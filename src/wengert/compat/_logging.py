@@ -62,10 +62,7 @@ def set_logs(*, all: int | None = None, modules: dict[str, int | bool] | None = 
 
 
 def _init_logs() -> None:
-    """Follow ``TORCH_LOGS``: names with commas between, ``+`` before one for DEBUG and ``-`` for ERROR, else INFO.
-
-    Without the variable, what ``set_logs`` has chosen stays in force.
-    """
+    """Follow ``TORCH_LOGS``: names with commas between, ``+`` before one for DEBUG, ``-`` for ERROR, else INFO."""
     settings = os.environ.get("TORCH_LOGS")
     if settings is None:
         _apply(_levels)

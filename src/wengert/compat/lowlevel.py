@@ -1,8 +1,7 @@
 """Functions that PyTorch offers under ``torch`` beside the modern form of the same thing.
 
-They are what ``nn.functional`` and the modules are built on there, with arguments in another order and numbers where
-today's functions take words (``reduction=1`` for ``"mean"``), and what older programs call. Each is defined here by
-the modern form. ``torch.NAME`` finds them at the first access.
+``nn.functional`` and older programs call them there, with arguments in another order and numbers in place of words
+(``reduction=1`` for ``"mean"``). Each is defined here by the modern form, and found at the first access.
 """
 
 from __future__ import annotations
@@ -115,10 +114,9 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
         sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
         padding_idx: int | None = None) -> tuple[Any, Any, Any, Any]:
-    """``(output, offset2bag, bag_size, max_indices)``: the bags, the bag of each index, sizes of bags, places of
-    maxima.
+    """``(output, offset2bag, bag_size, max_indices)``; ``mode``: 0 sum, 1 mean, 2 max.
 
-    ``mode``: 0 sum, 1 mean, 2 max. What a mode does not need for its gradient is empty or zero.
+    What a mode does not need for its gradient is empty or zero.
     """
     word = ("sum", "mean", "max")[mode]
     output: Any = F.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse,

@@ -113,10 +113,7 @@ def _filled(value: Any, d: np.dtype) -> np.ndarray:
 
 
 def _fitting(found: np.ndarray, d: np.dtype) -> np.ndarray:
-    """Python's numbers in the type ``d``; refused if they are complex and it is not, or integers that it cannot hold.
-
-    Of unsigned types the negative values count too, as in C.
-    """
+    """Python's numbers in the type ``d``, or an error; unsigned types take negative numbers too, as in C."""
     kind = d.kind
     if found.dtype.kind == "c" and kind in "fiu":
         raise TypeError("must be real number, not complex" if kind == "f"

@@ -28,10 +28,7 @@ def by_keyword(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
 
 def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = "cpu",
         exact: bool = True) -> np.ndarray:
-    """The array that constructors of old make of sizes, a sequence, an array, a storage or a tensor.
-
-    With ``exact`` a tensor must have the type ``d``.
-    """
+    """The array that constructors of old make of ``args``; with ``exact`` a tensor must have the type ``d``."""
     if device is not None and (named := device_type(device).type) != where:
         raise RuntimeError(f"legacy constructor expects device type: {where} but device type: {named} was passed")
     first = args[0] if args else 0

@@ -82,10 +82,7 @@ def place_of(array: np.ndarray) -> tuple[np.ndarray, int, tuple[int, ...]]:
 
 def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
         dtype: dt.dtype | None = None) -> np.ndarray:
-    """The array of shape ``size`` that starts ``offset`` elements into the flat ``array``, on its memory.
-
-    Raises ``RuntimeError`` for what lies outside of it.
-    """
+    """The array of shape ``size`` at ``offset`` elements of the flat ``array``; ``RuntimeError`` outside of it."""
     kind = array.dtype if dtype is None else dtype.np
     numbers = (offset, *size, *stride)
     if not all(type(n) is int for n in numbers) or len(size) != len(stride):
@@ -109,11 +106,7 @@ def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tupl
 
 
 def file_array(filename: Any, shared: bool | None, size: int, d: np.dtype) -> np.ndarray:
-    """``size`` elements on the memory of a file. ``shared``: writes go to the file, which is made, or made longer, if
-    it is too short.
-
-    Raises ``RuntimeError`` if the file cannot be opened or is too short.
-    """
+    """``size`` elements in the memory of a file, which is written to, and made long enough, if ``shared``."""
     path = os.fspath(filename)
     wanted = size * d.itemsize
     if size < 0:

@@ -271,8 +271,7 @@ def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 @overload("functional")
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
         training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """Normalise each channel (dimension 1) over all others; while training by the batch, updating the running
-    statistics.
+    """Normalise each channel (dimension 1); while training by the batch, updating the running statistics.
 
     Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
     """
@@ -375,8 +374,7 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 @overload("functional")
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
-    """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no
-    gradient.
+    """Rows of ``weight`` ``(n, d)`` at ``input``: ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient.
 
     ``sparse``: the gradient of ``weight`` is a sparse tensor, of the rows that were looked up.
     """

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 
 def share(tensors: Iterable[Tensor]) -> None:
-    """Move the memory of tensors to where other processes see it, with all other tensors and storages that look at it.
-
-    ``RuntimeError`` for a tensor on the device ``meta``.
-    """
+    """Move the memory of tensors, with all that look at it, to where other processes see it."""
     tensors = [t for t in tensors if not t.is_shared()]
     if any(t.is_meta for t in tensors):
         raise RuntimeError("_share_filename_: only available on CPU")

@@ -262,8 +262,5 @@ def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
 
 def look_at(storage: UntypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
         dtype: dt.dtype | None = None) -> np.ndarray:
-    """The array of shape ``size`` that starts ``offset`` elements into a storage; its memory is the storage's.
-
-    Raises ``RuntimeError`` for what lies outside of the storage.
-    """
+    """The array of shape ``size`` from ``offset`` elements into a storage on, in its memory: see ``array_at``."""
     return array_at(storage.array, offset, size, stride, dtype)

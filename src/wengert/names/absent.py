@@ -1,8 +1,7 @@
 """Modules and names of PyTorch that programs import although there is nothing behind them here.
 
-Libraries import them in their headers for a part that a program does not use, or to test whether a value is of their
-kind: ``isinstance(x, torch.fx.Proxy)``. So they can be imported, by everybody. What they give says what is missing, and
-why, as soon as it is used.
+Libraries import them in their headers for a part that a program does not use, or for ``isinstance(x, torch.fx.Proxy)``.
+What they give says what is missing, and why, as soon as it is used.
 """
 
 from __future__ import annotations

@@ -124,10 +124,9 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
 
 
 def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of the composite ``op`` that leaves one node; ``parts`` is the one that leaves nodes for its steps.
+    """The function of the composite ``op`` that leaves one node; ``parts`` leaves nodes for its steps.
 
-    Complex numbers have the steps; so have mapped tensors, if there are no rules that tell what to do with each
-    element.
+    Complex numbers have the steps; so have mapped tensors, unless the rules work element by element.
     """
     one: Operator | None = None
     quick: Any = None
