@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -39,8 +40,8 @@ def _with_inplace(name: str, *parameters: str) -> None:
 
     def written(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = writing(input, *args, **kwargs)
-        if name in _SLOPED and out._wg_edge is not None:
-            _refuse_negative(out, name, kwargs.get(parameters[0], args[0] if args else 0))
+        if name in _SLOPED and out._wg_edge is not None and kwargs.get(parameters[0], args[0] if args else 0) < 0:
+            out.grad_fn.register_prehook(partial(_refuse_negative, name))
         return out
 
     FUNCTIONAL[name] = described(call, name, plain.__doc__)
@@ -50,25 +51,15 @@ def _with_inplace(name: str, *parameters: str) -> None:
 _SLOPED = {"leaky_relu": "leakyReLu", "elu": "elu", "celu": "elu"}
 
 
-def _refuse_negative(out: Any, name: str, slope: float) -> None:
+def _refuse_negative(name: str, grads: Any) -> NoReturn:
     """Refuse the gradient of an in-place activation that folds: PyTorch's rule sees only the result."""
-    if slope >= 0:
-        return
-    message = (
-        f"In-place {_SLOPED[name]} backward calculation is triggered with a negative slope which is not supported. "
-        "This is caused by calling in-place forward function with a negative slope, please call out-of-place version "
-        "instead."
-    )
-
-    def refuse(_: Any) -> None:
-        raise RuntimeError(message)
-
-    out.grad_fn.register_prehook(refuse)
+    raise RuntimeError(f"In-place {_SLOPED[name]} backward calculation is triggered with a negative slope which is not "
+        "supported. This is caused by calling in-place forward function with a negative slope, please call "
+        "out-of-place version instead.")
 
 
 for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh min_val max_val",
-    "leaky_relu negative_slope",
-             "elu alpha", "celu alpha", "threshold threshold value"):
+        "leaky_relu negative_slope", "elu alpha", "celu alpha", "threshold threshold value"):
     _with_inplace(*_row.split())
 FUNCTIONS |= {name: FUNCTIONAL[name] for name in ("selu_", "celu_", "threshold_")}
 
