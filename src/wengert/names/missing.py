@@ -96,6 +96,7 @@ NAMES: dict[str, str] = {
     "multiprocessing.init_reductions": "tensors can be sent as soon as torch.multiprocessing is imported",
     "_C.ScriptObject": _SCRIPTED,
     "saddmm": "use torch.sparse.addmm",
+    "is_distributed": "tensors are in this process alone",
     "init_num_threads": "use torch.set_num_threads",
     **{f"cuda.{n}": _NO_CUDA for n in (
         "Device", "get_per_process_memory_fraction", "graphs", "reset_peak_host_memory_stats", "streams")},
