@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays import linalg_ldl
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import LinAlgError, warn
+from ..arrays.linalg import ldl_factor, ldl_solve
 from .linalg_solve import check_matrix, check_square
 from .operator import Array, family
 from .pointwise import no_derivative
@@ -276,7 +276,7 @@ def corrcoef(F, input):
 
 def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any]:
     check_square(name, A)
-    LD, pivots, info = linalg_ldl.factor(A, hermitian)
+    LD, pivots, info = ldl_factor(A, hermitian)
     if check and info.any():
         raise LinAlgError(f"{name}: the factorization found a zero on the diagonal of D: solving with it would divide "
             "by zero")
@@ -311,6 +311,6 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
     if B.dtype != LD.dtype:
         raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {dt.scalar_name(B.dtype)} "
             f"and A of type {dt.scalar_name(LD.dtype)} instead.")
-    return linalg_ldl.solve(LD, pivots, B, hermitian)
+    return ldl_solve(LD, pivots, B, hermitian)
 
 
