@@ -89,7 +89,7 @@ def by_class(public: Any, args: Any, kwargs: Any) -> Any:
 class Subclasses(Interceptor):
     """The classes of arguments that take a call into their own hands."""
 
-    order = SUBCLASSES
+    order, by_class = SUBCLASSES, True
 
     def applies_to(self, call: Call) -> bool:
         if call.kind == "operator":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..tensor.classes import PLAIN
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_structure, treespec_pprint
 from ..utils._pytree_nodes import SUPPORTED_NODES, _get_node_type
 
@@ -36,7 +37,15 @@ def leaves(tree: Any) -> list[Any]:
     [1, 2, 3]
     """
     parts = children(tree)
-    return [tree] if parts is None else [leaf for part in parts for leaf in leaves(part)]
+    if parts is None:
+        return [tree]
+    found = []
+    for part in parts:
+        if type(part) in PLAIN:  # spares most calls
+            found.append(part)
+        else:
+            found += leaves(part)
+    return found
 
 
 def mapped(f: Callable[[Any], Any], tree: Any) -> Any:

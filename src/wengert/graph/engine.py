@@ -97,9 +97,7 @@ def keeps_graph() -> bool:
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Call ``callback`` when the present run is over, after every gradient has arrived; callbacks may queue further
-    ones.
-    """
+    """Call ``callback`` when the present run is over; callbacks may queue further ones."""
     walk = _current.walk
     if walk is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
@@ -131,13 +129,14 @@ def run(roots: list[tuple[Edge, Any]], namespace: Any, retain: bool = False, nee
     watch, interceptors = anomaly_mode.current, modes().interceptors
     before = None if watch is None else watch.enter()
     ended = None if listener is None else listener(roots)
-    if leaf_hooks and any(hooks() for hooks in tuple(leaf_hooks.values())):
+    if leaf_hooks and any(hooks() for hooks in leaf_hooks.copy().values()):
         walk.awaited = leaf_gradient_counts(roots, needed, captures)
     flags = quieten(IGNORED)
     try:
         try:
             _current.walk = walk
-            _intercepted(interceptors)(roots, namespace, retain, needed, captures, watch)
+            walk_as = _intercepted(interceptors) if interceptors else _run
+            walk_as(roots, namespace, retain, needed, captures, watch)
         except Exception:
             if watch is not None:
                 watch.failed()
@@ -198,18 +197,20 @@ class _Arrivals:
     outputs, several edges into one node, undefined gradients, leaves that wait for all of theirs.
     """
 
-    __slots__ = ("awaited", "heap", "namespace", "pending")
+    __slots__ = ("awaited", "heap", "namespace", "pending", "walk")
 
-    def __init__(self, namespace: Any, awaited: Any) -> None:
-        self.namespace, self.awaited = namespace, awaited
+    def __init__(self, namespace: Any, captures: Any) -> None:
+        self.namespace, self.walk = namespace, _current.walk or GraphTask([], True, None)
+        self.awaited: Any = () if type(captures) is _SubgraphCaptures else self.walk.awaited or ()
         self.pending: dict[Node, Any] = {}
         self.heap: list[Any] = []
 
     def begin(self, roots: Any, needed: Any, captures: Any) -> Node | None:
-        """Deliver the gradients of the roots; gives the last of these."""
+        """Deliver the gradients of the roots; gives the last of these. (Hooks of a single root run in any case.)"""
         node: Any = None
         for (node, nr), g in roots:
-            if needed is None or len(roots) == 1 or node in needed or (captures is not None and node in captures):
+            if (needed is None or node in needed or node in captures
+                    or (len(roots) == 1 and node.hooks is not None)):
                 self.deliver(node, nr, g)
         return node  # type: ignore[no-any-return]
 
@@ -238,30 +239,32 @@ class _Arrivals:
 
 
 def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
-    raw, walk = namespace.raw, _current.walk or GraphTask(roots, retain, needed, captures)
-    awaited: Any = () if type(captures) is _SubgraphCaptures else walk.awaited or ()
-    arrivals = _Arrivals(namespace, awaited)
-    pending, heap, deliver = arrivals.pending, arrivals.heap, arrivals.deliver
+    raw, arrivals = namespace.raw, _Arrivals(namespace, captures)
+    walk, pending, heap, awaited = arrivals.walk, arrivals.pending, arrivals.heap, arrivals.awaited
+    deliver = arrivals.deliver
     node: Any = arrivals.begin(roots, needed, captures)
     g: Any = None
-    everything = needed is None and captures is None and watch is None
     try:
         while heap:
             node = walk.node = heappop(heap)[-1]
-            if everything and node.hooks is None:
+            hooks = node.hooks
+            if watch is None and hooks is None and (captures is None or node not in captures):
                 g = pending.pop(node)
-                if g is None and not node.wants_undefined and node.outputs == 1:
-                    grads: Any = node.without_gradient()
-                else:
-                    grads = node.raw(g) if raw else node.recorded(g)
-            else:  # nobody but the step holds what has arrived
-                g, grads = None, _step(node, pending.pop(node), namespace, needed, captures, watch)
-                if grads is None:
+            else:
+                g = _arrived(node, pending.pop(node), namespace, needed, captures, watch)
+                if g is _STOP:
                     continue
+            if g is None and not node.wants_undefined and node.outputs == 1:
+                grads: Any = node.without_gradient()
+            elif needed is None:
+                grads = node.raw(g) if raw else node.recorded(g)
+            else:
+                needs = _needs(node, needed, captures)
+                grads = node.partial(g, needs) if raw else node.recorded(g, needs)
+            if hooks is not None or watch is not None:
+                grads = _left(node, grads, g, namespace, hooks, watch)
             if not retain:
                 node.release()
-            if watch is not None:
-                watch.check(node, grads, raw)
 
             i = -1
             for edge in node.edges:
@@ -289,34 +292,38 @@ def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, w
         raise
 
 
-def _step(node: Node, g: Any, namespace: Any, needed: Any, captures: Any, watch: Any) -> Any:
-    """The gradients that ``node`` passes on where hooks, captures or a watch see it; None if the walk stops there."""
+_STOP: Any = object()
+
+
+def _needs(node: Node, needed: Any, captures: Any) -> list[bool]:
+    """Which gradients of ``node`` are wanted."""
+    return [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]
+
+
+def _arrived(node: Node, g: Any, namespace: Any, needed: Any, captures: Any, watch: Any) -> Any:
+    """What ``node`` gets where a watch, captures or hooks see the gradient ``g``; ``_STOP`` if the walk stops there."""
     if watch is not None:
         watch.running(node)
     hooks = node.hooks
     if captures is not None and node in captures:
         g = _capture(captures, node, g, needed is not None and node in needed, namespace)
         if needed is None:
-            return None
+            return _STOP
     elif hooks is not None:
         g = hooks.arrive(node, g, namespace)
     if needed is not None and node not in needed:
-        return None
+        return _STOP
     if hooks is not None and hooks.pre:
         g = hooks.before(node, g, namespace)
-    try:
-        if g is None and not node.wants_undefined and node.outputs == 1:
-            grads: Any = node.without_gradient()
-        elif needed is not None:
-            needs = [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]
-            grads = node.partial(g, needs) if namespace.raw else node.recorded(g, needs)
-        else:
-            grads = node.raw(g) if namespace.raw else node.recorded(g)
-    except Exception as error:
-        _raise_explained(node, error, g)
-        raise
+    return g
+
+
+def _left(node: Node, grads: Any, g: Any, namespace: Any, hooks: Any, watch: Any) -> Any:
+    """The gradients ``grads`` that ``node`` gave for ``g``, as its hooks leave them and a watch lets them pass."""
     if hooks is not None and hooks.post:
         grads = hooks.after(node, _conformed(node, grads, namespace), g, namespace)
+    if watch is not None:
+        watch.check(node, grads, namespace.raw)
     return grads
 
 
@@ -330,9 +337,7 @@ def _raise_explained(node: Node, error: Exception, g: Any) -> None:
 
 def _deliver_complete_leaves(failed: Node, pending: dict[Node, Any], namespace: Any, needed: Any,
         captures: Any) -> None:
-    """Hand over the gradients of leaves that were complete when ``failed`` raised: in PyTorch they have arrived by
-    then.
-    """
+    """Hand over the gradients of leaves that were complete when ``failed`` raised, as PyTorch does."""
     if failed.is_leaf or type(captures) is _SubgraphCaptures:
         return
     edges = [(node, 0) for node in (failed, *pending)]
@@ -359,9 +364,7 @@ def run_subgraph(roots: list[tuple[Edge, Any]], namespace: Any, parts: set[Node]
 
 
 def _capture(captures: dict[Node, dict[int, Any]], node: Node, g: Any, passing: bool, namespace: Any) -> Any:
-    """Put down what arrives at ``node``: as it comes if it is ``passing`` on to others, else as the node's hooks leave
-    it.
-    """
+    """Store what arrives at ``node``: as its hooks leave it, or, if the walk goes on from it, as it comes."""
     arrived = g if node.hooks is None or type(captures) is _SubgraphCaptures else node.hooks.arrive(node, g, namespace)
     wanted = captures[node]
     for nr in wanted:
@@ -466,9 +469,7 @@ def leads_only_to(root: Node, targets: Any) -> bool:
 
 
 def nodes_leading_to(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
-    """The nodes below ``roots`` from which some node of ``targets`` can be reached (targets only if they lead on to
-    others).
-    """
+    """The nodes below ``roots`` from which others of ``targets`` can be reached."""
     needed: set[Node] = set()
     # oldest first: inputs before their users
     for node in sorted(reachable_nodes(roots), key=_by_sequence, reverse=True):

@@ -61,6 +61,7 @@ class Interceptor:
     """
 
     order: float = PROFILERS
+    by_class = False  #: whether a composite of tensors of PyTorch's own classes never concerns it
 
     def applies_to(self, call: Call) -> bool:
         """Whether ``intercept`` is to be called for ``call``."""

@@ -107,8 +107,10 @@ class Modes:
 
     def _changed(self, changes: dict[str, Any]) -> Modes:
         new = Modes.__new__(Modes)
-        for name in _FIELDS:
-            setattr(new, name, getattr(self, name))
+        new.grad, new.inference, new.below_autograd = self.grad, self.inference, self.below_autograd
+        new.grad_suppressed, new.grad_scope, new.watchers = self.grad_suppressed, self.grad_scope, self.watchers
+        new.saved_tensor_hooks, new.view_replay = self.saved_tensor_hooks, self.view_replay
+        new.saved_tensor_hooks_disabled, new.mutation = self.saved_tensor_hooks_disabled, self.mutation
         more = self.more
         for name, value in changes.items():
             if name not in _DEFAULTS:
@@ -137,8 +139,6 @@ class Modes:
         return self.grad or self.grad_suppressed
 
 
-_NOT_COPIED = ("__dict__", "_interceptors", "derived", "more", "quick")
-_FIELDS = tuple(name for name in Modes.__slots__ if name not in _NOT_COPIED)
 _DEFAULTS: dict[str, Any] = {}  # of the fields that ``add_field`` adds
 
 

@@ -59,9 +59,8 @@ _WHOLE = {
     "autograd._core": "_C",
     "autograd._function_node": "autograd.function", "graph.modes": "autograd.grad_mode",
     "dispatch.function_modes": "overrides", "distributions.compound_transforms": "distributions.transforms",
-    "optim.matrices": "optim",
-    **{f"optim.lr_scheduler.{n}": "optim.lr_scheduler"
-        for n in ("base", "composite", "cosine", "cyclic", "factors", "plateau")},
+    "optim.matrices": "optim", "optim.lr_scheduler.base": "optim.lr_scheduler",
+    "optim.lr_scheduler.schedules": "optim.lr_scheduler",
     **{f"serialization.{n}": "serialization" for n in ("archive", "container", "names")},
     "signal.windows": "signal.windows.windows",
     "testing.comparison": "testing._comparison", "testing.creation": "testing._creation",

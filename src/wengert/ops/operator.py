@@ -198,7 +198,9 @@ class Composite:
         self.defaults = (
             dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {}))
         self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
-        self.flags = frozenset(p for p, v in self.defaults.items() if type(v) is bool)
+        # names and places of the parameters that take bools only
+        self.flags = tuple((p, self.params.index(p) if p in self.params else 64)
+            for p, v in self.defaults.items() if type(v) is bool)
         self.fixed = options.get("fixed", ())  # tensors that PyTorch has no gradient for
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""

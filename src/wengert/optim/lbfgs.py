@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,13 +41,13 @@ def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bou
     return min(max(best, low), high)
 
 
-class _Point:
+class _Point(NamedTuple):
     """A step length, and value, gradient and slope there."""
 
-    __slots__ = ("f", "g", "slope", "t")
-
-    def __init__(self, t: Any, f: Any, g: np.ndarray, slope: Any) -> None:
-        self.t, self.f, self.g, self.slope = t, f, g, slope
+    t: Any
+    f: Any
+    g: np.ndarray
+    slope: Any
 
     def minimum(self, other: _Point, bounds: Any = None) -> Any:
         return _cubic_interpolate(self.t, self.f, self.slope, other.t, other.f, other.slope, bounds)
@@ -133,17 +133,10 @@ class LBFGS(Optimizer):
 
     ``step`` needs a closure that clears the gradients, computes the loss, calls ``backward`` and returns the loss; it
     is called several times a step.  There can be only one parameter group.  Nocedal and Wright, "Numerical
-    Optimization", 2006, algorithm 7.4.
-
-    Args:
-        params: see :class:`Optimizer`.
-        lr: length of a step along the quasi-Newton direction, or first length tried by the line search.
-        max_iter: most iterations per step.
-        max_eval: most evaluations of the closure per step (default: ``max_iter * 5 // 4``).
-        tolerance_grad: stop at a gradient whose elements are all this small.
-        tolerance_change: stop at a change of loss or parameters this small.
-        history_size: changes remembered.
-        line_search_fn: None or ``"strong_wolfe"``.
+    Optimization", 2006, algorithm 7.4. ``lr``: length of a step along the quasi-Newton direction, or first length tried
+    by the line search (``line_search_fn``: None or ``"strong_wolfe"``). A step makes at most ``max_iter`` iterations
+    and ``max_eval`` (``max_iter * 5 // 4``) evaluations; it stops at a gradient whose elements are all as small as
+    ``tolerance_grad``, or at a change of loss or parameters as small as ``tolerance_change``.
 
     >>> w = torch.tensor([3.0, -2.0], requires_grad=True)
     >>> optimizer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
@@ -162,11 +155,8 @@ class LBFGS(Optimizer):
         check_lr(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
-        defaults = {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_eval, "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change, "history_size": history_size, "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, dict(lr=lr, max_iter=max_iter, max_eval=max_eval, tolerance_grad=tolerance_grad,
+            tolerance_change=tolerance_change, history_size=history_size, line_search_fn=line_search_fn))
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
@@ -310,7 +300,9 @@ def _size(a: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    """Arrays and NumPy scalars as tensors, Python numbers as they are."""
+    """Arrays and NumPy scalars as tensors, Python numbers as they are; lists element by element."""
+    if isinstance(value, list):
+        return [_tensor(x) for x in value]
     return wrap(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
@@ -319,13 +311,9 @@ class _Memory:
 
     def __init__(self, state: dict[str, Any], size: int) -> None:
         self.size = size
-        self.d = _array(state.get("d"))
-        self.dirs = [_array(x) for x in state.get("old_dirs") or ()]
-        self.stps = [_array(x) for x in state.get("old_stps") or ()]
-        self.ro = [_array(x) for x in state.get("ro") or ()]
-        self.al = [_array(x) for x in state.get("al") or ()]
-        self.scale = _array(state.get("H_diag"))
-        self.previous = _array(state.get("prev_flat_grad"))
+        self.d, self.scale, self.previous = (_array(state.get(n)) for n in ("d", "H_diag", "prev_flat_grad"))
+        self.dirs, self.stps, self.ro, self.al = ([_array(x) for x in state.get(n) or ()]
+            for n in ("old_dirs", "old_stps", "ro", "al"))
 
     def direction(self, grad: np.ndarray, t: Any) -> np.ndarray:
         """Remember the last step, of length ``t``, and give the quasi-Newton direction at ``grad``."""
@@ -357,11 +345,6 @@ class _Memory:
     def store(self, state: dict[str, Any], t: Any) -> None:
         """Put everything, and the length of the last step, into the optimizer's state, as tensors."""
         if self.al:
-            state["al"] = [_tensor(x) for x in self.al]
-        state["d"] = _tensor(self.d)
-        state["t"] = _tensor(t)
-        state["old_dirs"] = [_tensor(x) for x in self.dirs]
-        state["old_stps"] = [_tensor(x) for x in self.stps]
-        state["ro"] = [_tensor(x) for x in self.ro]
-        state["H_diag"] = _tensor(self.scale)
-        state["prev_flat_grad"] = _tensor(self.previous)
+            state["al"] = _tensor(self.al)
+        state.update(d=_tensor(self.d), t=_tensor(t), old_dirs=_tensor(self.dirs), old_stps=_tensor(self.stps),
+            ro=_tensor(self.ro), H_diag=_tensor(self.scale), prev_flat_grad=_tensor(self.previous))

@@ -28,80 +28,49 @@ __all__ = [
 ]
 
 
-def _check_decay(decay: float) -> None:
-    if decay < 0.0 or decay > 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+def _in_place(weight: Callable[[Any], float], average: Average) -> AverageAll:
+    """``average`` for all tensors at once, in place; where it can be, as an interpolation by ``weight(n)``."""
 
+    @no_grad()
+    def update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
+        continuous = averaged[0].is_floating_point() or averaged[0].is_complex()
+        for a, c in zip(averaged, current, strict=True):
+            if continuous:
+                a.lerp_(c, weight(num_averaged))
+            else:
+                a.copy_(average(a, c, num_averaged))
 
-def _continuous(tensors: Sequence[Tensor]) -> bool:
-    return tensors[0].is_floating_point() or tensors[0].is_complex()
+    return update
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageAll:
     """A function that moves averaged tensors towards current ones in place: ``a = decay * a + (1 - decay) * c``."""
-    _check_decay(decay)
-
-    @no_grad()
-    def ema_update(ema_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor], _: Any) -> None:
-        continuous = _continuous(ema_param_list)
-        for ema, current in zip(ema_param_list, current_param_list, strict=True):
-            if continuous:
-                ema.lerp_(current, 1 - decay)
-            else:
-                ema.copy_(ema * decay + current * (1 - decay))
-
-    return ema_update
+    return _in_place(lambda n: 1 - decay, get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> AverageAll:
     """A function that adds one more to averages in place: ``a += (c - a) / (n + 1)`` after ``n`` averaged."""
-
-    @no_grad()
-    def swa_update(averaged_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor],
-            num_averaged: Any) -> None:
-        weight = 1 / (num_averaged + 1)
-        continuous = _continuous(averaged_param_list)
-        for averaged, current in zip(averaged_param_list, current_param_list, strict=True):
-            if continuous:
-                averaged.lerp_(current, float(weight))
-            else:
-                averaged.copy_(averaged + (current - averaged) * weight)
-
-    return swa_update
+    return _in_place(lambda n: float(1 / (n + 1)), get_swa_avg_fn())
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """A function that gives the exponential moving average of one tensor."""
-    _check_decay(decay)
-
-    @no_grad()
-    def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
-        return decay * ema_param + (1 - decay) * current_param
-
-    return ema_update
+    if decay < 0.0 or decay > 1.0:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+    return no_grad()(lambda averaged, current, n: decay * averaged + (1 - decay) * current)
 
 
 def get_swa_avg_fn() -> Average:
     """A function that gives the equally weighted average of one tensor."""
-
-    @no_grad()
-    def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
-        return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
-
-    return swa_update
+    return no_grad()(lambda averaged, current, n: averaged + (current - averaged) / (n + 1))
 
 
 class AveragedModel(Module):
     """A copy of a model whose parameters are averages of that model's.
 
-    Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization", 2018.
-
-    Args:
-        model: the model; it is copied.
-        device: where the copy lives.
-        avg_fn: ``(averaged, current, n) -> new average`` of one tensor.
-        multi_avg_fn: the same for all tensors at once, in place.  With neither, all have the same weight.
-        use_buffers: average the buffers too, rather than copy the last ones.
+    Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization", 2018. ``avg_fn``: ``(averaged,
+    current, n) -> new average`` of one tensor; ``multi_avg_fn``: the same for all tensors at once, in place; with
+    neither, all have the same weight. ``use_buffers``: average the buffers too, rather than copy the last ones.
 
     >>> model = torch.nn.Linear(1, 1, bias=False)
     >>> averaged = torch.optim.swa_utils.AveragedModel(model)
@@ -126,9 +95,7 @@ class AveragedModel(Module):
             self.module = self.module.to(device)
         count = wrap(np.zeros((), np.int64))
         self.register_buffer("n_averaged", count if device is None else count.to(device))
-        self.avg_fn = avg_fn
-        self.multi_avg_fn = multi_avg_fn
-        self.use_buffers = use_buffers
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the averaged model gives."""
@@ -189,14 +156,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Anneal the learning rate to ``swa_lr``, at which the weights are then averaged.
-
-    Args:
-        optimizer: the optimizer.
-        swa_lr: the last learning rate, for all groups or for each.
-        anneal_epochs: how long it takes.
-        anneal_strategy: ``"cos"`` or ``"linear"``.
-        last_epoch: the last epoch done, when a schedule is resumed.
+    """Anneal the learning rate to ``swa_lr`` (of all groups or of each) in ``anneal_epochs`` epochs, by ``"cos"`` or
+    ``"linear"``; the weights are averaged at that rate.
     """
 
     def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
@@ -207,21 +168,12 @@ class SWALR(LRScheduler):
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         for lr, group in zip(per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups):
             group["swa_lr"] = lr
-        self._set_anneal_func(anneal_strategy)
-        self.anneal_epochs = anneal_epochs
+        self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    @staticmethod
-    def _linear_anneal(t: float) -> float:
-        return t
-
-    @staticmethod
-    def _cosine_anneal(t: float) -> float:
-        return (1 - math.cos(math.pi * t)) / 2
-
-    def _set_anneal_func(self, anneal_strategy: str) -> None:
-        self._anneal_strategy = anneal_strategy
-        self.anneal_func = self._cosine_anneal if anneal_strategy == "cos" else self._linear_anneal
+    def anneal_func(self, t: float) -> float:
+        """The part of the way that is done after the part ``t`` of the time."""
+        return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def _lrs(self) -> list[Any]:
         step = self._step_count - 1
@@ -234,12 +186,3 @@ class SWALR(LRScheduler):
             start = last if before == 1 else (lr - before * last) / (1 - before)
             lrs.append(last * now + start * (1 - now))
         return lrs
-
-    def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimizer and the function."""
-        return {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "anneal_func")}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes in ``state_dict``."""
-        self.__dict__.update(state_dict)
-        self._set_anneal_func(self._anneal_strategy)

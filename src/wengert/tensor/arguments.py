@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 
+_AS_THEY_ARE = frozenset({bool, int, float, str, type(None)})
+
+
 def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """``(tensors, values)`` by parameter: tensors that the user passed, and all values as the forward takes them."""
     inputs: dict[str, Any] = {}
     raw: dict[str, Any] = {}
     for i, (p, v) in enumerate(zip(op.params, args)):
         if p not in op.tensors:
-            raw[p] = _option(op, p, i, v)
+            raw[p] = v if type(v) in _AS_THEY_ARE and p not in op.flags else _option(op, p, i, v)
         elif p in op.tensor_lists:
             inputs[p] = _tensor_list(op, p, i, v)
             raw[p] = [None if x is None else plain(x._wg_data) for x in inputs[p]]
@@ -114,9 +117,7 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
 
 
 def scalar(v: Any, d: np.dtype) -> np.ndarray:
-    """A Python number as a 0-d array of type ``d``; an integer of 64 bits that does not fit wraps around, as in
-    PyTorch.
-    """
+    """A Python number as a 0-d array of type ``d``; an integer of 64 bits that does not fit wraps around."""
     if d.kind in "ui" and isinstance(v, int):
         if not -(2**63) <= v < 2**64:
             raise OverflowError("int too big to convert")
@@ -146,9 +147,9 @@ def _forward(op: Operator, raw: dict[str, Any]) -> Any:
             if wide is not None:
                 return float8.given(op.forward(*positional(op, wide), **keywords(op, wide)), d)
     if (op.kernel is not None and op.promote) or op.opmath:
-        d = next((a.dtype for a in map(raw.get, op.tensors) if type(a) is np.ndarray and dt.is_half(a.dtype)), None)
-        if d is not None:
-            return half(op, raw, d)
+        for p in op.tensors:
+            if type(a := raw[p]) is np.ndarray and dt.is_half(a.dtype):
+                return half(op, raw, a.dtype)
     if op.view and type(raw[op.params[0]]) is Lazy and not op.lazy:
         if (op.name == "view"
                 and any(isinstance(v, (dt.dtype, np.dtype)) for v in np.atleast_1d(np.asarray(raw["shape"], object)))):

@@ -168,9 +168,7 @@ def place_of(t: Any) -> tuple[Any, Any]:
 
 
 def _in_tensors(create_graph: bool, vectors: Any, roots: Any) -> bool:
-    """Whether the rules speak in tensors: to be recorded, to be seen by forward mode and dispatch modes, or for a batch
-    of vectors.
-    """
+    """Whether the rules get tensors: to be recorded, or seen by forward mode, dispatch modes, classes or a map."""
     m = modes()
     if create_graph or m.levels or m.dispatch or (classes.RECORDING_TENSORS and _keeps_tensors(roots)):
         return True
@@ -212,9 +210,7 @@ def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: A
 
 
 def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
-    """The backward of one plain tensor where nothing special is requested; False, and nothing done, if this is another
-    case.
-    """
+    """The backward of one plain tensor with no special request; False, and nothing done, in other cases."""
     seed = _plain_seed(t, g)
     if seed is None:
         return False
@@ -245,9 +241,7 @@ def _plain_seed(t: Any, g: Any) -> Any:
 
 
 def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
-    """Places and captures of the gradients of one plain tensor for plain ``wanted``; None, and nothing done, if this is
-    another case.
-    """
+    """Places and captures of the gradients of one plain tensor for plain ``wanted``; None, and nothing done, else."""
     if type(t) in (tuple, list) and len(t) == 1:
         t = t[0]
     if type(g) in (tuple, list) and len(g) == 1:
@@ -286,6 +280,8 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
 
 def as_row(x: Any) -> Any:
     """A tensor, an edge or several of them, as a sequence."""
+    if type(x) is tuple:
+        return x
     if isinstance(x, (Tensor_, GradientEdge)):
         return (x,)
     return (x,) if hasattr(type(x), "__torch_function__") else tuple(x)

@@ -114,7 +114,7 @@ def wrap(op: Operator, arrays: list[Any], args: tuple[Any, ...], inputs: dict[st
             a = np.asarray(a)
         if op.layout == "rows" and type(a) is np.ndarray and not a.flags.c_contiguous:
             a = K.in_order(a)
-        elif op.layout == "elementwise" and type(a) is np.ndarray:
+        elif op.layout == "elementwise" and type(a) is np.ndarray and (a.ndim > 1 or not a.flags.c_contiguous):
             a = in_order_of(a, [_given(inputs.get(p), values[p]) for p in op.tensors])
         t = fresh(a, m)
         if source is not None and (op.view is True or looks_at(a, source._wg_data)):

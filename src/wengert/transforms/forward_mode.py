@@ -109,8 +109,11 @@ class DualLevel(Tangents):
 
     def applies_to(self, args: Iterable[Any]) -> bool:
         """Whether some argument carries a tangent of this level."""
-        return any(any(self.tangent(x) is not None for x in v) if type(v) is list or type(v) is tuple
-            else self.tangent(v) is not None for v in args)
+        for v in args:  # loops, for speed
+            for x in v if type(v) is list or type(v) is tuple else (v,):
+                if self.tangent(x) is not None:
+                    return True
+        return False
 
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
         """The operator called on ``args``; this level is disabled already."""

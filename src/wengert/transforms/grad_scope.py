@@ -282,7 +282,7 @@ class GradScope(Scope):
 class Writes(Interceptor):
     """A write inside of a function that is differentiated: to what was captured it is refused."""
 
-    order = SCOPES
+    order, by_class = SCOPES, True
 
     def applies_to(self, call: Call) -> bool:
         return call.kind == "inplace" and modes().grad_scope is not None

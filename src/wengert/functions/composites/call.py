@@ -42,8 +42,7 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
         out = kwargs.pop("out", None) if kwargs else None
         interceptors = modes().interceptors
         try:
-            # one is always there: it calls the classes of arguments
-            if len(interceptors) == 1 and _known(args, kwargs):
+            if (len(interceptors) == 1 or all(i.by_class for i in interceptors)) and _known(args, kwargs):
                 return run(args, kwargs, out)
             asked = Call("composite", op, args, lambda call: run(call.args, call.kwargs, call.out), out,
                 public if op.places else None, kwargs)
@@ -90,8 +89,9 @@ def _runner(op: Composite) -> Callable[[tuple[Any, ...], dict[str, Any], Any], A
 
 def refuse_flags(op: Composite, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Refuse anything but bools for parameters whose default is one, as the conversion of other operators does."""
-    for i, (p, v) in enumerate((*zip(op.params, args), *kwargs.items())):
-        if p in op.flags and not isinstance(v, (bool, np.bool_)):
+    for p, i in op.flags:
+        v = args[i] if i < len(args) else kwargs.get(p, True)
+        if v is not True and v is not False and not isinstance(v, np.bool_):
             raise must_be(op.name, p, i + 1 if i < len(args) else 0, v, "bool")
 
 

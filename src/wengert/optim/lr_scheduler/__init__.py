@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
-from .composite import ChainedScheduler, SequentialLR
-from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
-from .cyclic import CyclicLR, OneCycleLR
-from .factors import (
+from .base import (
+    EPOCH_DEPRECATION_WARNING,
+    ChainedScheduler,
+    LRScheduler,
+    ReduceLROnPlateau,
+    SequentialLR,
+    _LRScheduler,
+)
+from .schedules import (
     ConstantLR,
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
+    CyclicLR,
     ExponentialLR,
     LambdaLR,
     LinearLR,
     MultiplicativeLR,
     MultiStepLR,
+    OneCycleLR,
     PolynomialLR,
     StepLR,
 )
-from .plateau import ReduceLROnPlateau
 
 __all__ = [
     "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",

@@ -98,13 +98,24 @@ def invoke(op: Operator, values: dict[str, Any], call: Any = None) -> Any:
 
 def holds_batched(args: Any) -> bool:
     """Whether some argument is a batched tensor, or a list with one."""
-    return any(type(v) is Batched or (type(v) in (list, tuple) and any(type(x) is Batched for x in v)) for v in args)
+    for v in args:  # loops, for speed
+        if type(v) is Batched:
+            return True
+        if type(v) is list or type(v) is tuple:
+            for x in v:
+                if type(x) is Batched:
+                    return True
+    return False
 
 
 def innermost(args: Any) -> VmapLevel:
     """The map furthest in that some argument varies along."""
-    levels = [x.level for v in args for x in (v if type(v) in (list, tuple) else (v,)) if type(x) is Batched]
-    return max(levels, key=lambda level: level.number)
+    found: Any = None
+    for v in args:
+        for x in v if type(v) is list or type(v) is tuple else (v,):
+            if type(x) is Batched and (found is None or x.level.number > found.number):
+                found = x.level
+    return found  # type: ignore[no-any-return]
 
 
 def refuse_write(target: Any, level: VmapLevel, name: str) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Maps(Interceptor):
     """``vmap``: an operator on batched tensors runs once on their values, with the batch as a dimension."""
 
-    order = MAPS
+    order, by_class = MAPS, True
 
     def applies_to(self, call: InterceptedCall) -> bool:
         return (call.kind in ("operator", "inplace")
@@ -44,8 +44,9 @@ class Maps(Interceptor):
     def intercept(self, call: InterceptedCall, call_next: Any) -> Any:
         if call.kind == "inplace":
             return mapped_inplace(call.op, call.args)
-        if any(a is UNSET for a in call.args):
-            return call_next(call)  # which says what is missing
+        for a in call.args:
+            if a is UNSET:
+                return call_next(call)  # which says what is missing
         return mapped(call.op, call.args, call.out, modes())
 
 
