@@ -1,6 +1,4 @@
-"""The settings of ``torch.compile`` and ``Module.compile``: what is refused, and what is said of
-those without effect.
-"""
+"""The settings of ``torch.compile`` and ``Module.compile``: which are refused, and which have no effect."""
 
 from __future__ import annotations
 

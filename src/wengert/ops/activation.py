@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import as_is, warn
+from .errors import common_shape
 from .operator import Array, family
 from .pointwise import flat_gradient, from_one
 from .refusals import floating, only, without
@@ -493,17 +494,6 @@ def softmin(F, input, dim=None, _stacklevel=3, dtype=None):
 def normalize(F, input, p=2.0, dim=1, eps=1e-12):
     """``x / max(norm(x, p), eps)`` along ``dim``."""
     return input / F.expand(F.clamp_min(F.linalg_vector_norm(input, p, dim, True), eps), tuple(input.shape))
-
-
-def common_shape(a: Any, b: Any) -> tuple[int, ...]:
-    """The shape that both broadcast to; ``RuntimeError`` as in PyTorch if there is none."""
-    n = max(len(a), len(b))
-    pairs = list(zip((1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)))
-    for i, (p, q) in reversed(list(enumerate(pairs))):
-        if p != q and 1 not in (p, q):
-            raise RuntimeError(f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton "
-                f"dimension {i}")
-    return tuple(q if p == 1 else p for p, q in pairs)
 
 
 @operator(grad=dict(input=lambda F, g: g), node="CloneBackward0", pointwise=True, **_hidden)

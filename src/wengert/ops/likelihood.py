@@ -9,9 +9,9 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
-from ..arrays.dtypes import scalar_name
 from .operator import Array, family
 from .reduce import total
+from .refusals import same_width
 
 operator, composite = family("functional")
 
@@ -23,11 +23,6 @@ class Bits:
 
     def __init__(self, array: Any) -> None:
         self.array = array
-
-
-def same_width(wanted: Any, found: Any) -> None:
-    if wanted != found:
-        raise RuntimeError(f"expected scalar type {scalar_name(wanted)} but found {scalar_name(found)}")
 
 
 def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any]:

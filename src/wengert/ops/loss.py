@@ -11,11 +11,10 @@ from ..arrays.array_likes import as_array
 from ..arrays.dtypes import can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
 from ..arrays.storageless import zeros_if_storageless
-from .activation import common_shape
-from .likelihood import same_width
+from .errors import common_shape
 from .operator import Array, family
 from .reduce import mean, total
-from .refusals import unsupported
+from .refusals import same_width, unsupported
 
 operator, composite = family("functional")
 

@@ -144,7 +144,7 @@ class StateMethods:
         if strict:
             for title, names in (("Unexpected", keys.unexpected_keys), ("Missing", keys.missing_keys)):
                 if names:
-                    errors.insert(0, f"{title} key(s) in state_dict: {', '.join(map(_quoted, names))}. ")
+                    errors.insert(0, f"{title} key(s) in state_dict: " + ", ".join(f'"{n}"' for n in names) + ". ")
         if errors:
             lines = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
@@ -187,8 +187,8 @@ class StateMethods:
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any],
             with_module: bool = False) -> RemovableHandle:
-        wrapped = _WrappedHook(hook, self if with_module else None)  # type: ignore[arg-type]
-        return _register(self._load_state_dict_pre_hooks, wrapped)
+        return _register(self._load_state_dict_pre_hooks,
+            _WrappedHook(hook, self if with_module else None))  # type: ignore[arg-type]
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook`` before this module takes its state.
@@ -200,10 +200,6 @@ class StateMethods:
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys) -> None``, which may change the two lists, after the state is in."""
         return _register(self._load_state_dict_post_hooks, hook)
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"'
 
 
 def _load(module: Any, state: Any, prefix: str, metadata: Mapping[str, Any], assign: bool, keys: _IncompatibleKeys,

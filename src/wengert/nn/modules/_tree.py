@@ -81,8 +81,7 @@ class TreeMethods:
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once, in the order of registration, this module's before its children's."""
-        for _, param in self.named_parameters(recurse=recurse):
-            yield param
+        return (param for _, param in self.named_parameters(recurse=recurse))
 
     def named_parameters(self, prefix: str = "", recurse: bool = True,
             remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
@@ -95,8 +94,7 @@ class TreeMethods:
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def named_buffers(self, prefix: str = "", recurse: bool = True,
             remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
@@ -105,8 +103,7 @@ class TreeMethods:
 
     def children(self) -> Iterator[Module]:
         """The immediate submodules, each once."""
-        for _, module in self.named_children():
-            yield module
+        return (module for _, module in self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Pairs of name and immediate submodule."""
@@ -118,8 +115,7 @@ class TreeMethods:
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all below it, each once, parents first."""
-        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
-            yield module
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_modules(self, memo: set[Module] | None = None, prefix: str = "",
             remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
@@ -146,9 +142,7 @@ class TreeMethods:
         return this
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace every parameter's and buffer's content by ``fn`` of it; parameters stay the same objects (but see
-        ``torch.__future__``).
-        """
+        """Replace what every parameter and buffer holds by ``fn`` of it (see also ``torch.__future__``)."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -237,7 +231,6 @@ class TreeMethods:
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self) -> Self:
-        """Move to the CPU."""
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Self:

@@ -28,8 +28,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
             head_bias: bool = False, device: Any = None, dtype: Any = None) -> None:
-        factory = {"device": device, "dtype": dtype}
         super().__init__()
+        factory = {"device": device, "dtype": dtype}
         cutoffs = list(cutoffs)
         if not cutoffs:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
@@ -53,15 +53,21 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
         self.head.reset_parameters()
         for cluster in self.tail:
             for layer in cluster:  # type: ignore[attr-defined]
                 layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
-        self._check_shapes(input_, target_)
-        is_batched = target_.dim() > 0
+        dims = target_.dim()
+        if dims > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if dims == 1 and input_.size(0) != target_.size(0):
+            raise RuntimeError("Input and target should have the same size in the batch dimension.")
+        if input_.dim() != dims + 1:
+            raise RuntimeError(f"{dims}D target tensor expects {dims + 1}D input tensors, but found inputs with size "
+                f"{input_.size()}")
+        is_batched = dims > 0
         input, target = (input_, target_) if is_batched else (input_.unsqueeze(0), target_.unsqueeze(0))
         head = F.log_softmax(self.head(input), dim=1)
         output = input.new_zeros(target.size(0))
@@ -80,18 +86,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                 f"[{target.min().item()}, {target.max().item()}] were found. ")
         output = output + head.gather(1, in_head.unsqueeze(1)).squeeze(1)
-        loss = (-output).mean()
-        return _ASMoutput(output if is_batched else output.squeeze(0), loss)
-
-    def _check_shapes(self, input: Tensor, target: Tensor) -> None:
-        dims = target.dim()
-        if dims > 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if dims == 1 and input.size(0) != target.size(0):
-            raise RuntimeError("Input and target should have the same size in the batch dimension.")
-        if input.dim() != dims + 1:
-            raise RuntimeError(f"{dims}D target tensor expects {dims + 1}D input tensors, but found inputs with size "
-                f"{input.size()}")
+        return _ASMoutput(output if is_batched else output.squeeze(0), (-output).mean())
 
     def _get_full_log_prob(self, input: Tensor, head_output: Tensor) -> Tensor:
         out = input.new_empty((head_output.size(0), self.n_classes))
@@ -99,8 +94,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         short = self.shortlist_size
         out[:, :short] = head[:, :short]
         for i, (low, high) in enumerate(pairwise(self.cutoffs)):
-            within = F.log_softmax(self.tail[i](input), dim=1)
-            out[:, low:high] = within + head[:, short + i].unsqueeze(1)
+            out[:, low:high] = F.log_softmax(self.tail[i](input), dim=1) + head[:, short + i].unsqueeze(1)
         return out
 
     def log_prob(self, input: Tensor) -> Tensor:

@@ -7,24 +7,17 @@ from typing import Any
 from wengert.graph import no_grad
 from wengert.nn import functional as F
 from wengert.nn import init
-from wengert.nn._tensors import empty, ones, tensor, zeros
-from wengert.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from wengert.nn._tensors import ones, tensor, zeros
+from wengert.nn.parameter import UninitializedBuffer, UninitializedParameter
 from wengert.tensor import Tensor, int64
 
 from ._declared import OverDims
 from .lazy import LazyModuleMixin
+from .linear import _add_weight_and_bias
 from .module import Module, weight_and_bias
 
-__all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
-    "SyncBatchNorm",
-]
-
-
-def _add_scale_and_shift(module: Module, shape: Any, affine: bool, bias: bool, factory: dict[str, Any]) -> None:
-    """Register ``weight`` and ``bias`` of a normalization, their values not yet set, or reserve the names."""
-    module.register_parameter("weight", Parameter(empty(shape, **factory)) if affine else None)
-    module.register_parameter("bias", Parameter(empty(shape, **factory)) if affine and bias else None)
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
+    "SyncBatchNorm"]
 
 
 def _reset_scale_and_shift(module: Any) -> None:
@@ -47,16 +40,15 @@ class _NormBase(OverDims):
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
             track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
-        factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        _add_scale_and_shift(self, num_features, affine, bias, factory)
-        track = track_running_stats
+        factory, track = {"device": device, "dtype": dtype}, track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **factory) if track else None)
         self.register_buffer("running_var", ones(num_features, **factory) if track else None)
         self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if track else None)
-        self.reset_parameters()
+        shape = num_features if affine else None
+        _add_weight_and_bias(self, shape, shape if bias else None, device, dtype)
 
     def reset_running_stats(self) -> None:
         """Forget the statistics: mean 0, variance 1."""

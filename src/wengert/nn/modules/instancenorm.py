@@ -10,10 +10,8 @@ from wengert.tensor import Tensor
 
 from .batchnorm import _LazyNormBase, _NormBase
 
-__all__ = [
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
-    "LazyInstanceNorm3d",
-]
+__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d"]
 
 
 class _InstanceNorm(_NormBase):
@@ -41,25 +39,17 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        unbatched = self._dims + 1
-        channel = input.dim() - unbatched
-        if input.size(channel) != self.num_features:
-            self._complain_of_channels(channel, input.size(channel))
-        if input.dim() == unbatched:
-            return self._normalized(input.unsqueeze(0)).squeeze(0)
-        return self._normalized(input)
-
-    def _normalized(self, input: Tensor) -> Tensor:
-        return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
-            self.training or not self.track_running_stats, self.momentum if self.momentum is not None else 0.0,
-            self.eps)
-
-    def _complain_of_channels(self, dim: int, size: int) -> None:
-        if self.affine:
-            raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but "
-                f"got: {size}.")
-        warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
-            "passing in num_features, which is not used because affine=False", stacklevel=3)
+        channel = input.dim() - self._dims - 1
+        if (size := input.size(channel)) != self.num_features:
+            if self.affine:
+                raise ValueError(f"expected input's size at dim={channel} to match num_features ({self.num_features}), "
+                    f"but got: {size}.")
+            warnings.warn(f"input's size at dim={channel} does not match num_features. You can silence this warning by "
+                "not passing in num_features, which is not used because affine=False", stacklevel=2)
+        batch = input if channel else input.unsqueeze(0)
+        output = F.instance_norm(batch, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps)
+        return output if channel else output.squeeze(0)
 
 
 class InstanceNorm1d(_InstanceNorm, dims=1):
