@@ -64,8 +64,8 @@ _WHOLE = {
     **{f"serialization.{n}": "serialization" for n in ("archive", "container", "names")},
     "signal.windows": "signal.windows.windows",
     "testing.comparison": "testing._comparison", "testing.creation": "testing._creation",
-    **{f"utils.{n}": "utils._pytree" for n in ("_pytree_keys", "_pytree_nodes", "_pytree_spec")},
-    **{f"utils.checkpoint.{n}": "utils.checkpoint" for n in ("recompute", "reentrant", "selective", "state")},
+    "utils._pytree_nodes": "utils._pytree",
+    **{f"utils.checkpoint.{n}": "utils.checkpoint" for n in ("recompute", "selective", "state")},
     "utils.data.collate": "utils.data._utils.collate", "utils.data.worker": "utils.data._utils.worker",
     **{f"func.{n}": "func" for n in ("arrangement", "gradients", "jacobians", "mapping", "modules")},
 }
