@@ -1,24 +1,27 @@
-"""The node of a custom Function, which is also the context that ``forward`` and ``backward`` receive.
+"""The context that the user's ``forward`` and ``backward`` receive, and the node that a custom Function leaves.
 
-What a user keeps on the context lives exactly as long as the graph.
+Both have one dictionary: what a user keeps on the context is an attribute of ``grad_fn`` too, and exists as long as
+the graph. The graph's own fields are slots of the node, so that a context takes any name: ``ctx.shape = x.shape``.
 """
 
 from __future__ import annotations
 
+import threading
 import warnings
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
+from ..arrays.dtypes import tensor_name
 from ..graph.engine import check_shape
-from ..graph.node import Node
+from ..graph.node import Node, next_sequence
 from ..tensor.autograd_meta import edge_of, meta_of, requires_grad
 from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
-from ..tensor.saved_tensor_hooks import call_pack_hook, stand_in
+from ..tensor.saved_tensor_hooks import call_pack_hook, stand_in, unpacked
 from ..tensor.tensor import Tensor
 from ..tensor.version_check import FREED as HOW
-from ..tensor.version_check import Detached, Replaced, refuse_detached
-from ._function_names import INSIDE, enter, saved
+from ..tensor.version_check import Detached, Packed, Replaced, refuse_detached
 from ._saved_values import SavedNone, refuse_hooks
 from ._saved_values import SavedTensor as SavedBase
 
@@ -28,6 +31,15 @@ TAKEN = (
 )
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have "
     f"already been freed). {HOW}")
+
+
+class _Running(threading.local):
+    """How many ``forward`` or ``jvp`` of custom Functions this thread is in: tangents are disabled there."""
+
+    forwards = 0
+
+
+RUNNING = _Running()
 
 
 def undefined_backward(ctx: Any, *grad_outputs: Any) -> Any:
@@ -105,10 +117,12 @@ class SavedTensor(SavedBase):
     """A tensor kept by ``save_for_backward``: array, version and edge, so that an output does not keep its own node
     alive.
 
-    ``output``: its number, if it is an output of the node that keeps it.
+    ``output``: its number, if it is an output of the node that keeps it. ``packed``: what hooks made of it.
     """
 
-    __slots__ = ("array", "counter", "edge", "kind", "output", "packed", "tangents", "tensor", "unpack_hook", "version")
+    __slots__ = ("array", "counter", "edge", "kind", "output", "packed", "tangents", "tensor", "version")
+
+    packed: Packed | None
 
     def __init__(self, t: Any, output: int | None, hooks: Any) -> None:
         self.array, self.counter, self.output = t._wg_data, t._wg_vc, output
@@ -118,7 +132,7 @@ class SavedTensor(SavedBase):
             self.edge = edge_of(t) if output is None and requires_grad(t) else None
         except RuntimeError:  # a view that was written to where that is not allowed: its next use raises
             self.edge, stale = None, True
-        self.kind, self.packed, self.unpack_hook = type(t), None, None
+        self.kind, self.packed = type(t), None
         self.tangents = dict(t._wg_meta.tangents) if t._wg_meta is not None and t._wg_meta.tangents else None
         # a leaf is kept itself: its accumulator refers to it anyway
         self.tensor = t if stale or (output is None and t._wg_edge is None) else None
@@ -126,125 +140,133 @@ class SavedTensor(SavedBase):
             self._pack(t, hooks)
 
     def _pack(self, t: Any, hooks: Any) -> None:
-        pack, unpack = hooks
-        self.packed = call_pack_hook(pack, t.detach() if self.output is not None else t)
-        self.unpack_hook = unpack
+        self.packed = Packed(call_pack_hook(hooks[0], t.detach() if self.output is not None else t), hooks[1])
         self.array = self.tensor = None
 
     def _register(self, pack_hook: Any, unpack_hook: Any) -> None:
-        if self.unpack_hook is not None:
+        if self.packed is not None:
             refuse_hooks("hooked")
         value = ARRAY_OPS.wrap(self.array) if self.tensor is None else self.tensor.detach()
         self._pack(value, (pack_hook, unpack_hook))
+
+    @property
+    def unpack_hook(self) -> Any:
+        """The hook that gives the tensor back, or None."""
+        return None if self.packed is None else self.packed.unpack
+
+    @property
+    def data(self) -> Any:
+        if self.packed is not None:
+            return self.packed.value
+        return ARRAY_OPS.wrap(self.array) if self.tensor is None else self.tensor
 
     def unpack(self) -> Any:
         if self.output is not None:  # it holds no node that the history could begin at
             refuse_detached()
         return self.restored(None)
 
-    def restored(self, node: BackwardCFunction | None) -> Any:
+    def restored(self, node: FunctionNode | None) -> Any:
         """The tensor, for ``node``, which keeps it."""
-        if self.unpack_hook is not None:
-            t = self.unpack_hook(self.packed)
-            if not isinstance(t, Tensor):
-                raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                    f"{type(t).__name__}")
-            edge = self._edge(node)
+        edge: Any = self.edge if self.output is None else (node, self.output)
+        if self.packed is not None:
+            given = unpacked(self.packed)
             if edge is None and not self.tangents:
+                return given
+            t = stand_in(given, edge)
+            if t is given:
                 return t
-            fresh = stand_in(t, edge)
-            if self.tangents and fresh is not t:
-                meta_of(fresh).tangents = dict(self.tangents)
-            return fresh
-        if self.version is not None and self.counter[0] != self.version:
-            self._modified(node)
-        if self.tensor is not None:
-            return self.tensor
-        t = object.__new__(self.kind)
-        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = self.array, None, None, self.counter
-        return self._with_edge(t, node)
-
-    @property
-    def data(self) -> Any:
-        if self.unpack_hook is not None:
-            return self.packed
-        return ARRAY_OPS.wrap(self.array) if self.tensor is None else self.tensor
-
-    def _modified(self, node: BackwardCFunction | None) -> None:
-        found = self.counter[0]
-        if type(found) is Replaced and self.version is not None and int(found) == int(self.version):
-            if found is not self.version and self.output is None:
-                self.array = found.current(self.array)
-            return
-        if type(found) is Detached and self.version is not None and int(found) == int(self.version):
-            if found is not self.version and self.output is None and found.array() is self.array:
-                refuse_detached()
-            return
-        from ..arrays.dtypes import tensor_name
-
-        if self.output is not None and node is not None:
-            origin = f", which is output {self.output} of {node.operation()},"
         else:
-            edge = self.edge
-            origin = (f", which is output {edge[1]} of {edge[0].operation()}," if edge is not None and edge[0].edges
-                else "")
+            if self.version is not None and self.counter[0] != self.version:
+                self._modified(node)
+            if self.tensor is not None:
+                return self.tensor
+            t = object.__new__(self.kind)
+            t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = self.array, edge, None, self.counter
+        if self.tangents:
+            meta_of(t).tangents = dict(self.tangents)
+        return t
+
+    def _modified(self, node: FunctionNode | None) -> None:
+        """Refuse a tensor that was written to since; take over data that ``.data =`` has replaced."""
+        found = self.counter[0]
+        if isinstance(found, Detached) and int(found) == int(self.version):  # type: ignore[arg-type]
+            if found is not self.version and self.output is None:
+                if type(found) is Replaced:
+                    self.array = found.current(self.array)
+                elif found.array() is self.array:
+                    refuse_detached()
+            return
+        maker: Any = (node, self.output) if self.output is not None and node is not None else self.edge
+        origin = f", which is output {maker[1]} of {maker[0].operation()}," if maker and maker[0].edges else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation:"
-            f" [{tensor_name(self.array.dtype)} {list(self.array.shape)}]{origin} is at version {self.counter[0]}; "
+            f" [{tensor_name(self.array.dtype)} {list(self.array.shape)}]{origin} is at version {found}; "
             f"expected version {self.version} instead. Hint: it was kept for the backward of "
             f"{'a checkpoint' if node is None else node.name()}. enable anomaly detection to find the operation that "
             "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
         )
 
-    def _with_edge(self, t: Any, node: BackwardCFunction | None) -> Any:
-        if self.tangents:
-            meta_of(t).tangents = dict(self.tangents)
-        t._wg_edge = self._edge(node)
-        return t
 
-    def _edge(self, node: BackwardCFunction | None) -> Any:
-        """Where the gradient of the tensor goes."""
-        return self.edge if self.output is None else (node, self.output)
+class _OfNode:
+    """An attribute of the node that its context has too, unless the user sets it to something else."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, ctx: Any, cls: Any = None) -> Any:
+        return self if ctx is None else getattr(ctx._wg_node(), self.name)
 
 
-class BackwardCFunction(Node, FunctionBase, FunctionCtx):
-    """The node of a custom Function, and its context. Each Function class has a subclass of its own."""
+class BackwardCFunction(FunctionBase, FunctionCtx):
+    """The context of one call. Each Function class has a subclass of its own."""
 
-    __slots__ = ()
-
-    wants_undefined = written_by_user = True
     materialize_grads = True
     _materialize_non_diff_grads = True  # False: outputs that are not differentiable get None
-    _undifferentiated: tuple[int, ...] = ()  # which those are, once it matters
     # True: what forward returns is a view of its argument, and may be written to in place as any view
     _is_pure_view = False
     to_save: Any = None
     saved_for_forward: tuple[Any, ...] = ()
-    _pushing = False  # whether jvp is running
-    _clears = _taken = False  # whether saved tensors are freed once they were read, and whether they were
     dirty_tensors: tuple[Any, ...] | None = None
     non_differentiable: tuple[Any, ...] | None = None
     needs_input_grad: tuple[bool, ...] = ()
-    _places: tuple[int, ...] = ()  # which arguments were tensors
-    _count = 0  # of arguments
-    _forward_cls: Any = None
+    _pushing = False  # whether jvp is running
+    _clears = _taken = False  # whether saved tensors are freed once they were read, and whether they were
+    _forward_cls: Any
     _autograd_function_id: int  # of the Function class
-    two_faced: Any = None  # the class of the node while ``forward`` runs
+    _wg_node: Any  # a weak reference to the node
+    _wg_context: Any = property(lambda self: self)  # of the node, the context
+
+    next_functions, register_hook, register_prehook = _OfNode(), _OfNode(), _OfNode()
+    _input_metadata, _register_hook_dict, _sequence_nr = _OfNode(), _OfNode(), _OfNode()
+
+    def name(self) -> str:
+        """The name of the node."""
+        return type(self).__name__
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own facts."""
+        return self.__dict__.setdefault("_metadata", {})
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that ``save_for_backward`` kept; inside ``jvp``, those of ``save_for_forward``."""
         if self._pushing:
             return self.saved_for_forward
-        found = tuple(None if s is None else s.restored(self) for s in self._kept())
+        node = self._wg_node()
+        if self._taken:
+            raise RuntimeError(TAKEN)
+        if node is None or node.saved is None:
+            raise RuntimeError(FREED)
+        found = tuple(None if s is None else s.restored(node) for s in node.saved)
         if self._clears:
             self._taken = True
-            Node.saved.__set__(self, ())  # type: ignore[attr-defined]
+            node.saved = ()
         return found
 
     def maybe_clear_saved_tensors(self) -> None:
         """Let go of what was kept, before the backward is over."""
-        Node.saved.__set__(self, None)  # type: ignore[attr-defined]
+        self._wg_node().saved = None
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -255,7 +277,12 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
     @property
     def _raw_saved_tensors(self) -> tuple[SavedBase, ...]:
         """What was kept, still packed: hooks can be put on each."""
-        return () if self._taken else tuple(SavedNone() if s is None else s for s in self._kept())
+        if self._taken:
+            return ()
+        node = self._wg_node()
+        if node is None or node.saved is None:
+            raise RuntimeError(FREED)
+        return tuple(SavedNone() if s is None else s for s in node.saved)
 
     def forget_marks(self) -> None:
         """Let go of the tensors that ``forward`` has marked, once their history is written."""
@@ -264,35 +291,25 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         if self.non_differentiable is not None:
             self.non_differentiable = None
 
-    def _kept(self) -> Any:
-        if self._taken:
-            raise RuntimeError(TAKEN)
-        kept = saved(self)
-        if kept is None:
-            raise RuntimeError(FREED)
-        return kept
-
     def apply(self, *args: Any) -> Any:
         """The gradients of the arguments, as the user's ``backward`` (or ``vjp``) gives them."""
-        return self._get_user_fn()(self, *([list(args)] if self._forward_cls.boxed_grads_call else args))
+        return self.apply_boxed(*([list(args)] if self._forward_cls.boxed_grads_call else args))
 
     def apply_boxed(self, *args: Any) -> Any:
         """The same with the arguments as they are: a list of gradients, for a Function that has
         ``boxed_grads_call``.
         """
-        return self._get_user_fn()(self, *args)
+        return self._get_user_fn()(self._wg_context, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
         """The tangents of the results, as the user's ``jvp`` gives them."""
-        was = enter(self)
         self._pushing = True
-        INSIDE.forwards += 1
+        RUNNING.forwards += 1
         try:
-            return self._forward_cls.jvp(self, *args)
+            return self._forward_cls.jvp(self._wg_context, *args)
         finally:
             self._pushing = False
-            INSIDE.forwards -= 1
-            INSIDE.nodes = was
+            RUNNING.forwards -= 1
 
     def _compiled_autograd_key(self) -> Any:
         return self._forward_cls._compiled_autograd_key(self)
@@ -307,6 +324,27 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
             )
         return cls.vjp if vjp else cls.backward
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
+
+# what the engine calls or reads of a node: in the dictionary of a context, such a name is the user's
+NAMES = frozenset(("explain_error", "is_leaf", "name", "operation", "partial", "raw", "recorded", "release",
+    "visible_edges", "wants_undefined", "without_gradient", "written_by_user"))
+
+
+class FunctionNode(Node):
+    """The node of a call. Each Function class has a subclass of its own, which is one of its context's class too."""
+
+    __slots__ = ("_wg_context", "count", "outputs", "places", "undifferentiated")
+
+    wants_undefined = written_by_user = True
+    _wg_context: Any
+    count: int  # of arguments
+    places: tuple[int, ...]  # which arguments were tensors
+    undifferentiated: tuple[int, ...]  # which results get None in place of a gradient of zeros
+    __repr__ = BackwardCFunction.__repr__
+
     def __call__(self, *grads: Any) -> Any:
         raise TypeError(f"'{type(self).__name__}' object is not callable")
 
@@ -320,21 +358,14 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         return self._run(g, TRACED_OPS)
 
     def _run(self, g: Any, namespace: Any) -> Any:
+        ctx = self._wg_context
         given = self._gradients_given(g, namespace)
-        if self._forward_cls.boxed_grads_call and type(g) is list and self.hooks is None:
+        boxed = ctx._forward_cls.boxed_grads_call
+        if boxed and type(g) is list and self.hooks is None:
             g.clear()  # now only the user's list holds them: what is taken out of it is freed
-        user_fn = BackwardCFunction._get_user_fn(self)
-        arguments = [given] if self._forward_cls.boxed_grads_call else given
-        if self.two_faced is not type(self):
-            answer = user_fn(self, *arguments)
-        else:
-            was = enter(self)
-            try:
-                answer = user_fn(self, *arguments)
-            finally:
-                INSIDE.nodes = was
+        answer = ctx._get_user_fn()(ctx, *([given] if boxed else given))
         row = self._checked_gradients(answer)
-        return tuple(None if row[i] is None else namespace.unwrap(row[i]) for i in self._places)
+        return tuple(None if row[i] is None else namespace.unwrap(row[i]) for i in self.places)
 
     def _gradients_given(self, g: Any, namespace: Any) -> list[Any]:
         """The gradients of the results as the user's function gets them: undefined ones as zeros, or as None."""
@@ -344,7 +375,7 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         for i, (x, shape, dtype) in enumerate(zip(grads, shapes, dtypes)):
             if x is not None:
                 given.append(namespace.wrap(x))
-            elif i in self._undifferentiated or not self.materialize_grads or dtype is None:
+            elif i in self.undifferentiated or not self._wg_context.materialize_grads or dtype is None:
                 given.append(None)
             else:
                 given.append(ARRAY_OPS.wrap(np.zeros(shape, dtype)))
@@ -353,28 +384,35 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
     def _checked_gradients(self, answer: Any) -> tuple[Any, ...]:
         """What the user's function gave, one for each argument of ``forward``; refused where it does not fit."""
         row = answer if isinstance(answer, tuple) else (answer,)
-        if len(row) > self._count and all(x is None for x in row[self._count :]):
-            row = row[: self._count]
-        if len(row) != self._count:
+        if len(row) > self.count and all(x is None for x in row[self.count :]):
+            row = row[: self.count]
+        if len(row) != self.count:
             raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{self._count}, got {len(row)})")
+                f"{self.count}, got {len(row)})")
         for i, x in enumerate(row):
             if x is None:
                 continue
-            if i not in self._places:
+            if i not in self.places:
                 raise RuntimeError(
                     f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
                     "corresponding forward input was not a Variable"
                 )
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
-        for at, (i, edge) in enumerate(zip(self._places, self.edges)):
+        for at, (i, edge) in enumerate(zip(self.places, self.edges)):
             if row[i] is not None and edge is not None:  # also where it is not needed
                 _fits(row[i], edge, self, at)
         return row
 
-    def __repr__(self) -> str:
-        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
+def begin_call(cls: Any) -> tuple[FunctionNode, BackwardCFunction]:
+    """A node and a context for a call of ``cls``, which know of each other."""
+    node, ctx = Node.__new__(cls._node_cls), object.__new__(cls._backward_cls)
+    ctx._wg_node = ref(node)
+    node.__dict__ = ctx.__dict__
+    node._wg_context = ctx
+    node.hooks, node.saved, node.edges, node.seq = None, (), (), next_sequence()
+    return node, ctx
 
 
 def _fits(x: Tensor, edge: Any, giver: Node, at: int) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import ref
 
-from ..tensor.record import OpNode, node_class, renamed, unchanged
+from ..tensor.record import OpNode, unchanged
 from ..tensor.saved_tensor_hooks import call_pack_hook, changed, pack
 from ..tensor.version_check import FREED, Packed, freed
 from ._saved_names import names, remembered, shown_value
@@ -174,7 +176,9 @@ class SavedValue(SavedTensor):
                 [*row[:i], new, *row[i + 1 :]] for row, new in zip((array, counters, versions), fresh))
         node.saved = changed(node.saved, at, fresh)
         node._hooks()  # the unpack hook may put hooks on the node that is just running
-        general = node_class(node.op)
-        if type(node) is not general:  # the written-out class takes what is saved for arrays
-            name = type(node).__name__
-            node.__class__ = general if name == general.__name__ else renamed(general, name)
+        for name in ("raw", "recorded"):  # the specialised ones take what is saved for arrays
+            node.__dict__[name] = partial(_general, name, ref(node))
+
+
+def _general(name: str, node: Any, *args: Any) -> Any:
+    return getattr(OpNode, name)(node(), *args)

@@ -17,7 +17,7 @@ from ..graph.modes import _Mode, modes, set_modes
 from ..tensor import classes
 from ..tensor.tensor import Tensor
 from ..transforms.forward_mode import DualLevel
-from ._function_names import INSIDE
+from ._function_node import RUNNING
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -176,7 +176,7 @@ def _is_fwd_grad_enabled() -> bool:
     """Whether operators carry tangents on. Not within the ``forward`` and ``jvp`` of custom Functions, nor in inference
     mode.
     """
-    return _hidden.get() is None and INSIDE.forwards in (0, _seen_by.get()) and not modes().inference
+    return _hidden.get() is None and RUNNING.forwards in (0, _seen_by.get()) and not modes().inference
 
 
 class _set_fwd_grad_enabled(_Mode):
@@ -203,10 +203,10 @@ def _switch(mode: bool) -> None:
         return
     m = modes()
     current = _current()
-    if INSIDE.forwards:
+    if RUNNING.forwards:
         others = tuple(x for x in m.levels if x is not current)
         set_modes(m.with_(levels=(current, *others) if mode and current is not None else others))
-        _seen_by.set(INSIDE.forwards if mode else 0)
+        _seen_by.set(RUNNING.forwards if mode else 0)
     elif mode:
         set_modes(m.with_(levels=(*(_hidden.get() or ()), *m.levels)))
         _hidden.set(None)

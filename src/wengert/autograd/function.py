@@ -11,7 +11,14 @@ from ..graph.node import Node, next_sequence
 from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.tensor import Tensor
 from ._function_apply import apply, positional
-from ._function_node import BackwardCFunction, FunctionBase, FunctionCtx, undefined_backward
+from ._function_node import (
+    BackwardCFunction,
+    FunctionBase,
+    FunctionCtx,
+    FunctionNode,
+    begin_call,
+    undefined_backward,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,14 +32,14 @@ AUTOGRAD_FUNCTION_COUNTER = itertools.count()
 
 
 class FunctionMeta(type):
-    """Gives every Function class the class of its nodes, and that a number."""
+    """Gives every Function class the classes of its contexts and of its nodes."""
 
     def __init__(cls, name: str, bases: Any, attrs: Any) -> None:
-        members = {
-            "__slots__": (), "_forward_cls": cls, "__module__": "torch.autograd.function", "two_faced": None,
-            "_autograd_function_id": next(AUTOGRAD_FUNCTION_COUNTER),
-        }
+        members = {"_forward_cls": cls, "__module__": "torch.autograd.function",
+            "_autograd_function_id": next(AUTOGRAD_FUNCTION_COUNTER)}
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), members)
+        members = {"__slots__": (), "__module__": "torch.autograd.function"}
+        cls._node_cls = type(name + "Backward", (FunctionNode, cls._backward_cls), members)
         super().__init__(name, bases, attrs)
 
 
@@ -40,6 +47,7 @@ class _SingleLevelFunction(FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     """The methods that a Function may define."""
 
     _backward_cls: Any
+    _node_cls: Any
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -100,8 +108,7 @@ class Function(_SingleLevelFunction):
             DeprecationWarning,
             stacklevel=2,
         )
-        node = self._node = type(self)._backward_cls()
-        node.edges, node.saved, node.hooks, node.seq = (), (), None, next_sequence()
+        self._node, _ = begin_call(type(self))
 
     def __getattr__(self, name: str) -> Any:
         if name == "_node":  # a subclass's __init__ has not called ours

@@ -16,6 +16,7 @@ from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
 from ..transforms.running import NO_HOOKS
 from ._engine import ImperativeEngine, executes
+from ._function_node import BackwardCFunction
 from ._mutation import allow_mutation_on_saved_tensors
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Node(abc.ABC):
 
     @classmethod
     def __subclasshook__(cls, subclass: type) -> Any:
-        return True if cls is Node and issubclass(subclass, graph_node.Node) else NotImplemented
+        return True if cls is Node and issubclass(subclass, (graph_node.Node, BackwardCFunction)) else NotImplemented
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

@@ -129,7 +129,7 @@ def run(roots: list[tuple[Edge, Any]], namespace: Any, retain: bool = False, nee
     watch, interceptors = anomaly_mode.current, modes().interceptors
     before = None if watch is None else watch.enter()
     ended = None if listener is None else listener(roots)
-    if leaf_hooks and any(hooks() for hooks in tuple(leaf_hooks.values())):
+    if leaf_hooks and any(hooks() for hooks in leaf_hooks.copy().values()):
         walk.awaited = leaf_gradient_counts(roots, needed, captures)
     flags = quieten(IGNORED)
     try:
