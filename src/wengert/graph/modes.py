@@ -143,9 +143,7 @@ _DEFAULTS: dict[str, Any] = {}  # of the fields that ``add_field`` adds
 
 
 def add_field(name: str, interceptor: Interceptor | None = None, default: Any = ()) -> None:
-    """Add the field ``name`` to modes, for a package that extends the engine; while it is not empty, ``interceptor`` is
-    active.
-    """
+    """Add the field ``name`` to modes; while it is not empty, ``interceptor`` is active."""
     setattr(Modes, name, default)
     _DEFAULTS[name] = default
     if interceptor is not None:
@@ -353,9 +351,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Like ``no_grad``, and the tensors made inside can never be part of a graph: no version
-    counter, no view tracking.
-    """
+    """Like ``no_grad``; the tensors made inside can never be part of a graph: no version, no view tracking."""
 
     def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)

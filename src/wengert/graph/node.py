@@ -221,9 +221,7 @@ def _register(hooks: HookDict, fn: Callable[..., Any]) -> RemovableHandle:
 
 
 class NodeHooks:
-    """What runs around a node, in this order: hooks on its output tensors, retained gradients, pre-hooks, the node,
-    post-hooks.
-    """
+    """What runs around a node: tensor hooks, retained gradients, pre-hooks, the node, post-hooks."""
 
     __slots__ = ("late", "post", "pre", "retain", "tensor")
 
@@ -260,9 +258,7 @@ class NodeHooks:
         return g
 
     def after(self, node: Node, grads: Any, g: Any, namespace: Any) -> Any:
-        """Post-hooks of the node. Those put on it while it was running are not shown what came in: PyTorch has given
-        that away.
-        """
+        """Post-hooks of the node. Those registered while it was running do not get what came in, as in PyTorch."""
         outputs = () if self.late else _wrapped((g,) if node.outputs == 1 else g, namespace)
         places = node.visible_edges()
         for hook in tuple(self.post.values()):
@@ -310,9 +306,7 @@ def check_answer(hook: Any, new: Any, old: Any) -> None:
 
 
 def _replaced(hook: Callable[[Any], Any], g: Any, namespace: Any) -> Any:
-    """What a tensor hook makes of ``g``. Without a gradient (another output of the node had one) it is called with
-    None.
-    """
+    """What a tensor hook makes of ``g``; None if only another output of the node has a gradient."""
     given = None if g is None else namespace.wrap(g)
     answer = hook(given)
     if answer is None:

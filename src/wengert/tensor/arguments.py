@@ -129,9 +129,7 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
-    """The forward on converted arguments; in half precision its kernel where nothing else is requested, or by way of
-    float32.
-    """
+    """The forward on converted arguments; in half precision its kernel where it has one, or through float32."""
     before = flags.quieten(flags.IGNORED)
     try:
         return _forward(op, raw)

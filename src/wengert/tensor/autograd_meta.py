@@ -68,9 +68,7 @@ class Released(list):  # type: ignore[type-arg]
 
 
 def new_version() -> list[Any]:
-    """The version counter of a new tensor. Inside of a ``torch.func`` derivative it also holds the ``GradScope`` that
-    made the tensor.
-    """
+    """The version counter of a new tensor; inside of a ``torch.func`` derivative with its ``GradScope``."""
     m = modes()
     if m.inference:
         return INFERENCE_VERSION  # type: ignore[no-any-return]
@@ -172,9 +170,7 @@ def edge_of(t: Tensor) -> Edge | None:
 
 
 class DiscardGradient(Node):
-    """Where the gradient of a view goes that requires one because its base does, but was not recorded: made under
-    ``no_grad``, say.
-    """
+    """Where the gradient of a view ends that was made under ``no_grad`` and whose base requires one."""
 
     __slots__ = ()
 
@@ -361,9 +357,7 @@ class AccumulateGrad(Node):
         return self._run_post_hooks(meta)
 
     def _takes(self, g: Any) -> bool:
-        """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is
-        laid out as the leaf.
-        """
+        """Whether ``g``, of a class that dispatches, becomes the leaf's itself: unshared, and laid out as the leaf."""
         return (not modes().grad and is_uniquely_referenced_tensor(g)
             and (g._wg_data.strides == self.variable._wg_data.strides or not _dense(self.variable._wg_data)))
 
@@ -423,9 +417,7 @@ def _dense(a: np.ndarray) -> bool:
 
 
 def _laid_out_as(g: np.ndarray, a: Any) -> bool:
-    """Whether ``g`` may be the gradient of a leaf ``a`` as it is: of the leaf's strides if that is dense, row by row if
-    it is not.
-    """
+    """Whether ``g`` may be the gradient of a leaf ``a``: of its strides if that is dense, else contiguous."""
     if g.size == 0 or not layout_enforced.get():
         return True
     if type(a) is np.ndarray and a.shape == g.shape and _dense(a):

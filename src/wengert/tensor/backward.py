@@ -121,9 +121,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 
 def _answer(wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool,
         given: Any = None) -> tuple[Any, ...]:
-    """What was captured for the tensors ``wanted``, in their order; a gradient ``given`` that nothing was done with is
-    that tensor.
-    """
+    """What was captured for ``wanted``, in order; a gradient ``given`` that came through unchanged is that tensor."""
     result: list[Any] = []
     several = len(places) > 1 or given is not None
     known: dict[int, Any] = {}  # one array is one tensor, with one version, for however many inputs it is the gradient

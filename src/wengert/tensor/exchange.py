@@ -28,17 +28,13 @@ NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 
 
 def sealed(t: Any) -> bool:
-    """Whether the numbers of ``t`` are out of reach: a function that ``torch.func`` differentiates made it, or was
-    given it.
-    """
+    """Whether ``t`` was made by, or given to, a function that ``torch.func`` differentiates."""
     scope = modes().grad_scope
     return scope is not None and scope.hides_numbers(t)
 
 
 def refuse_pointer(t: Any, captured: bool = False) -> None:
-    """Refuse to show the memory of a tensor of a function that is differentiated; ``captured``: of any tensor,
-    meanwhile.
-    """
+    """Refuse to show the memory of a differentiated function's tensor; ``captured``: of any tensor."""
     if sealed(t) or (captured and modes().grad_scope is not None):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 

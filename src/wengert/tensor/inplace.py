@@ -79,9 +79,7 @@ def write(call: Call) -> Tensor:
 
 
 def history_of_write(op: Operator, inputs: dict[str, Any], target: Any, m: Modes) -> tuple[bool, bool]:
-    """Whether the write is recorded; and whether it is not, but cuts the history of its target: nothing depends on the
-    old values any more.
-    """
+    """Whether the write is recorded; and whether, if not, it cuts the history of its target."""
     if not m.grad:
         return False, False
     wanted = any(requires_grad(t) for p in op.wrt for t in _row(inputs.get(p)))
@@ -96,9 +94,7 @@ def _row(v: Any) -> list[Any]:
 
 def check_write(op: Operator, args: tuple[Any, ...], inputs: dict[str, Any], recording: bool, stale: bool,
         m: Modes) -> list[Any]:
-    """Refuse writes that PyTorch refuses, before anything is changed; gives the arrays of arguments that share the
-    target's memory.
-    """
+    """Refuse what PyTorch refuses, before any write; gives the arguments' arrays that share the target's memory."""
     target = args[0]
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
     a = target._wg_data
@@ -149,9 +145,7 @@ def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], t
 
 
 def check_cast(result: np.dtype, target: np.dtype, c_named: bool = False) -> None:
-    """Refuse to write what would lose its kind: fractions into integers, say. ``c_named``: PyTorch names the target as
-    C++ does.
-    """
+    """Refuse to write fractions into integers and the like; ``c_named``: in PyTorch's C++ names of dtypes."""
     if not dt.can_cast(result, target):
         wanted = dt.c_name(target) if c_named else dt.scalar_name(target)
         raise RuntimeError(f"result type {dt.scalar_name(result)} can't be cast to the desired output type {wanted}")
@@ -179,9 +173,7 @@ _ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(
 
 
 def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
-    """Whether this write of an operator among ``_IDEMPOTENT`` may: not a number from a tensor, nor a copy but of the
-    target itself.
-    """
+    """Whether this write of an operator among ``_IDEMPOTENT`` may overlap: from a number, or a copy of the target."""
     if op.name == "fill":
         return not isinstance(args[1], classes.Tensor_)
     if op.name != "copy":
@@ -219,9 +211,7 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
 
 
 def check_history(t: Tensor) -> None:
-    """Refuse a write that would be recorded to what has no history to go on from: a leaf, a view of one, a view that
-    was not recorded.
-    """
+    """Refuse a recorded write to a leaf, a view of one, or a view that was not recorded."""
     meta = t._wg_meta
     if meta is None:
         return

@@ -104,9 +104,7 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
 
 
 def _numbers(op: Operator) -> int:
-    """Which parameters may be Python numbers, a bit for each; and one bit more if the rules take a number that comes
-    first.
-    """
+    """Which parameters may be Python numbers, a bit each; a further bit if rules take a number that comes first."""
     if not op.scalars or len(op.tensors) != 2 or op.optional:
         return 0
     allowed = op.tensors if type(op.scalars) is str else op.scalars

@@ -219,9 +219,7 @@ class OpNode(Node):
 
 
 def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
-    """The tensor that a node saved, with its place in the graph; None if it is none of the common ones: see
-    ``OpNode._rebuild``.
-    """
+    """The tensor that a node saved, with its edge; None for uncommon ones: see ``OpNode._rebuild``."""
     if type(array) is not np.ndarray or not (array.dtype is F32 or array.dtype is F64):
         return None
     variable = None if edge is None else getattr(edge[0], "variable", None)
@@ -247,9 +245,7 @@ def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
 
 
 def _rather_computed() -> bool:
-    """Whether a rule recomputes an auxiliary value of the forward: where that is to be differentiated
-    itself.
-    """
+    """Whether a rule recomputes an auxiliary value of the forward, because it is to be differentiated."""
     m = modes()
     return m.grad or bool(m.levels)
 
@@ -389,9 +385,7 @@ def is_kept(op: Operator, name: str, edges: list[Any], values: dict[str, Any]) -
 
 
 def pack_inputs(op: Operator, inputs: dict[str, Any], values: dict[str, Any], m: Modes, private: str = "") -> None:
-    """Give saved-tensor hooks the inputs that the node will save, before the forward: a hook that ends a recomputation
-    spares it.
-    """
+    """Give saved-tensor hooks the inputs before the forward: a hook that ends a recomputation spares it."""
     edges = edges_of(op, inputs, values)
     names = (() if edges is None
         else [n for n in op.saved if n in inputs and n != private and is_kept(op, n, edges, values)])
@@ -411,9 +405,7 @@ def packed(value: Any, tensor: Any, m: Modes) -> Any:
 
 def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes,
         private: str) -> tuple[Any, ...]:
-    """The node's memory: see ``OpNode``. Saved-tensor hooks are given what is saved here; results, once they are
-    written (``pack_results``).
-    """
+    """The node's memory (see ``OpNode``). Saved-tensor hooks get it here, results in ``pack_results``."""
     memory: list[Any] = []
     early = values.get(PACKED, ())
     for name in op.saved:
@@ -446,7 +438,5 @@ def _shape(value: Any) -> Any:
 
 
 def _counter(t: Any, m: Modes) -> Any:
-    """The version counter by which a saved tensor is checked; functions of ``torch.func`` may save inference tensors,
-    which have none.
-    """
+    """The counter by which a saved tensor is checked; none for inference tensors, which ``torch.func`` may save."""
     return UNVERSIONED if m.grad_scope is not None and t._wg_vc is INFERENCE_VERSION else t._wg_vc

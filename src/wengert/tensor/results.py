@@ -41,9 +41,7 @@ def is_type(shape: Any) -> bool:
 
 
 def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
-    """The same bytes in another type: memory and version are shared, but no gradient passes, and it is no view to the
-    tape.
-    """
+    """The same bytes in another type: shared memory and version, but no gradient and no view relation."""
     found = fresh(forward(op, raw), m)
     if not m.inference and not t.is_inference():
         found._wg_vc = t._wg_vc
@@ -51,9 +49,7 @@ def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
 
 
 def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
-    """Saved outputs are checked against the version counter of the tensor that the user got; hooks get them now that
-    they are written.
-    """
+    """Have saved outputs checked against the version counter of the results, and give them to hooks."""
     saved_tensor_hooks = modes().saved_tensor_hooks
     if saved_tensor_hooks is not None:
         pack_results(op, node, saved_tensor_hooks)
@@ -98,9 +94,7 @@ def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
 
 
 def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes) -> None:
-    """``t`` shares memory with ``source`` but counts its own writes: no view, but in inference mode, where PyTorch
-    makes it of those.
-    """
+    """``t`` shares memory with ``source`` but counts its own writes; in inference mode, as in PyTorch, it is a view."""
     if source.is_inference():
         t._wg_vc = INFERENCE_VERSION
     elif m.inference:
@@ -109,9 +103,7 @@ def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
 
 
 def looks_at(a: np.ndarray, source: np.ndarray) -> bool:
-    """Whether ``a``, made from ``source`` by a reshape or the like, is a view of it (NumPy names the owner of the
-    memory).
-    """
+    """Whether ``a``, made from ``source``, is a view of it (NumPy's ``base`` is the owner of the memory)."""
     base = a.base
     return base is not None and (base is source or base is source.base)
 

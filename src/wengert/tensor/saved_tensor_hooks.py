@@ -36,9 +36,7 @@ def is_array(value: Any) -> TypeGuard[np.ndarray]:
 
 
 def pack_results(op: Operator, node: Any, hooks: Any) -> None:
-    """Give hooks the results that ``node`` saves, now that they are written: without history, lest the node keep itself
-    alive.
-    """
+    """Give hooks the results that ``node`` saves, without history, because that would refer to the node."""
     for name in () if op.outputs is ... else op.outputs:
         if name in op.saved:
             at = 3 * op.saved.index(name)
@@ -47,9 +45,7 @@ def pack_results(op: Operator, node: Any, hooks: Any) -> None:
 
 
 def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
-    """Give ``array`` to saved-tensor hooks: as ``tensor``, the argument that it comes from, unless that was converted
-    to another type.
-    """
+    """Give ``array`` to saved-tensor hooks: as ``tensor``, the argument, unless that was converted."""
     pack_hook, unpack_hook = hooks
     if tensor is not None:
         tensor._wg_vc[0]  # inference tensors say that they cannot be saved

@@ -73,9 +73,7 @@ _around: dict[str, Any] = {}  # what was put around operators
 
 
 def put_around(name: str, wrap: Any) -> None:
-    """Have every call of the operator ``name``, in all threads, take the general path inside of ``wrap(path)``; None
-    ends that.
-    """
+    """Have every call of the operator ``name`` take the general path inside of ``wrap(path)``; None ends that."""
     if wrap is None:
         _around.pop(name, None)
     else:
@@ -130,9 +128,7 @@ def _foreign(v: Any) -> bool:
 
 
 def _equal(tensor: Any, other: Any) -> Any:
-    """``tensor == other`` for an operand that is no tensor: PyTorch compares arrays, but leaves all other operators to
-    NumPy.
-    """
+    """``tensor == other`` for no tensor: PyTorch compares arrays, but leaves all other operators to NumPy."""
     if type(other) is not np.ndarray or other.dtype.kind not in "biufc":
         return NotImplemented
     return tensor == classes.Tensor_._wg_wrap(other)
@@ -472,9 +468,7 @@ def _writing(op: Operator, special: bool) -> list[str]:
 
 
 def fast_node(op: Operator) -> type[OpNode]:
-    """The node class whose ``raw`` and ``recorded`` are written out: unpack, check versions, call the rules that are
-    wanted.
-    """
+    """The node class whose ``raw`` and ``recorded`` unpack, check versions and call the wanted rules."""
     scope: dict[str, Any] = {
         "F": ARRAY_OPS, "T": TRACED_OPS, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
         "RECORD": RECORD, "F32": dt.F32, "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt,
@@ -521,9 +515,7 @@ def _unpacked(op: Operator) -> list[str]:
 
 
 def recorded_source(op: Operator) -> str:
-    """The generated source of ``recorded`` of a node: as ``OpNode._gradients`` does it where nothing but recording is
-    in force.
-    """
+    """The source of ``recorded`` of a node: ``OpNode._gradients`` where nothing but recording is in force."""
     lines = ["def recorded(self, g, needs=None):"]
     add = lines.append
     add("    if modes() is not RECORD or not (self.dtype is F32 or self.dtype is F64): return general(self, g, needs)")

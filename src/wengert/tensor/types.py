@@ -57,9 +57,7 @@ _KINDS = frozenset(("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "
 
 
 class device:
-    """Where a tensor lives: ``device("cpu")``, or ``device("meta")`` for no numbers. Others can be named, and hold no
-    tensors.
-    """
+    """A device: ``device("cpu")``, or ``device("meta")`` for no numbers. Others have names, but no tensors."""
 
     __slots__ = ("index", "type")
 
@@ -153,9 +151,7 @@ _ABSENT: dict[str, tuple[type[Exception], str]] = {
 
 
 def placed(where: Any, near: Any = None) -> device | None:
-    """The device ``meta`` if the user named it, or nothing and the tensor ``near`` is there; None for the CPU; others
-    are refused.
-    """
+    """``meta`` if named, or nothing is and ``near`` is there; None for the CPU; other devices are refused."""
     if where is None:
         return META if near is not None and near.is_meta else None
     if where is CPU or (type(where) is str and where == "cpu"):

@@ -75,9 +75,7 @@ class View:
         return _again(op.forward if op.lazy else partial(through, op.forward), op, array, args)
 
 def replay(view: View, tensor: Tensor) -> Tensor:
-    """The same view of another tensor, recorded. Steps between such as change how elements are read are one
-    ``as_strided`` (so in PyTorch).
-    """
+    """The same view of another tensor, recorded; steps that change how elements are read as one ``as_strided``."""
     if modes().view_replay or type(tensor) is not type(tensor)._wg_plain_class:
         for op, args in view.steps:
             tensor = _again(getattr(TRACED_OPS, op.name), op, tensor, args)
