@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.context import ContextVar
 from ..arrays.errors import warn_once
+from ..arrays.layouts import gapless
 from ..arrays.lazy import Lazy
 from ..graph.modes import modes
 from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, registering
@@ -359,14 +360,14 @@ class AccumulateGrad(Node):
     def _takes(self, g: Any) -> bool:
         """Whether ``g``, of a class that dispatches, becomes the leaf's itself: unshared, and laid out as the leaf."""
         return (not modes().grad and is_uniquely_referenced_tensor(g)
-            and (g._wg_data.strides == self.variable._wg_data.strides or not _dense(self.variable._wg_data)))
+            and (g._wg_data.strides == self.variable._wg_data.strides or not gapless(self.variable._wg_data)))
 
     def _first(self, g: Any) -> Any:
         """A copy of the first gradient, laid out as the leaf is."""
         array = self.variable._wg_data
         if (type(g._wg_data) is not np.ndarray or type(g) is not self.variable._wg_plain_class or self.dtype is None
-                or not _dense(array)):
-            if type(g)._wg_dispatches and not modes().grad and _dense(array):
+                or not gapless(array)):
+            if type(g)._wg_dispatches and not modes().grad and gapless(array):
                 return self._laid(g)  # their class lays it out
             new = g.clone()
             if (new._wg_data.strides != array.strides and type(new._wg_data) is type(array) is np.ndarray
@@ -406,21 +407,11 @@ def _add_in_place(a: np.ndarray, g: Any) -> None:
 layout_enforced: ContextVar[bool] = ContextVar("wengertlayout_enforced", default=True)
 
 
-def _dense(a: np.ndarray) -> bool:
-    """Whether the elements fill a piece of memory without gaps or overlaps, in whatever order of the dimensions."""
-    step = a.itemsize
-    for stride, n in sorted((s, n) for s, n in zip(a.strides, a.shape) if n != 1):
-        if stride != step:
-            return False
-        step *= n
-    return True
-
-
 def _laid_out_as(g: np.ndarray, a: Any) -> bool:
     """Whether ``g`` may be the gradient of a leaf ``a``: of its strides if that is dense, else contiguous."""
     if g.size == 0 or not layout_enforced.get():
         return True
-    if type(a) is np.ndarray and a.shape == g.shape and _dense(a):
+    if type(a) is np.ndarray and a.shape == g.shape and gapless(a):
         item, mine = g.itemsize, a.itemsize
         return all(n == 1 or s // item == t // mine for s, t, n in zip(g.strides, a.strides, g.shape))
     return g.flags.c_contiguous
@@ -439,7 +430,7 @@ def _advise(g: np.ndarray, a: Any, how: str) -> None:
 
 def _copied(g: np.ndarray, a: Any) -> np.ndarray:
     """A copy of ``g`` in the layout for the leaf ``a``."""
-    if type(a) is np.ndarray and not a.flags.c_contiguous and a.shape == g.shape and _dense(a):
+    if type(a) is np.ndarray and not a.flags.c_contiguous and a.shape == g.shape and gapless(a):
         new = np.empty_like(a, g.dtype)
         new[...] = g
         return new
