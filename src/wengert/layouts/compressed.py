@@ -14,7 +14,7 @@ from ..arrays.array_likes import unsupported
 from ..arrays.compressed import BLOCKED, BY_ROW, Compressed, pressed
 from ..arrays.sparse import Coo
 from ..functions.creation import as_tensor
-from ..ops import compressed as declared
+from ..ops import layouts as declared
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import FUNCTIONS
 from ..tensor.tensor import Tensor, wrap

@@ -19,7 +19,7 @@ from ..dispatch.torch_dispatch import dispatching
 from ..functions.creation import as_tensor
 from ..functions.sizes import shape_of
 from ..graph.modes import modes
-from ..ops import sparse as declared
+from ..ops import layouts as declared
 from ..ops.errors import broadcast_message
 from ..ops.views import axis, dims_of
 from ..tensor.arguments import convert, positional

@@ -16,7 +16,7 @@ from ..functions.composites.subgraph_node import wrap_in_node
 from ..functions.view_replay import INVERSES
 from ..graph.modes import modes
 from ..graph.node import next_sequence
-from ..ops import nested as declared
+from ..ops import layouts as declared
 from ..ops.operator import TABLE, Composite, Operator
 from ..tensor import Tensor
 from ..tensor.arguments import convert, positional

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAMILIES = ("views", "matmul", "addmm", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes",
-    "reduce", "extrema", "scan", "order", "sorting", "gather", "indexed", "segments", "shape", "arrange", "strided",
+FAMILIES = ("views", "matmul", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes",
+    "reduce", "extrema", "scan", "order", "sorting", "gather", "indexed", "shape", "arrange", "strided",
     "pad", "likelihood", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision", "powers",
-    "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg_functions", "linalg", "fft", "quantize")
+    "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg", "fft", "quantize")
 
 
 #: The namespaces of ``torch.ops`` other than the families here: those of users, and what makes ``aten`` and ``prim`` at

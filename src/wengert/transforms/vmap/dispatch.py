@@ -119,7 +119,7 @@ def _hidden(answer: Any, level: VmapLevel) -> Any:
 
 _ELEMENTWISE = {"pointwise", "compare", "trig", "activation", "pairs", "powers", "rounding", "special", "complexes"}
 _ALONG = {"reduce", "extrema", "scan", "order", "sorting", "linalg_norms", "activation"}
-_MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
+_MATRICES = {"linalg", "linalg_solve", "linalg_spectral"}
 _found: dict[str, Rule] = {}
 
 
