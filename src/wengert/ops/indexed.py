@@ -15,6 +15,7 @@ from .errors import common_shape
 from .gather import whole
 from .likelihood import Bits
 from .operator import Array, family
+from .refusals import unsupported
 from .views import axis
 
 operator, composite = family("torch", "Tensor")
@@ -308,8 +309,7 @@ def _spread(F: Any, g: Any, ids: Any, share: Any, reduce: str, data_shape: Any) 
 @operator(grad=dict(data=_spread), aux=("ids", "share"), node="SegmentReduceBackward0", places=("torch",))
 def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices: Array | None = None,
         offsets: Array | None = None, axis=0, unsafe=False, initial=None):
-    """Reduces runs of slices along ``axis``: ``lengths`` of them, or from each of ``offsets`` to the next, after
-    dimensions of batches.
+    """Reduces runs of slices along ``axis``, after dimensions of batches: ``lengths`` of them, or between ``offsets``.
 
     ``reduce``: ``"sum"``, ``"mean"``, ``"prod"``, ``"max"`` or ``"min"``; ``initial`` is taken with each run. Elements
     that tie for an extreme share the gradient. ``RuntimeError`` if the lengths do not add up, unless ``unsafe``.
@@ -324,13 +324,11 @@ def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in _START:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    given: Any = lengths if lengths is not None else offsets
-    param = "lengths" if lengths is not None else "offsets"
+    param, given = ("lengths", lengths) if lengths is not None else ("offsets", as_array(offsets))
     if data.dtype.kind != "f" and dt.scalar_name(data.dtype) != "BFloat16":
-        raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{dt.scalar_name(data.dtype)}'")
+        raise unsupported("_segment_reduce_cpu", data.dtype)
     if given.dtype.kind not in "iu":
-        raise NotImplementedError(
-            f"\"_segment_reduce_{param}_cpu_kernel1\" not implemented for '{dt.scalar_name(given.dtype)}'")
+        raise unsupported(f"_segment_reduce_{param}_cpu_kernel1", given.dtype)
     axis = axis % max(data.ndim, 1)
     if axis != given.ndim - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {param} but got {axis}.")

@@ -321,7 +321,10 @@ def tolerance(a: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     return as_array(0.0 if atol is None else atol), as_array(rtol)
 
 
-def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+@operator(grad=dict(A=lambda F, g, result, A: pinv_back(F, g, result, A)), wirtinger=True, node="LinalgPinvBackward0",
+    places=())
+def pinv_within(A: Array, atol: Array | None = None, rtol: Array | None = None, hermitian=False):
+    """``linalg.pinv`` with tensors (or nothing) as thresholds."""
     if A.ndim < 2:
         raise RuntimeError(f"linalg.pinv({dt.scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or "
             "more dimensions of float, double, cfloat or cdouble types")
@@ -332,21 +335,13 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         check_square("linalg.pinv", A)
         s, u = eigh(A, "L", True)
         vh = u.conj().mT
-        size = np.abs(s)
     else:
         u, s, vh = svd(A, False)
-        size = s
+    size = np.abs(s)
     limit = np.maximum(atol[..., None], rtol[..., None] * size.max(-1, keepdims=True))
     small = ~(size > limit)
     inverse = np.where(small, 0, 1 / np.where(small, 1, s)).astype(s.dtype)
     return np.matmul(vh.conj().mT * inverse[..., None, :], u.conj().mT)
-
-
-@operator(grad=dict(A=lambda F, g, result, A: pinv_back(F, g, result, A)), wirtinger=True, node="LinalgPinvBackward0",
-    places=())
-def pinv_within(A: Array, atol: Array | None = None, rtol: Array | None = None, hermitian=False):
-    """``linalg.pinv`` with tensors (or nothing) as thresholds."""
-    return _pinv(A, atol, rtol, hermitian)
 
 
 @composite
