@@ -47,8 +47,9 @@ class Geometry(Methods):
         _wg_meta: Meta | None
         _wg_vc: list[int]
 
-    is_xla = is_ipu = is_maia = is_xpu = is_mps = is_mkldnn = is_quantized = property(lambda self: False)
-    is_nested = is_sparse = is_sparse_csr = property(lambda self: False)
+    # one property each: function modes tell them apart by identity
+    is_xla, is_ipu, is_maia, is_xpu, is_mps, is_mkldnn = (property(lambda self: False) for _ in range(6))
+    is_quantized, is_nested, is_sparse, is_sparse_csr = (property(lambda self: False) for _ in range(4))
     layout = property(lambda self: strided)
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_cpu = property(lambda self: self.device.type == "cpu")
@@ -180,9 +181,6 @@ class Geometry(Methods):
     def resolve_neg(self) -> Any:
         """The tensor itself, or a copy that is no lazy negative."""
         return self.clone() if self.is_neg() else self
-
-    def is_same_size(self, other: Tensor) -> bool:
-        return self._wg_data.shape == other._wg_data.shape
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same window of the same memory."""

@@ -13,7 +13,7 @@ from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.reduce import add_slices, wide_type
 from .errors import common_shape
 from .gather import whole
-from .likelihood import Bits
+from .loss import Bits
 from .operator import Array, family
 from .refusals import unsupported
 from .views import axis

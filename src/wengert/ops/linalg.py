@@ -13,7 +13,6 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import linalg as kernels
-from ..arrays import linalg_ldl
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import LinAlgError, warn
 from ..arrays.layouts import lay
@@ -262,7 +261,7 @@ def corrcoef(F, input):
 
 def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any]:
     check_square(name, A)
-    LD, pivots, info = linalg_ldl.factor(A, hermitian)
+    LD, pivots, info = kernels.ldl_factor(A, hermitian)
     if check and info.any():
         raise LinAlgError(f"{name}: the factorization found a zero on the diagonal of D: solving with it would divide "
             "by zero")
@@ -293,7 +292,7 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
         raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible shapes of LD and B ({LD.shape[-2]}x{LD.shape[-1]} "
             f"and {B.shape[-2]}x{B.shape[-1]})")
     check_alike("", ".", b=B.dtype, A=LD.dtype)
-    return linalg_ldl.solve(LD, pivots, B, hermitian)
+    return kernels.ldl_solve(LD, pivots, B, hermitian)
 
 
 # -- pseudoinverse and least squares ----------------------------------------------------------------------------------
