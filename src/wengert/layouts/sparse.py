@@ -470,10 +470,6 @@ def _mm(a: Any, b: Any, masked: bool = False) -> Any:
     return sparse_product(entries(a), b, wrap(rows), wrap(columns), a.shape[0])
 
 
-def _addmm(input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    return input * beta + _mm(mat1, mat2) * alpha
-
-
 def _permute(s: Any, dims: Sequence[int]) -> Any:
     n, depth = s.ndim, s.sparse_dim()
     order = [d % n for d in dims]
@@ -557,8 +553,7 @@ KEEPS_ZERO = ("abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asin
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "sub": lambda a, b, alpha=1: _add(a, b, -alpha), "mul": _mul, "div": _div, "pow": _pow, "mm": _mm,
-    "addmm": _addmm, "matmul": _mm, "mv": _mm, "sum": _sum, "sum_dim": _sum,
+    "matmul": _mm, "mv": _mm, "sum": _sum, "sum_dim": _sum, "clone": lambda s, memory_format=None: sparse_clone(s),
+    "addmm": lambda input, mat1, mat2, beta=1, alpha=1: input * beta + _mm(mat1, mat2) * alpha,
+    **{name: _on_values(name, linear=True) for name in _LINEAR}, **{name: _on_values(name) for name in KEEPS_ZERO},
 }
-OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
-OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
-OPERATORS |= {name: _on_values(name) for name in KEEPS_ZERO}

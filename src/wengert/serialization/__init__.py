@@ -82,8 +82,10 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
     if _use_new_zipfile_serialization:
         from .archive import save_archive
 
-        name = _archive_name(f) if is_path else "archive"
-        write = save_archive(obj, name, pickle_protocol, not _disable_byteorder_record)
+        path = os.fspath(f) if is_path else ""
+        name = os.path.basename(path).rpartition(".")[0] or os.path.basename(path)  # as PyTorch names it
+        write = save_archive(obj, name if path.isascii() and name else "archive", pickle_protocol,
+            not _disable_byteorder_record)
     else:
         from .legacy import save_legacy
 
@@ -99,13 +101,6 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
     from .atomic import write_whole
 
     write_whole(f, write)
-
-
-def _archive_name(f: Any) -> str:
-    """The folder inside the archive, which PyTorch names after the file."""
-    path = os.fspath(f)
-    name = os.path.basename(path).rpartition(".")[0] or os.path.basename(path)
-    return name if path.isascii() and name else "archive"
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
