@@ -131,11 +131,9 @@ def of(np_dtype: np.dtype) -> dtype:
             return lazily
         found = _OF_NUMPY.get(np_dtype.newbyteorder("="))
     if found is None:
-        raise TypeError(
-            f"can't convert np.ndarray of type {np_dtype.type.__module__}.{np_dtype.type.__name__}. The only supported "
-            "types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
-            "uint16, uint8, and bool."
-        )
+        raise TypeError(f"can't convert np.ndarray of type {np_dtype.type.__module__}.{np_dtype.type.__name__}. The "
+            "only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
+            "uint64, uint32, uint16, uint8, and bool.")
     return found
 
 
@@ -196,10 +194,8 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
         return _with_half_complex(a if b.kind == "W" else b)
     ca, cb = category(a), category(b)
     if FLOAT not in (ca, cb) and ((a.kind == "u" and a.itemsize > 1) or (b.kind == "u" and b.itemsize > 1)):
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {scalar_name(a)} and "
-            f"{scalar_name(b)}"
-        )
+        raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{scalar_name(a)} and {scalar_name(b)}")
     if ca != cb:
         if ca < cb:
             a, b, ca, cb = b, a, cb, ca

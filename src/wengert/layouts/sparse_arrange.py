@@ -19,7 +19,7 @@ from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor, wrap
 from . import sparse as S
-from .sparse import OPERATORS, SparseTensor, _is_sparse, entries, like, made
+from .sparse import OPERATORS, SparseTensor, _is_sparse, entries, like, made, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -244,13 +244,6 @@ def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
 # -- the tables --------------------------------------------------------------------------------------------------------
 
 
-def _refusing(error: Callable[[str], Exception], text: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **named: Any) -> Any:
-        raise error(text)
-
-    return refuse
-
-
 OPERATORS |= {
     "cat": _cat, "concat": _cat, "stack": _stack, "select": _select, "unsqueeze": _unsqueeze,
     "index_select": _index_select,
@@ -258,11 +251,11 @@ OPERATORS |= {
     "narrow_copy": lambda s, dim, start, length: _index_select(s, dim, wrap(np.arange(start, start + length))),
     "numpy_T": _reversed, "any": lambda s: (entries(s.detach()) != 0).any(), "floor_divide": _floor_divide,
     "__floordiv__": _floor_divide, "__pow__": S._pow, "matmul": _matmul, "bmm": _bmm,
-    "reshape": _refusing(RuntimeError, "reshape is not implemented for sparse tensors"),
-    "expand": _refusing(RuntimeError, "expand is unsupported for Sparse tensors"),
+    "reshape": refusing(RuntimeError, "reshape is not implemented for sparse tensors"),
+    "expand": refusing(RuntimeError, "expand is unsupported for Sparse tensors"),
 }
 SparseTensor.__getitem__ = _item  # type: ignore[assignment]
-SparseTensor.__setitem__ = _refusing(TypeError, "Cannot assign to a sparse tensor")  # type: ignore[assignment]
+SparseTensor.__setitem__ = refusing(TypeError, "Cannot assign to a sparse tensor")  # type: ignore[assignment]
 SparseTensor.sparse_resize_ = _sparse_resize_  # type: ignore[attr-defined]
 SparseTensor.sparse_resize_and_clear_ = _sparse_resize_and_clear_  # type: ignore[attr-defined]
 
@@ -273,7 +266,7 @@ for _text, _names in {
     "as_strided_": ("squeeze_", "unsqueeze_", "as_strided_"), "resize_": ("resize_",), "set_.source_Tensor": ("set_",),
     "is_set_to": ("is_set_to",), "fill_.Scalar": ("fill_",), "view": ("view_as",),
 }.items():
-    _METHODS |= dict.fromkeys(_names, _refusing(unsupported, _text))
+    _METHODS |= dict.fromkeys(_names, refusing(unsupported, _text))
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
     setattr(SparseTensor, _name, _method)

@@ -238,11 +238,9 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
     if kind not in ("cuda", "mps", "hpu", "xpu", "mtia"):
         raise RuntimeError("don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
             f"{location})")
-    raise RuntimeError(
-        f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you "
-        "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
-        "storages to the CPU."
-    )
+    raise RuntimeError(f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() "
+        "is False. If you are running on a CPU-only machine, please use torch.load with "
+        "map_location=torch.device('cpu') to map your storages to the CPU.")
 
 
 def _restorer(map_location: Any, raised: list[Exception]) -> Callable[[UntypedStorage, str], UntypedStorage]:

@@ -119,22 +119,18 @@ def _erfc_positive(x: Array) -> Array:
 def erf(x: Array) -> Array:
     """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
     size = np.abs(x)
-    return by_interval(
-        x,
+    return by_interval(x,
         (size <= 0.46875, _erf_near),
-        (size > 0.46875, lambda x: np.copysign(1.0 - _erfc_positive(np.abs(x)), x)),
-    )
+        (size > 0.46875, lambda x: np.copysign(1.0 - _erfc_positive(np.abs(x)), x)))
 
 
 @in_float64
 def erfc(x: Array) -> Array:
     """Complementary error function 1 - erf(x), accurate where that would cancel."""
-    return by_interval(
-        x,
+    return by_interval(x,
         (np.abs(x) <= 0.46875, lambda x: 1.0 - _erf_near(x)),
         (x > 0.46875, _erfc_positive),
-        (x < -0.46875, lambda x: 2.0 - _erfc_positive(-x)),
-    )
+        (x < -0.46875, lambda x: 2.0 - _erfc_positive(-x)))
 
 
 @in_float64
@@ -147,14 +143,12 @@ def erfcx(x: Array) -> Array:
         grown = np.exp(head * head) * np.exp((x - head) * (x + head))
         return 2.0 * grown - by_interval(-x, (x >= -4.0, _erfcx_middle), (x < -4.0, _erfcx_far))
 
-    return by_interval(
-        x,
+    return by_interval(x,
         (np.abs(x) <= 0.46875, lambda x: np.exp(x * x) * (1.0 - _erf_near(x))),
         ((x > 0.46875) & (x <= 4.0), _erfcx_middle),
         ((x > 4.0) & (x < 1e150), _erfcx_far),
         (x >= 1e150, lambda x: INV_SQRT_PI / x),
-        (x < -0.46875, negative),
-    )
+        (x < -0.46875, negative))
 
 
 def _quantile(q: Array, tail: Array) -> Array:
@@ -163,12 +157,10 @@ def _quantile(q: Array, tail: Array) -> Array:
 
     def outer(sign: Array, tail: Array) -> Array:
         r = np.sqrt(-np.log(tail))
-        value = by_interval(
-            r,
+        value = by_interval(r,
             (r <= 5.0, lambda r: _ratio(r - 1.6, _NDTRI_C, _NDTRI_D)),
             ((r > 5.0) & (r < np.inf), lambda r: _ratio(r - 5.0, _NDTRI_E, _NDTRI_F)),
-            (r == np.inf, lambda r: r),
-        )
+            (r == np.inf, lambda r: r))
         return np.copysign(value, sign)
 
     value = np.empty_like(q, np.float64)
@@ -207,11 +199,9 @@ def ndtri(p: Array) -> Array:
 @in_float64
 def log_ndtr(x: Array) -> Array:
     """Logarithm of ``ndtr``, accurate far into the lower tail."""
-    return by_interval(
-        x,
+    return by_interval(x,
         (x < -1.0, lambda x: np.log(erfcx(-x * SQRT1_2) * 0.5) - 0.5 * x * x),
-        (x >= -1.0, lambda x: np.log1p(-ndtr(-x))),
-    )
+        (x >= -1.0, lambda x: np.log1p(-ndtr(-x))))
 
 
 def _lgamma_positive(x: Array) -> Array:
@@ -229,16 +219,14 @@ def _lgamma_positive(x: Array) -> Array:
     def far(x: Array) -> Array:
         return (x - 0.5) * (np.log(x) - 1.0) + (LOG_SQRT_2PI - 0.5) + _poly(1.0 / (x * x), _STIRLING) / x
 
-    return by_interval(
-        x,
+    return by_interval(x,
         (x < 0.5, lambda x: near_two(x) - np.log(x) - np.log1p(x)),
         ((x >= 0.5) & (x < 1.5), lambda x: near_two(x - 1.0) - np.log1p(x - 1.0)),
         ((x >= 1.5) & (x < 3.0), lambda x: near_two(x - 2.0)),
         ((x >= 3.0) & (x < 10.0), middle),
         ((x >= 10.0) & (x < 1e100), far),
         ((x >= 1e100) & (x < np.inf), lambda x: x * (np.log(x) - 1.0)),
-        (x == np.inf, lambda x: x),
-    )
+        (x == np.inf, lambda x: x))
 
 
 def _sin_pi(x: Array) -> Array:
@@ -251,12 +239,10 @@ def _sin_pi(x: Array) -> Array:
 @in_float64
 def lgamma(x: Array) -> Array:
     """Logarithm of the absolute value of the gamma function; infinite at zero, the negative integers and infinities."""
-    return by_interval(
-        x,
+    return by_interval(x,
         (x > 0.0, _lgamma_positive),
         ((x <= 0.0) & (x != np.floor(x)), lambda x: np.log(PI / np.abs(_sin_pi(x))) - _lgamma_positive(1.0 - x)),
-        ((x <= 0.0) & (x == np.floor(x)), lambda x: np.full(x.shape, np.inf)),
-    )
+        ((x <= 0.0) & (x == np.floor(x)), lambda x: np.full(x.shape, np.inf)))
 
 
 def _digamma_positive(x: Array) -> Array:
@@ -283,13 +269,11 @@ def _digamma_positive(x: Array) -> Array:
 @in_float64
 def digamma(x: Array) -> Array:
     """Logarithmic derivative of the gamma function; NaN at the negative integers, infinite (signed) at zero."""
-    return by_interval(
-        x,
+    return by_interval(x,
         (x > 0.0, _digamma_positive),
         ((x < 0.0) & (x != np.floor(x)),
             lambda x: _digamma_positive(1.0 - x) - PI * np.cos(PI * (r := x - np.round(x))) / np.sin(PI * r)),
-        (x == 0.0, lambda x: np.copysign(np.inf, -x)),
-    )
+        (x == 0.0, lambda x: np.copysign(np.inf, -x)))
 
 
 @in_float64
