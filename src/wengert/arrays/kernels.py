@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-#: Every kernel, by the module of ``wengert.arrays.plain`` (the family) that defines it. The arithmetic family is made of
-#: NumPy's own ufuncs: natively with a shorter way in, threads for large arrays, and always returning an array.
+#: Every kernel, by the module of ``wengert.arrays.plain`` (the family) that defines it. Those of arithmetic are ufuncs
+#: of NumPy's: natively with a shorter way in, threads for large arrays, and always returning an array.
 FAMILIES = {
     "arithmetic": tuple(COSTS),
     "elementwise": ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
