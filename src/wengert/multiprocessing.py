@@ -12,6 +12,7 @@ from multiprocessing import *  # noqa: F403  this module is that one, and more
 from typing import TYPE_CHECKING, Any
 
 from .functions import shared_memory as _shared  # noqa: F401  it teaches pickles for other processes about tensors
+from .names.missing import missing_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -161,10 +162,4 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if hasattr(_python, name):
-        return getattr(_python, name)
-    import sys
-
-    from .names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+    return getattr(_python, name) if hasattr(_python, name) else missing_from(__name__)(name)

@@ -15,7 +15,6 @@ from .places import described
 
 
 def _wrap(array: Any) -> Any:
-    """The tensor of a sparse or compressed array."""
     from ..layouts import compressed, sparse
 
     return (compressed.CompressedTensor if hasattr(type(array), "coo") else sparse.SparseTensor)._wg_wrap(array)

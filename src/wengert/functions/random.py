@@ -38,11 +38,8 @@ class Generator(streams.Generator):
 
     __slots__ = ()
 
-    def __new__(cls, device: Any = "cpu") -> Generator:
-        on_cpu(device)
-        return object.__new__(cls)
-
     def __init__(self, device: Any = "cpu") -> None:
+        on_cpu(device)
         super().__init__()
 
     @property
@@ -226,7 +223,6 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
 
 
 def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarray:
-    """Permutations along the last dimension."""
     found = np.empty(shape, d)
     for at in np.ndindex(*shape[:-1]):
         found[at] = stream.randperm(shape[-1], d)
