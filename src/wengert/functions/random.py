@@ -19,6 +19,7 @@ from ..ops.outs import check_memory
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
+from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, META, on_cpu, placed
 from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
@@ -378,7 +379,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 def _filled(t: Tensor, draw: Any) -> Tensor:
     """Check first, so that a refused write draws nothing; then fill in the order of memory."""
-    from ..tensor.inplace import check_writable
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
     a = t._wg_data
