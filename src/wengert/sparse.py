@@ -237,7 +237,7 @@ class check_sparse_tensor_invariants(ContextDecorator):
     def __exit__(self, *exc: object) -> None:
         CHECKS[0], self.saved_state = bool(self.saved_state), None
 
-    def _recreate_cm(self) -> check_sparse_tensor_invariants:
+    def _recreate_cm(self) -> check_sparse_tensor_invariants:  # for each call of a decorated function
         return type(self)(self.state)
 
 
