@@ -20,6 +20,10 @@ from ._backward_hook import BackwardHook, warn_if_partial
 if TYPE_CHECKING:
     from .module import Module
 
+__all__ = ["register_module_backward_hook", "register_module_buffer_registration_hook", "register_module_forward_hook",
+    "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook"]
+
 Hooks = OrderedDict[int, Any]
 Flags = OrderedDict[int, bool]
 
