@@ -10,7 +10,7 @@ from wengert.nn import functional as F
 from wengert.nn.parameter import UninitializedParameter
 from wengert.tensor import Tensor
 
-from ._declared import OverDims
+from ._declared import Declared
 from .lazy import LazyModuleMixin
 from .linear import _add_weight_and_bias, _init_like_linear
 from .module import weight_and_bias
@@ -22,7 +22,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(OverDims):
+class _ConvNd(Declared):
     """What all convolutions share: their settings, weights and ``repr``."""
 
     weight: Tensor
