@@ -72,7 +72,7 @@ _WHOLE = {
 # ... or some.
 _SOME = {
     "arrays.dtypes": {"": "dtype get_default_dtype set_default_dtype"},
-    "amp.autocast_settings": {"": "is_autocast_enabled", "amp.autocast_mode": "is_autocast_available"},
+    "amp.autocast_mode": {"": "is_autocast_enabled"},
     "autograd._mutation": {"autograd.graph": "allow_mutation_on_saved_tensors"},
     "compiler": {"": "compile"},
     "cpu.amp": {"cpu.amp.autocast_mode": "autocast", "cpu.amp.grad_scaler": "GradScaler"},
