@@ -214,6 +214,9 @@ class HookMethods:
                 (full if is_full else legacy).extend(hooks.values())
         return full, legacy
 
+    def _get_backward_pre_hooks(self) -> list[Callable[..., Any]]:
+        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+
 
 class HookedCall:
     """One call of a module that has hooks: ``run()`` gives the output."""
@@ -228,7 +231,7 @@ class HookedCall:
     def run(self) -> Any:
         try:
             full, legacy = self.module._get_backward_hooks()
-            pre = [*_global_backward_pre_hooks.values(), *self.module._backward_pre_hooks.values()]
+            pre = self.module._get_backward_pre_hooks()
             self.before_forward()
             capture = BackwardHook(self.module, full, pre) if full or pre else None
             if capture is not None:
