@@ -271,30 +271,27 @@ def std(input: Array, dim=None, *, correction=1, keepdim=False):
     return np.sqrt(spread_squares("std", input, dim, correction, keepdim)[0])
 
 
-def _with_mean(F: Any, of_spread: Any, g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
-    """The gradients of a spread and of the mean beside it, where anybody has used them."""
-    of_mean = None if g is None else _mean_back(F, g, input.shape, dim, keepdim)
+def _with_mean(F: Any, g: Any, back: Any, input: Any, *given: Any) -> Any:
+    """The gradients of a spread, by its rule ``back``, and of the mean beside it, where anybody has used them."""
+    *_, dim, _, keepdim = given
+    of_spread = None if g[0] is None else back(F, g[0], input, *given)
+    of_mean = None if g[1] is None else _mean_back(F, g[1], input.shape, dim, keepdim)
     return of_mean if of_spread is None else of_spread if of_mean is None else of_spread + of_mean
 
 
-def _var_mean_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    of_var = None if g[0] is None else _var_back(F, g[0], input, dim, correction, keepdim)
-    return _with_mean(F, of_var, g[1], input, dim, keepdim)
-
-
-@operator(grad=dict(input=_var_mean_back), wirtinger=True, outputs=("var", "mean"), undefined=True, places=())
+@operator(
+    grad=dict(input=lambda F, g, input, dim, correction, keepdim: _with_mean(F, g, _var_back, input, dim, correction,
+        keepdim)),
+    wirtinger=True, outputs=("var", "mean"), undefined=True, places=())
 def var_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Variance and mean over ``dim``, or of everything."""
     return spread_squares("var_mean", input, dim, correction, keepdim)
 
 
-def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    of_std = None if g[0] is None else _std_back(F, g[0], input, std, dim, correction, keepdim)
-    return _with_mean(F, of_std, g[1], input, dim, keepdim)
-
-
 @operator(
-    grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), undefined=True, places=(),
+    grad=dict(input=lambda F, g, input, std, dim, correction, keepdim: _with_mean(F, g, _std_back, input, std, dim,
+        correction, keepdim)),
+    wirtinger=True, outputs=("std", "mean"), undefined=True, places=(),
     push=lambda F, t, input, std, dim, correction, keepdim: (
         _push_std(F, t, input, std, dim, correction, keepdim), F.mean(t, dim, keepdim)))
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
