@@ -32,8 +32,8 @@ OTHER_STRIDES = {
     **dict.fromkeys((("view", 0), ("conv_tbc", 0), ("conv_tbc", 1), ("take_along_dim", 3)),
         "a view that the strides do not allow"),
 }
-# Expressions with a kernel that no gradient of the samples calls: the last two join what it calls one by one.
-UNCALLED = {"resolve_conj", "convolution_backward", "transposed_backward"}
+# Expressions with a kernel that no gradient of the samples calls.
+UNCALLED = {"resolve_conj"}
 
 
 def differentiable(op):

@@ -41,7 +41,7 @@ _RENAMED: dict[str, str | None] = {
     "unfold_back": "unfold_backward", "unsafe_view": "_unsafe_view", "affine_grid": "affine_grid_generator",
     "spread": "expand", "spread_trace": "trace_backward", "conv_transposed": "convolution",
     "conv_input": "convolution_backward", "conv_weight": "convolution_backward",
-    "convolution_back": "convolution_backward", "transposed_backward": "convolution_backward",
+    "transposed_backward": "convolution_backward",
     "cumprod_back": "cumprod_backward", "cumsum_back": "cumsum", "prod_back": "prod", "relu_grad": "threshold_backward",
     "softmax_grad": "_softmax_backward_data", "log_softmax_grad": "_log_softmax_backward_data",
     "layer_norm_grad": "native_layer_norm_backward", "cross_entropy_grad": "nll_loss_backward",

@@ -74,9 +74,7 @@ def annotated(name: str, names: Sequence[str] | Callable[..., Any], args: Sequen
 
 
 class _Failed(NamedTuple):
-    """A call of ``name`` that ended with ``error``. ``given``: the parameter, the position (0 if by name) and the value
-    of each argument; ``first`` and ``skip``: the first argument, and how many are not counted.
-    """
+    """A call of ``name`` that ended with ``error``; ``given``: ``(parameter, position or 0 if by name, value)``."""
 
     name: str
     error: Exception

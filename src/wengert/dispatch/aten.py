@@ -62,9 +62,7 @@ OpOverload.implementation = staticmethod(implementation)
 
 
 def _new_zeros_with_same_feature_meta(self: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
-    """Zeros laid out in memory as ``other`` is, gaps included, once for each index of the first
-    dimensions of ``self``.
-    """
+    """Zeros with the layout of ``other``, gaps included, for each index of the first dimensions of ``self``."""
     batch = tuple(self.shape[:self_num_batch_dims])
     storage, offset, strides = window(other._wg_data)
     each = storage.nbytes() // other._wg_data.itemsize

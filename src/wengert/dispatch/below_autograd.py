@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.kinds import ARRAYS
+from ..arrays.array_likes import ARRAYS
 from ..arrays.storageless import StoragelessArray
 from ..functions.creation import scalar_tensor
 from ..graph.interceptors import Interceptor
@@ -56,9 +56,7 @@ if TYPE_CHECKING:
 
 
 def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The forward of ``op``, run by the innermost mode or by its arguments: the answer as ``op.forward`` gives it, and
-    tensors.
-    """
+    """The forward of ``op``, run by the innermost mode or the arguments: ``op.forward``'s answer, and tensors."""
     lower = LOWER.get(op.name)
     answer: Any = NotImplemented
     if lower is not None:
@@ -288,9 +286,7 @@ RUN: dict[str, Callable[[Call, Any], Any]] = {"operator": run_operator, "inplace
 
 
 class Dispatcher(Interceptor):
-    """The dispatch modes in force, and tensors whose class has a ``__torch_dispatch__``: they run each forward, below
-    autograd.
-    """
+    """Dispatch modes, and tensors whose class has a ``__torch_dispatch__``, run each forward below autograd."""
 
     order = DISPATCH
 

@@ -56,9 +56,7 @@ def _count(shape: Any) -> int:
 
 
 def _index(x: Any, key: tuple[Any, ...]) -> Any:
-    """``x[key]`` of integers, slices, None and Ellipsis in the steps that PyTorch takes: one for each part that does
-    something.
-    """
+    """``x[key]`` of integers, slices, None and Ellipsis, in one step for each part that does something."""
     if _is_step(key):
         return NotImplemented
     dim = 0

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 def intercept_operator(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False,
         public: Any = None) -> Any:
-    """The call of an operator, for the innermost function mode: under its public name, with the arguments that were
-    given.
-    """
+    """Give the innermost function mode an operator: its public name, and the arguments that were given."""
     func: Any = public
     if func is None:
         func = (inplace_function(op.name) if inplace
@@ -100,10 +98,8 @@ class TorchFunctionMode(Scope):
 
     def _states(self, now: Modes) -> Any:
         if inspect.ismethod(self.__torch_function__) and self.__torch_function__.__self__ is type(self):
-            raise RuntimeError(
-                "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain "
-                "method"
-            )
+            raise RuntimeError("Defining your mode's `__torch_function__` as a classmethod is not supported, please "
+                "make it a plain method")
         watch_functions()
         watch_members()
         return now.with_(functions=(*now.functions, self)), now, self

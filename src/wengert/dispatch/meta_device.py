@@ -34,25 +34,20 @@ _NUMBERS = frozenset(("nonzero", "unique", "unique_consecutive", "masked_select"
 
 def no_numbers(name: str) -> NotImplementedError:
     """The complaint about an operator that tensors of the device ``meta`` cannot have."""
-    return NotImplementedError(
-        f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
-        "registered: what it gives depends on numbers, which tensors of the device 'meta' do not have."
-    )
+    return NotImplementedError(f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake "
+        "impl or Meta kernel registered: what it gives depends on numbers, which tensors of the device 'meta' do not "
+        "have.")
 
 
 def storageless(a: Any, device: str = "meta") -> Any:
-    """What stands for the array ``a`` on a device without numbers: the same shape and type, laid out as
-    ``preserve_format`` has it.
-    """
+    """The array ``a`` without numbers: the same shape and type, laid out as ``preserve_format`` has it."""
     if type(a) is StoragelessArray and a.device == device:
         return a
     return StoragelessArray.of(a.shape, kept_strides(getattr(a, "window", a)), 0, a.dtype, device)
 
 
 def all_without(answer: Any) -> Any:
-    """What a composite made of tensors without numbers: no result has any (one that depends on
-    nothing but shapes had).
-    """
+    """What a composite made of tensors without numbers, with no numbers either."""
     if type(answer) in (tuple, list):
         return type(answer)(map(all_without, answer))
     return answer.to("meta") if type(answer) is classes.Tensor_ and type(answer._wg_data) is np.ndarray else answer
@@ -198,10 +193,9 @@ def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
         return
     for t in row:
         if isinstance(t._wg_data, np.ndarray) and t._wg_data.ndim:
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, meta and cpu! "
-                f"(in {op.name}: one argument has numbers, and another is on the device 'meta', where there are none)"
-            )
+            raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, meta "
+                f"and cpu! (in {op.name}: one argument has numbers, and another is on the device 'meta', where there "
+                "are none)")
 
 
 # -- shapes of products ------------------------------------------------------------------------------------------------

@@ -139,9 +139,7 @@ def _set(self: Any, source: Any = None, *args: Any, **kwargs: Any) -> Any:
 
 
 def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any = aten) -> Callable[..., Any]:
-    """A method that dispatches for the geometry of a tensor, if the tensor was made to do so (``None``: what
-    it was made with).
-    """
+    """A method that dispatches for the geometry of tensors that were made to do so (``None``: as made)."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         a = self._wg_data
@@ -190,9 +188,7 @@ def _index(self: Any) -> int:
 
 
 def numbers(t: Any) -> np.ndarray:
-    """The elements of a tensor that dispatches, from its class: for checks and tests, it dispatches for one after
-    the other.
-    """
+    """The elements of a tensor that dispatches, one by one from its class: for checks and tests."""
     t = t.detach()
     kind = t._wg_data.dtype if t._wg_data.dtype.kind != "V" else np.float32
     return np.array([e.item() for e in t.reshape(-1).unbind()], kind).reshape(t.shape)
@@ -242,9 +238,7 @@ def alias(t: Any) -> Any:
 
 
 def result(t: Any, args: tuple[Any, ...]) -> Any:
-    """What a handler gave, as the result of an operator: the tensor itself, unless it is an
-    argument or has a history.
-    """
+    """A handler's answer as a result: the tensor itself, unless it is an argument or has a history."""
     given = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
     if t._wg_edge is not None or (t._wg_meta is not None and t._wg_meta.requires_grad) or any(t is x for x in given):
         return alias(t)

@@ -296,10 +296,8 @@ def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs:
         set_modes(m)
     tried = "".join(f"\n  - {'mode object' if not isinstance(h, type) else 'tensor subclass'} {h!r}" for h in handlers)
     name = message_name or f"torch._ops.{func}"
-    raise TypeError(
-        f"Multiple dispatch failed for '{name}'; all __torch_dispatch__ handlers returned "
-        f"NotImplemented:\n{tried}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
-    )
+    raise TypeError(f"Multiple dispatch failed for '{name}'; all __torch_dispatch__ handlers returned "
+        f"NotImplemented:\n{tried}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
 
 
 def dispatching(args: Any) -> tuple[Any, ...]:

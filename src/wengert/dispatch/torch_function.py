@@ -44,9 +44,7 @@ def dispatch(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
 
 
 def ask(func: Any, owners: list[Any], args: Any, kwargs: Any, by_hand: bool = False) -> Any:
-    """Let the owners of ``__torch_function__`` answer in order; ``TypeError`` if all decline. ``by_hand``: ``func`` is
-    a function of the user's.
-    """
+    """The first answer of a ``__torch_function__``; ``TypeError`` if all decline. ``by_hand``: a user's ``func``."""
     types = tuple(type(o) for o in owners)
     for owner in owners:
         handler = owner.__torch_function__
@@ -76,9 +74,7 @@ def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes, by_hand: bool = False)
 
 
 def by_class(public: Any, args: Any, kwargs: Any) -> Any:
-    """The answer of the arguments' classes, whose turn it is when a mode has called on; ``NotImplemented`` if they
-    override nothing.
-    """
+    """The answer of the arguments' classes; ``NotImplemented`` if they override nothing."""
     if args and type(args[0]) in KNOWN:
         return NotImplemented
     # which have methods of their own
@@ -146,9 +142,7 @@ def _in_python(func: Any) -> bool:
 
 
 def declined(func: Any, types: tuple[Any, ...], mode: Any = None, by_hand: bool = False) -> DeclinedError:
-    """The error that no class implements ``func``, as PyTorch's Python or its C++ words it; ``by_hand``: a function of
-    the user's.
-    """
+    """The error that no class implements ``func``, in PyTorch's words; ``by_hand``: a function of the user's."""
     advice = ("A handler that does not know a function should call super().__torch_function__, or give the result "
         "itself.")
     if by_hand or _in_python(func):

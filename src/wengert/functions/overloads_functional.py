@@ -13,8 +13,8 @@ from ..graph.modes import map_levels, modes
 from ..ops.activation import _implied
 from ..ops.loss import checked, legacy
 from ..ops.norm import Fixed, check_types
-from ..ops.pooling_checks import window
 from ..ops.refusals import unsupported
+from ..ops.window_checks import window
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function

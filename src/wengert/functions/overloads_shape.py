@@ -7,7 +7,7 @@ from typing import Any
 from ..arrays.errors import warn_once
 from ..arrays.strides import geometry
 from ..graph.modes import modes
-from ..ops.arrange import common_shape
+from ..ops.errors import common_shape
 from ..tensor import classes
 from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.functions import function, inplace_function
@@ -150,7 +150,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     so_far: tuple[int, ...] = ()
     for i, row in enumerate(rows):
         try:
-            so_far = common_shape([so_far, row])
+            so_far = common_shape(so_far, row)
         except RuntimeError:
             at = next(k for k in range(1, len(row) + 1) if row[-k] != 1 and so_far[-k] not in (1, row[-k]))
             raise RuntimeError(

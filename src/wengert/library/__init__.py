@@ -139,11 +139,9 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
             infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
         written = {p.name for p in made._operator.schema.parameters if p.mutated}
         if mutates_args != "unknown" and written != set(mutates_args):
-            raise ValueError(
-                f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema "
-                f"suggests that the op mutates {written}which is different from what was provided to us in "
-                "`mutates_args`. Please make these consistent."
-            )
+            raise ValueError(f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
+                f"`schema={schema}. The schema suggests that the op mutates {written}which is different from what was "
+                "provided to us in `mutates_args`. Please make these consistent.")
         _refuse_named_tensors(made._operator,
             "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only.")
         made._operator.shown, made._operator.home = fn.__name__, sys.modules.get(fn.__module__)
@@ -268,10 +266,8 @@ def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> No
         raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but '
             f'got "{schema}"')
     if qualname in OPERATORS:
-        raise RuntimeError(
-            f"Tried to register an operator ({qualname}{schema}) with the same name and overload name multiple times. "
-            "Each overload's schema should only be registered with a single call to def()."
-        )
+        raise RuntimeError(f"Tried to register an operator ({qualname}{schema}) with the same name and overload name "
+            "multiple times. Each overload's schema should only be registered with a single call to def().")
     CustomOperator(qualname, schema)
 
 
@@ -307,12 +303,10 @@ class Library:
         if ns == "prim" and kind != "IMPL":
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
         if kind == "DEF" and (ns == "aten" or ns in _DEFINING):
-            raise RuntimeError(
-                f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your "
-                "definitions in a single TORCH_LIBRARY block.  If you were trying to specify implementations, consider "
-                f"using TORCH_LIBRARY_IMPL: Library('{ns}', 'IMPL'); for further definitions, Library('{ns}', "
-                "'FRAGMENT')."
-            )
+            raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put "
+                "all of your definitions in a single TORCH_LIBRARY block.  If you were trying to specify "
+                f"implementations, consider using TORCH_LIBRARY_IMPL: Library('{ns}', 'IMPL'); for further "
+                f"definitions, Library('{ns}', 'FRAGMENT').")
         if kind == "DEF":
             _DEFINING[ns] = self
         self._gone = False
@@ -328,11 +322,9 @@ class Library:
         name, bracket, rest = schema.partition("(")
         place, separator, own = name.strip().rpartition("::")
         if separator and place != self.ns:
-            raise RuntimeError(
-                f"Explicitly provided namespace ({place}) in schema string does not match namespace of enclosing "
-                f"TORCH_LIBRARY block ({self.ns}).  Move this definition to the (unique) TORCH_LIBRARY block "
-                "corresponding to this namespace (and consider deleting the namespace from your schema string.)"
-            )
+            raise RuntimeError(f"Explicitly provided namespace ({place}) in schema string does not match namespace of "
+                f"enclosing TORCH_LIBRARY block ({self.ns}).  Move this definition to the (unique) TORCH_LIBRARY block "
+                "corresponding to this namespace (and consider deleting the namespace from your schema string.)")
         name = own
         if self.kind == "IMPL":
             raise RuntimeError(
@@ -471,10 +463,8 @@ def _check_fake(operator: CustomOperator, args: Any, kwargs: Any) -> None:
         for what, x, y in (("Shapes", a.shape, b.shape), ("Dtypes", a.dtype, b.dtype),
                 ("Strides", a.stride(), b.stride())):
             if x != y:
-                raise RuntimeError(
-                    f"When comparing the output of {operator.overload} on FakeTensor and concrete Tensors, found "
-                    f"mismatched tensor metadata: {what} {x} and {y} are not equal!"
-                )
+                raise RuntimeError(f"When comparing the output of {operator.overload} on FakeTensor and concrete "
+                    f"Tensors, found mismatched tensor metadata: {what} {x} and {y} are not equal!")
 
 
 def _faked(operator: CustomOperator, args: Any, kwargs: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..amp.autocast_settings import is_autocast_enabled
+from ..amp.autocast_mode import is_autocast_enabled
 from ..arrays.context import ContextVar
 from ..arrays.storageless import META_DEVICE
 from ..autograd.function import Function
@@ -170,46 +170,37 @@ class CustomOperator:
         if META_DEVICE and any(isinstance(t, Tensor) and t.is_meta for t in _flatten(args)[0]):
             fake = self.kernels.get("meta") or self.fake
             if fake is None and self.closed:
-                raise RuntimeError(
-                    f"There was no fake impl registered for <CustomOpDef({self.qualname})>. This is necessary for "
-                    f"torch.compile/export/fx tracing to work. Please use `{self.shown}.register_fake` to add an fake "
-                    "impl."
-                )
+                raise RuntimeError(f"There was no fake impl registered for <CustomOpDef({self.qualname})>. This is "
+                    f"necessary for torch.compile/export/fx tracing to work. Please use `{self.shown}.register_fake` "
+                    "to add an fake impl.")
             if fake is None:
-                raise NotImplementedError(
-                    f"{self.qualname}: attempted to run this operator with Meta tensors, but there was no fake impl or "
-                    "Meta kernel registered for this operator. register one with torch.library.register_fake."
-                )
+                raise NotImplementedError(f"{self.qualname}: attempted to run this operator with Meta tensors, but "
+                    "there was no fake impl or Meta kernel registered for this operator. register one with "
+                    "torch.library.register_fake.")
             return lambda *args, **kwargs: in_context(self._no_context, fake, args, kwargs)
         own = None if "cpu" in self.disabled else self.kernels.get("cpu")
         run = own or self.kernels.get("default") or self.kernels.get("compositeimplicitautograd")
         if (own is run is not None and not self.closed and not any(isinstance(t, Tensor) for t in _flatten(args)[0])
                 and self._wants_tensors()):
-            raise NotImplementedError(
-                "There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no "
-                f"fallback function is registered for schema {self.qualname}.  This usually means that this function "
-                "requires a non-empty list of Tensors, or that you (the operator writer) forgot to register a fallback "
-                "function."
-            )
+            raise NotImplementedError("There were no tensor arguments to this function (e.g., you passed an empty list "
+                f"of Tensors), but no fallback function is registered for schema {self.qualname}.  This usually means "
+                "that this function requires a non-empty list of Tensors, or that you (the operator writer) forgot to "
+                "register a fallback function.")
         if run is None:
-            raise NotImplementedError(
-                f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be because the "
-                f"operator doesn't exist for this backend. '{self.qualname}' is only available for these backends: "
-                f"{sorted(self.kernels)}."
-            )
+            raise NotImplementedError(f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This "
+                f"could be because the operator doesn't exist for this backend. '{self.qualname}' is only available "
+                f"for these backends: {sorted(self.kernels)}.")
         return run
 
     def _wants_tensors(self) -> bool:
         return any(p.is_tensor or p.is_list for p in self.schema.parameters)
 
     def _no_context(self) -> Any:
-        raise RuntimeError(
-            f"{self.qualname}: You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but "
-            "this operator may return an output Tensor with data-dependent shape. Meta Tensors don't support operators "
-            "with outputs that have data-dependent shapes but FakeTensors do. If your operator does not return an "
-            "output with data-dependent shape, make sure the FakeTensor and/or meta kernel does not call "
-            "torch.library.get_ctx(). Otherwise, please use FakeTensors."
-        )
+        raise RuntimeError(f"{self.qualname}: You're trying to run this operator with meta Tensors (as opposed to "
+            "FakeTensors), but this operator may return an output Tensor with data-dependent shape. Meta Tensors don't "
+            "support operators with outputs that have data-dependent shapes but FakeTensors do. If your operator does "
+            "not return an output with data-dependent shape, make sure the FakeTensor and/or meta kernel does not call "
+            "torch.library.get_ctx(). Otherwise, please use FakeTensors.")
 
     def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
         """The kernel, below autograd, under the dispatch modes that are active."""
@@ -270,14 +261,12 @@ class CustomOperator:
             if not isinstance(t, Tensor):
                 continue
             if id(memory_of(t)) in seen:
-                raise RuntimeError(
-                    f"{self.qualname.split('::')[1]} (with implementation in {self.home}): The output of this custom "
-                    "operator (1) must not also be an input to this custom operator and "
-                    "(2) may not alias any inputs to this custom operator or other returns. The most common way to "
-                    "trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. Please instead "
-                    "return a clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom "
-                    "operator to not return y."
-                )
+                raise RuntimeError(f"{self.qualname.split('::')[1]} (with implementation in {self.home}): The output "
+                    "of this custom operator (1) must not also be an input to this custom operator and (2) may not "
+                    "alias any inputs to this custom operator or other returns. The most common way to trigger this "
+                    "error is if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a "
+                    "clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom operator "
+                    "to not return y.")
             seen.add(id(memory_of(t)))
 
 
@@ -323,10 +312,8 @@ class _Recorded(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         operator, plan = ctx._forward_cls.operator, ctx._plan
         if operator.backward is None:
-            raise RuntimeError(
-                f"Trying to backward through {operator.overload} but no autograd formula was registered. Please use "
-                "register_autograd to add one."
-            )
+            raise RuntimeError(f"Trying to backward through {operator.overload} but no autograd formula was "
+                "registered. Please use register_autograd to add one.")
         whole = ctx.needs_input_grad
         ctx.needs_input_grad = tuple(_unflatten(whole[1:], plan.shape))
         try:
@@ -340,10 +327,8 @@ class _Recorded(Function):
         elif len(row) != len(plan.shape):
             surplus = [i for i, g in enumerate(row) if i >= len(plan.shape) and g is not None]
             if surplus:
-                raise RuntimeError(
-                    f"{name} returned a gradient different than None at position {surplus[0] + 1}, but the "
-                    "corresponding forward input was not a Variable"
-                )
+                raise RuntimeError(f"{name} returned a gradient different than None at position {surplus[0] + 1}, but "
+                    "the corresponding forward input was not a Variable")
             raise RuntimeError(f"{name} returned an incorrect number of gradients (expected {len(plan.shape) + 1}, got "
                 f"{len(row) + 1})")
         flat: list[Any] = []
@@ -351,10 +336,8 @@ class _Recorded(Function):
             flat.extend([g] if n is None else [None] * n if g is None else g)
         for i, g in enumerate(flat):
             if g is not None and not plan.tensors[i]:
-                raise RuntimeError(
-                    f"{name} returned a gradient different than None at position {i + 1}, but the corresponding "
-                    "forward input was not a Variable"
-                )
+                raise RuntimeError(f"{name} returned a gradient different than None at position {i + 1}, but the "
+                    "corresponding forward input was not a Variable")
         return (None, *flat)
 
 
@@ -368,10 +351,8 @@ def _check_structure(row: tuple[Any, ...], shape: tuple[int | None, ...]) -> Non
 
     given = tree_structure((*row, None))
     wanted = tree_structure((*(None if n is None else [None] * n for n in shape), None))
-    raise RuntimeError(
-        f"Expected the return from backward to be of the same structure as the inputs. Got: {given} (return from "
-        f"backward), {wanted} (inputs)"
-    )
+    raise RuntimeError(f"Expected the return from backward to be of the same structure as the inputs. Got: {given} "
+        f"(return from backward), {wanted} (inputs)")
 
 
 def _flatten(row: Any) -> tuple[list[Any], tuple[int | None, ...]]:

@@ -91,9 +91,7 @@ def _on(place: Any) -> Any:
 
 
 class FakeTensor(Tensor):
-    """``elem``, a tensor of the device ``meta``, seen as one on ``device``. ``constant``: its numbers, where the
-    program wrote them down.
-    """
+    """``elem``, a tensor of device ``meta``, seen as on ``device``; ``constant``: its numbers, if written down."""
 
     elem: Tensor
     fake_mode: FakeTensorMode
@@ -338,10 +336,8 @@ class FakeTensorMode(TorchDispatchMode):
                     raise AssertionError(f"Mixing fake modes NYI x.fake_mode={v.fake_mode} vs {self=}")
                 return v
             if not self.allow_non_fake_inputs and not (inner or walking):
-                raise AssertionError(
-                    "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with "
-                    f"'allow_non_fake_inputs'. Found in {func}({', '.join(map(_shown, args))})"
-                )
+                raise AssertionError("Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode "
+                    f"with 'allow_non_fake_inputs'. Found in {func}({', '.join(map(_shown, args))})")
             return self.from_tensor(v)
 
         return tree_map(fake, (args, kwargs))
@@ -384,10 +380,8 @@ class FakeTensorMode(TorchDispatchMode):
             elif single and not number:
                 place, single = t.fake_device, False
             elif not number:
-                raise FakeTensorDeviceMismatchError(
-                    f"Expected all tensors to be on the same device, but found at least two devices, {place} and "
-                    f"{t.fake_device}!"
-                )
+                raise FakeTensorDeviceMismatchError("Expected all tensors to be on the same device, but found at least "
+                    f"two devices, {place} and {t.fake_device}!")
         return place
 
 

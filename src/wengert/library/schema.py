@@ -30,12 +30,10 @@ class Parameter:
         self.mutated = "!" in kind
         self.type = re.sub(r"\([^)]*\)", "", kind)
         if self.type.rstrip("?[]0123456789") not in _WORDS and "." not in self.type:
-            raise RuntimeError(
-                "\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; "
-                "for a full list, please see "
+            raise RuntimeError("\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, "
+                "float, bool, Scalar; for a full list, please see "
                 "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
-                f":\n{declared.strip()}\n{'~' * len(self.type)} <--- HERE\n"
-            )
+                f":\n{declared.strip()}\n{'~' * len(self.type)} <--- HERE\n")
         self.kwonly, self.required = kwonly, not default
         self.default = _value(default.strip()) if default else None
         self.is_tensor, self.is_list = (self.type in ("Tensor", "Tensor?"),
@@ -105,11 +103,9 @@ class Schema:
                 given[p.name] = p.default
             elif not _fits(p.type, given[p.name]):
                 value, kind = given[p.name], p.type.removeprefix("Sym").lower() if p.type.startswith("Sym") else p.type
-                raise RuntimeError(
-                    f"{self.name}() Expected a value of type '{kind}' for argument '{p.name}' but instead found type "
-                    f"'{type(value).__name__}'.\nPosition: {at}\nValue: {value}\nDeclaration: {self}\nCast error "
-                    f"details: Unable to cast {value} to {kind}"
-                )
+                raise RuntimeError(f"{self.name}() Expected a value of type '{kind}' for argument '{p.name}' but "
+                    f"instead found type '{type(value).__name__}'.\nPosition: {at}\nValue: {value}\nDeclaration: "
+                    f"{self}\nCast error details: Unable to cast {value} to {kind}")
         return tuple(given[p.name] for p in plain), {p.name: given[p.name] for p in self.parameters if p.kwonly}
 
     @property
@@ -181,10 +177,8 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
             mutates_args == "unknown", written, refuse))
     unknown = set(() if mutates_args == "unknown" else mutates_args) - set(signature.parameters)
     if unknown:
-        raise refuse(
-            f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the "
-            "names of all args that the custom op mutates, or just the string 'unknown' if you don't know."
-        )
+        raise refuse(f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should "
+            "contain the names of all args that the custom op mutates, or just the string 'unknown' if you don't know.")
     if signature.return_annotation is signature.empty:
         raise refuse("No return type annotation was provided. Please add one.")
     return f"{op_name or ''}({', '.join(rows)}) -> {_returned(hints['return'], refuse)}"
@@ -211,10 +205,8 @@ def _declared(p: inspect.Parameter, hint: Any, mutated: bool, perhaps: bool, wri
     if p.default is p.empty:
         return f"{kind} {p.name}"
     if not isinstance(p.default, (int, float, bool, str, dtype, type(None))):
-        raise refuse(
-            f"Parameter {p.name} has an unsupported default value type {type(p.default)}. Please file an issue on "
-            "GitHub so we can prioritize this."
-        )
+        raise refuse(f"Parameter {p.name} has an unsupported default value type {type(p.default)}. Please file an "
+            "issue on GitHub so we can prioritize this.")
     shown = f'"{p.default}"' if isinstance(p.default, str) else str(p.default).removeprefix("torch.")
     return f"{kind} {p.name}={shown}"
 

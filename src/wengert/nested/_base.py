@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays.array_likes import NESTED
 from ..functions.composites.subgraph_node import wrap_in_node
+from ..functions.places import PLACES
 from ..functions.view_replay import INVERSES
 from ..graph.modes import modes
 from ..graph.node import next_sequence
@@ -28,6 +29,7 @@ from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ..tensor.record import record
 from ..tensor.results import attach_view
 from ..tensor.tensor import wrap
+from ..tensor.types import contiguous_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,10 +51,8 @@ def _recorded(op: Operator) -> Callable[..., Any]:
         m = modes()
         if any(level.tangent(source) is not None for level in m.levels):
             theirs = "_nested_tensor_from_tensor_list" if hasattr(plan, "sizes") else "_nested_view_from_jagged"
-            raise NotImplementedError(
-                f"Trying to use forward AD with {theirs} that does not support it because it has not been implemented "
-                "yet. Nested tensors carry no tangents; take the parts one by one."
-            )
+            raise NotImplementedError(f"Trying to use forward AD with {theirs} that does not support it because it has "
+                "not been implemented yet. Nested tensors carry no tangents; take the parts one by one.")
         inner = op is declared.nested_values
         inputs, raw = convert(op, (source, source._wg_data.plan if inner else plan))
         t = ARRAY_OPS.wrap(op.forward(*positional(op, raw)))
@@ -155,11 +155,7 @@ class Nest(Tensor):
         def make() -> Any:
             operands = cls._operands(name, first, given)
             found = run(*operands[: len(args)], **dict(zip(kwargs, operands[len(args) :])))
-            if isinstance(found, tuple):
-                rows = [nest(x, numbers_plan(first)) for x in found]
-                # named as they were
-                return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)
-            return nest(found, numbers_plan(first))
+            return each(lambda x: nest(x, numbers_plan(first)), found)
 
         return as_single_node([x for x in given if isinstance(x, Tensor)], make)
 
@@ -322,6 +318,56 @@ def numbers_plan(t: Any) -> Any:
     return t._wg_data.plan
 
 
+def each(make: Callable[[Any], Any], found: Any) -> Any:
+    """``make`` of a result, or of each of several, which stay the named tuple that they are."""
+    if not isinstance(found, (tuple, list)):
+        return make(found)
+    rows = [make(x) for x in found]
+    return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)
+
+
+def dimension(t: Any, dim: int, extra: int = 0) -> int:
+    """``dim`` counted from the front; ``IndexError`` if it is out of range."""
+    n = t.dim() + extra
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim % n
+
+
+def listed(size: tuple[Any, ...]) -> list[Any]:
+    """The sizes in ``view(2, 3)`` or ``view((2, 3))``."""
+    return list(size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
+
+
+def entries(table: dict[str, Callable[..., Any]]) -> Callable[..., Callable[[Any], Any]]:
+    """A decorator that puts functions in the table of a kind under the given names, or their own."""
+
+    def entry(*names: str) -> Callable[[Any], Any]:
+        def put(f: Any) -> Any:
+            table.update(dict.fromkeys(names or (f.__name__.strip("_"),), f))
+            return f
+
+        return put
+
+    table["detach"] = Nest.detach
+
+    @entry()
+    def contiguous(self: Any, memory_format: Any = None) -> Any:
+        return self if self.is_contiguous() else table["clone"](self, contiguous_format)
+
+    return entry
+
+
+def add_likes(entry: Callable[..., Any], plan_of: Callable[[Any], Any]) -> None:
+    """Put ``zeros_like`` and its kin in a table; ``plan_of``: where the numbers of the result are."""
+    for name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like"):
+
+        def like(self: Any, *args: Any, layout: Any = None, _make: Any = PLACES["torch"][name], **kwargs: Any) -> Any:
+            return nest(_make(self._packed, *args, **kwargs), plan_of(self))
+
+        entry(name)(like)
+
+
 _FILLS = frozenset(("zero_", "fill_", "masked_fill_"))
 _ALSO_POINTWISE = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor",
     "bitwise_left_shift", "bitwise_right_shift", "bitwise_not", "logical_and", "logical_or", "logical_xor",
@@ -348,6 +394,3 @@ def methods(cls: Any) -> None:
     for name, run in cls.table.items():
         if (hasattr(Tensor, name) or name == "to_padded_tensor") and name not in vars(cls):
             setattr(cls, name, run)
-
-
-__all__ = ["Nest", "as_single_node", "methods", "nest", "numbers", "viewed"]

@@ -12,25 +12,27 @@ from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
 from ..tensor.types import contiguous_format
-from ._base import Nest, as_single_node, nest, numbers, numbers_plan, viewed
+from ._base import (
+    Nest,
+    add_likes,
+    as_single_node,
+    dimension,
+    each,
+    entries,
+    listed,
+    nest,
+    numbers,
+    numbers_plan,
+    viewed,
+)
 from ._internal.nested_int import NestedInt
 from ._plans import Jagged, Rows, offsets_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TABLE: dict[str, Callable[..., Any]] = {"detach": Nest.detach}
-
-
-def entry(*names: str) -> Callable[[Any], Any]:
-    """Put a function in the table under these names (its own, without any)."""
-
-    def put(f: Any) -> Any:
-        for name in names or (f.__name__.strip("_"),):
-            TABLE[name] = f
-        return f
-
-    return put
+TABLE: dict[str, Callable[..., Any]] = {}
+entry = entries(TABLE)
 
 
 def shown(t: Any) -> str:
@@ -47,27 +49,14 @@ def inner(t: Any, dim: int, op: str) -> int:
     return d - 1
 
 
-def dimension(t: Any, dim: int, extra: int = 0) -> int:
-    n = t.dim() + extra
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return dim % n
-
-
 def on_numbers(t: Any, make: Callable[[Tensor], Any], name: str | None = None, view: bool = False,
         ragged: int | None = None, others: tuple[Any, ...] = ()) -> Any:
     """``make`` of the numbers of ``t``, with the same parts. ``view``: of ``t``; ``others``: further arguments."""
     plan = numbers_plan(t) if ragged is None else numbers_plan(t).at(ragged)
     put = viewed if view else nest
 
-    def run() -> Any:
-        found = make(numbers(t))
-        if isinstance(found, (tuple, list)):
-            rows = [put(x, plan) for x in found]
-            return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)  # named as they were
-        return put(found, plan)
-
-    return as_single_node((t, *(x for x in others if isinstance(x, Tensor))), run, name)
+    return as_single_node((t, *(x for x in others if isinstance(x, Tensor))),
+        lambda: each(lambda x: put(x, plan), make(numbers(t))), name)
 
 
 def need_plain(t: Any, what: str) -> None:
@@ -195,28 +184,12 @@ def clone(self: Any, memory_format: Any = None, **_: Any) -> Any:
     return as_single_node((self,), run, "CloneBackward0")
 
 
-@entry()
-def contiguous(self: Any, memory_format: Any = None) -> Any:
-    return self if self.is_contiguous() else clone(self, contiguous_format)
-
-
 @entry("cast")
 def cast(self: Any, dtype: Any, *_: Any) -> Any:
     return on_numbers(self, lambda v: function("cast")(v, dtype), "ToCopyBackward0")
 
 
-def _like(name: str) -> Any:
-    make = PLACES["torch"][name]
-
-    def like(self: Any, *args: Any, layout: Any = None, **kwargs: Any) -> Any:
-        return nest(make(self._packed, *args, **kwargs), numbers_plan(self))
-
-    like.__name__ = name
-    return like
-
-
-for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like"):
-    entry(_name)(_like(_name))
+add_likes(entry, numbers_plan)
 
 
 def _new(name: str) -> Any:
@@ -253,7 +226,7 @@ def transpose(self: Any, dim0: int, dim1: int) -> Any:
 
 @entry()
 def permute(self: Any, *dims: Any) -> Any:
-    row = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    row = listed(dims)
     order = [dimension(self, d) for d in row]
     if sorted(order) != list(range(self.dim())):
         raise RuntimeError(f"permute(): {list(row)} is no order of the {self.dim()} dimensions")
@@ -285,7 +258,7 @@ def squeeze(self: Any, dim: Any = None) -> Any:
 
 def wanted_shape(self: Any, size: Any, op: str = "view") -> list[int]:
     """The sizes of the numbers for a new shape, which keeps the batch and ragged dimensions, as they are or as -1."""
-    shape = list(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else list(size)
+    shape = listed(size)
     plan = numbers_plan(self)
     r, count, old = plan.ragged, plan.rows.count, self._wg_data.shape
     refused = RuntimeError(f"{op}(): cannot view shape {shown(self)} as {shape}")
@@ -356,7 +329,7 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @entry()
 def expand(self: Any, *size: Any, implicit: bool = False) -> Any:
-    shape = list(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else list(size)
+    shape = listed(size)
     plan = numbers_plan(self)
     same = (len(shape) == self.dim() and shape[0] in (-1, plan.rows.count)
         and (shape[plan.ragged] == plan.rows.symbol or shape[plan.ragged] == -1))
@@ -371,7 +344,7 @@ TABLE["expand_as"] = lambda self, other: expand(self, other.shape)
 
 @entry()
 def broadcast_tensors(*tensors: Any) -> list[Any]:
-    row = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
+    row = listed(tensors)
     first = next(t for t in row if isinstance(t, Nest))
     return [t if isinstance(t, Nest) else nest(x, numbers_plan(first))
         for t, x in zip(row, type(first)._operands("broadcast_tensors", first, row))]
@@ -444,9 +417,7 @@ def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
 
 
 def padded(packed: Tensor, plan: Any, value: Any, length: int | None = None) -> Tensor:
-    """The parts as rows of one tensor, filled up with ``value`` to the longest (or cut, and filled
-    up, to ``length``).
-    """
+    """The parts as rows of one tensor, filled up with ``value`` to the longest, or cut or filled to ``length``."""
     rows, at = plan.rows, plan.ragged - 1
     v = packed.movedim(at, 0)
     size = rows.longest() if length is None else length
@@ -502,7 +473,7 @@ for _name in ("cumsum", "cumprod", "logcumsumexp", "sort", "argsort"):
 
 @entry("flip")
 def flip(self: Any, *dims: Any) -> Any:
-    row = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    row = listed(dims)
     if {dimension(self, d) for d in row} & {0, numbers_plan(self).ragged}:
         raise type(self)._refused("flip")
     return on_numbers(self, lambda v: v.flip([dimension(self, d) - 1 for d in row]))
@@ -549,11 +520,9 @@ def bernoulli(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 @entry("conv1d", "conv2d", "conv3d")
 def convolution(input: Any, *args: Any, **kwargs: Any) -> Any:
-    raise ValueError(
-        "NestedTensor convolution_default(input: jt, weight: t, bias: t?, stride: any, padding: any, dilation: any, "
-        "transposed: any, output_padding: any, groups: any): expected input to be a contiguous jagged layout "
-        "NestedTensor"
-    )
+    raise ValueError("NestedTensor convolution_default(input: jt, weight: t, bias: t?, stride: any, padding: any, "
+        "dilation: any, transposed: any, output_padding: any, groups: any): expected input to be a contiguous jagged "
+        "layout NestedTensor")
 
 
 @entry("dropout", "feature_dropout")

@@ -16,10 +16,8 @@ def attend(module: Any, query: Any, key: Any, value: Any, key_padding_mask: Any,
     """Self-attention in inference: ``(output, weights)``, the weights padded to the longest part; else refused."""
     why = _refusal(module, query, key, value, key_padding_mask, attn_mask)
     if why is not None:
-        raise AssertionError(
-            "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit "
-            f"because {why}"
-        )
+        raise AssertionError("MultiheadAttention does not support NestedTensor outside of its fast path. The fast path "
+            f"was not hit because {why}")
     rows = [module(p[None], p[None], p[None], need_weights=need_weights, average_attn_weights=average)
         for p in pieces(query)]
     output = nested_from([out.squeeze(0) for out, _ in rows])

@@ -54,9 +54,7 @@ class Rows:
         return self.least
 
     def places(self, total: int) -> tuple[np.ndarray, np.ndarray]:
-        """``(part, place in it)`` of each of the ``total`` rows of numbers; ``(0, 0)`` for those
-        that belong to none.
-        """
+        """``(part, place in it)`` of each of the ``total`` rows; ``(0, 0)`` for those that belong to none."""
         found = self._found.get(total)
         if found is None:
             part, place = np.zeros((2, total), np.int64)

@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
 from ..tensor.tensor import wrap
 from ..tensor.types import contiguous_format, strided
-from ._base import Nest, as_single_node, nest, numbers, numbers_plan, viewed
+from ._base import (
+    Nest,
+    add_likes,
+    as_single_node,
+    dimension,
+    entries,
+    listed,
+    nest,
+    numbers,
+    numbers_plan,
+    viewed,
+)
 from ._plans import Apart
 
 if TYPE_CHECKING:
@@ -23,18 +33,8 @@ if TYPE_CHECKING:
 
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
 _NO_STRIDES = _NO_SIZES.replace("sizes", "strides")
-TABLE: dict[str, Callable[..., Any]] = {"detach": Nest.detach}
-
-
-def entry(*names: str) -> Callable[[Any], Any]:
-    """Put a function in the table under these names (its own, without any)."""
-
-    def put(f: Any) -> Any:
-        for name in names or (f.__name__.strip("_"),):
-            TABLE[name] = f
-        return f
-
-    return put
+TABLE: dict[str, Callable[..., Any]] = {}
+entry = entries(TABLE)
 
 
 class StridedNestedTensor(Nest):
@@ -116,11 +116,9 @@ class StridedNestedTensor(Nest):
 
     @classmethod
     def _refused(cls, name: str) -> Exception:
-        return NotImplementedError(
-            f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: there is no such "
-            "operator for nested tensors of the layout torch.strided. It can be done to the parts (unbind()), to "
-            "to_padded_tensor(), or perhaps in the layout torch.jagged."
-        )
+        return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: "
+            "there is no such operator for nested tensors of the layout torch.strided. It can be done to the parts "
+            "(unbind()), to to_padded_tensor(), or perhaps in the layout torch.jagged.")
 
     @classmethod
     def _operands(cls, name: str, first: Any, args: Any) -> list[Any]:
@@ -180,13 +178,6 @@ def rebuilt(values: Tensor, sizes: Any, steps: Any, starts: Any, wants: bool) ->
     return t._wg_require(wants) if wants else t
 
 
-def dimension(t: Any, dim: int, extra: int = 0) -> int:
-    n = t.dim() + extra
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return dim % n
-
-
 def pieces(t: Any) -> list[Tensor]:
     """The parts, as views of the numbers."""
     plan, flat = numbers_plan(t), numbers(t)
@@ -221,10 +212,8 @@ def from_parts(parts: list[Tensor], dtype: Any = None) -> Any:
     """``as_nested_tensor`` of a list."""
     for i, t in enumerate(parts):
         if t.dim() != parts[0].dim():
-            raise RuntimeError(
-                f"All Tensors given to nested_tensor must have the same dimension. Found dimension {t.dim()} for "
-                f"Tensor at index {i} and dimension {parts[0].dim()} for Tensor at index 0."
-            )
+            raise RuntimeError("All Tensors given to nested_tensor must have the same dimension. Found dimension "
+                f"{t.dim()} for Tensor at index {i} and dimension {parts[0].dim()} for Tensor at index 0.")
     kind = (parts[0].dtype if parts else None) if dtype is None else dtype
     return as_single_node(parts, lambda: nested_from([t if t.dtype is kind else t.to(kind) for t in parts]),
         "NestedTensorFromTensorListBackward0")
@@ -313,11 +302,6 @@ def clone(self: Any, memory_format: Any = None, **_: Any) -> Any:
     return as_single_node((self,), lambda: nest(numbers(self).clone(), numbers_plan(self)), "CloneBackward0")
 
 
-@entry()
-def contiguous(self: Any, memory_format: Any = None) -> Any:
-    return self if self.is_contiguous() else clone(self, contiguous_format)
-
-
 @entry("to_dense")
 def to_dense(self: Any, *_: Any, **__: Any) -> Any:
     return self
@@ -329,17 +313,7 @@ def cast(self: Any, dtype: Any, *_: Any) -> Any:
         lambda: nest(function("cast")(numbers(self), dtype), numbers_plan(self)), "ToCopyBackward0")
 
 
-def _like(name: str) -> Any:
-    make = PLACES["torch"][name]
-
-    def like(self: Any, *args: Any, layout: Any = None, **kwargs: Any) -> Any:
-        return nest(make(self._packed, *args, **kwargs), Apart(numbers_plan(self).sizes))
-
-    return like
-
-
-for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like"):
-    entry(_name)(_like(_name))
+add_likes(entry, lambda t: Apart(numbers_plan(t).sizes))
 
 
 @entry("transpose", "swapaxes", "swapdims")
@@ -364,10 +338,8 @@ def transpose(self: Any, dim0: int, dim1: int) -> Any:
 def unsqueeze(self: Any, dim: int) -> Any:
     d = dimension(self, dim, 1)
     if d == 0:
-        raise RuntimeError(
-            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if you need this "
-            "feature, please open an issue on github describing your use case."
-        )
+        raise RuntimeError("unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if "
+            "you need this feature, please open an issue on github describing your use case.")
     plan = numbers_plan(self)
     sizes = [(*row[: d - 1], 1, *row[d - 1 :]) for row in plan.sizes]
     steps = [(*s[: d - 1], row[d - 1] * s[d - 1] if d - 1 < len(row) else 1, *s[d - 1 :])
@@ -381,10 +353,8 @@ def squeeze(self: Any, dim: Any = None) -> Any:
         raise RuntimeError(_NO_SIZES)
     d = dimension(self, dim)
     if d == 0:
-        raise RuntimeError(
-            "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need this "
-            "feature, please open an issue on github describing your use case."
-        )
+        raise RuntimeError("squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you "
+            "need this feature, please open an issue on github describing your use case.")
     plan = numbers_plan(self)
     if plan.common(d - 1) != 1:
         return self
@@ -393,7 +363,7 @@ def squeeze(self: Any, dim: Any = None) -> Any:
 
 
 def _reshaped(self: Any, size: Any, name: str) -> Any:
-    shape = list(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else list(size)
+    shape = listed(size)
     plan = numbers_plan(self)
     if not shape or shape[0] != len(plan.sizes):
         raise RuntimeError(f"{name}: For now nested {name} cannot change or infer the implicit batch dimension")
@@ -421,11 +391,11 @@ def view(self: Any, *size: Any) -> Any:
 @entry()
 def reshape(self: Any, *size: Any) -> Any:
     sizes = _reshaped(self, size, "reshape")
-    return _seen(contiguous(self), Apart(sizes), "ViewBackwardAutogradNestedTensor0")
+    return _seen(TABLE["contiguous"](self), Apart(sizes), "ViewBackwardAutogradNestedTensor0")
 
 
 TABLE["view_as"] = TABLE["reshape_as"] = (
-    lambda self, other: _seen(contiguous(self), Apart(numbers_plan(other).sizes), "ViewBackward0"))
+    lambda self, other: _seen(TABLE["contiguous"](self), Apart(numbers_plan(other).sizes), "ViewBackward0"))
 
 
 def _cut(self: Any, lengths: list[int], name: str) -> tuple[Any, ...]:
@@ -455,10 +425,8 @@ def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ..
     if dimension(self, dim) != self.dim() - 1:
         raise RuntimeError("split_with_sizes for nested tensors is currently only supported for the last dimension.")
     if sum(split_sizes) != self.size(-1):
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {self.size(-1)} (input tensor's size at dimension "
-            f"-1), but got split_sizes={list(split_sizes)}"
-        )
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {self.size(-1)} (input tensor's "
+            f"size at dimension -1), but got split_sizes={list(split_sizes)}")
     return _cut(self, list(split_sizes), "SplitWithSizesBackwardAutogradNestedTensor0")
 
 
@@ -484,10 +452,8 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
             raise TypeError("nested_to_padded_tensor(): argument 'output_size' (position 3) must be tuple of ints, not "
                 f"{type(output_size).__name__}")
         if len(output_size) != len(size):
-            raise RuntimeError(
-                "Length of output_size does not match NestedTensor dims. Broadcasting is not supported.(Got "
-                f"{len(output_size)} and {len(size)})"
-            )
+            raise RuntimeError("Length of output_size does not match NestedTensor dims. Broadcasting is not "
+                f"supported.(Got {len(output_size)} and {len(size)})")
         if any(a < b for a, b in zip(output_size, size)):
             raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not "
                 "supported.")

@@ -7,8 +7,8 @@ from typing import Any
 from ..functions.places import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
-from ._base import Nest, as_single_node, methods, nest, numbers, numbers_plan
-from ._strided import _NO_SIZES, TABLE, StridedNestedTensor, contiguous, dimension, entry, part_by_part
+from ._base import Nest, as_single_node, dimension, methods, nest, numbers, numbers_plan
+from ._strided import _NO_SIZES, TABLE, StridedNestedTensor, entry, part_by_part
 
 
 @entry("sum", "sum_dim", "sum_of_all")
@@ -61,16 +61,12 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if not input.is_contiguous():
         raise RuntimeError("for now linear only supports contiguous nested tensor")
     if input.dim() != 3 or weight.dim() != 2:
-        raise RuntimeError(
-            f"Linear requires nested_tensor.dim == 3 and weight_matrix.dim == 2. Nested tensor dim: {input.dim()}. "
-            f"Weight tensor dim: {weight.dim()}"
-        )
+        raise RuntimeError("Linear requires nested_tensor.dim == 3 and weight_matrix.dim == 2. Nested tensor dim: "
+            f"{input.dim()}. Weight tensor dim: {weight.dim()}")
     last = input.size(-1)
     if weight.shape[1] != last:
-        raise RuntimeError(
-            "Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' to equal "
-            f"'weight.size(1), but got: last_dim = {last}, and weight.size(1) = {weight.shape[1]}"
-        )
+        raise RuntimeError("Shape mismatch for NestedTensor Linear: Expected input's (a nested tensor) 'last_dim' to "
+            f"equal 'weight.size(1), but got: last_dim = {last}, and weight.size(1) = {weight.shape[1]}")
     plan = numbers_plan(input)
 
     def make() -> Any:
@@ -116,10 +112,8 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     if weight is None or bias is None:
         raise ValueError("NestedTensor layer_norm requires weight and bias")
     norm = PLACES["functional"]["layer_norm"]
-    return part_by_part(
-        (contiguous(input),), lambda p: norm(p, normalized_shape, weight, bias, eps), "NativeLayerNormBackward0",
-        (weight, bias)
-    )
+    return part_by_part((TABLE["contiguous"](input),), lambda p: norm(p, normalized_shape, weight, bias, eps),
+        "NativeLayerNormBackward0", (weight, bias))
 
 
 @entry("rms_norm", "mse_loss", "cross_entropy", "broadcast_tensors", "cat", "expand", "flatten", "unflatten", "sort",
@@ -146,10 +140,10 @@ def embedding(input: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
     """Rows of ``weight`` for the numbers of a nested tensor of indices."""
     if isinstance(weight, Nest):
         input, weight = weight, input
-    plan = numbers_plan(contiguous(input))
+    plan = numbers_plan(TABLE["contiguous"](input))
 
     def make() -> Any:
-        found = PLACES["functional"]["embedding"](numbers(contiguous(input)), weight, *args, **kwargs)
+        found = PLACES["functional"]["embedding"](numbers(TABLE["contiguous"](input)), weight, *args, **kwargs)
         return nest(found.reshape(-1), type(plan)([(*row, found.shape[-1]) for row in plan.sizes]))
 
     return as_single_node([t for t in (input, weight) if isinstance(t, Tensor)], make, "EmbeddingBackward0")

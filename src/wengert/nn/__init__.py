@@ -9,10 +9,8 @@ from .modules import *  # noqa: F403
 from .modules import __all__ as _modules
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = [
-    *_modules, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init", "modules",
-    "parameter", "utils",
-]
+__all__ = [*_modules, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
+    "modules", "parameter", "utils"]
 
 
 # name -> the module that it is or is in

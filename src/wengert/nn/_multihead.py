@@ -257,7 +257,16 @@ def _check_bags(input: Any, weight: Any, offsets: Any, mode: str, by_frequency: 
         raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
             "length sequences. However, found offsets of type Tensor")
     if input.dim() == 1:
-        _check_offsets(input, offsets)
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        if offsets._wg_data.dtype.name not in ("int64", "int32"):
+            raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+                f"Long, Int; but got {offsets.type()} instead (while checking arguments for embedding_bag)")
+        if offsets.numel() and (last := int(offsets._wg_data[-1])) > input.shape[0]:
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got "
+                f"offsets[-1] of {last}")
     elif input.dim() != 2:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
@@ -273,21 +282,6 @@ def _check_bags(input: Any, weight: Any, offsets: Any, mode: str, by_frequency: 
     if factors is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
             f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
-
-
-def _check_offsets(input: Any, offsets: Any) -> None:
-    """Refuse offsets that say no bags of the row ``input``."""
-    if offsets is None:
-        raise ValueError("offsets has to be a 1D Tensor but got None")
-    if offsets.dim() != 1:
-        raise ValueError("offsets has to be a 1D Tensor")
-    if offsets._wg_data.dtype.name not in ("int64", "int32"):
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
-            f"Int; but got {offsets.type()} instead (while checking arguments for embedding_bag)")
-    if offsets.numel() and int(offsets._wg_data[-1]) > input.shape[0]:
-        last = int(offsets._wg_data[-1])
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got "
-            f"offsets[-1] of {last}")
 
 
 def _bags(input: Any, offsets: Any, include_last_offset: bool) -> tuple[Any, np.ndarray]:

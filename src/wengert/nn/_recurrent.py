@@ -33,10 +33,7 @@ def cell(mode: str, input: Tensor, state: State, w_ih: Tensor, w_hh: Tensor, b_i
 
 def layer(mode: str, input: Tensor, sizes: tuple[int, ...], state: State, weights: Sequence[Tensor], biased: bool,
         reverse: bool = False) -> tuple[Tensor, State]:
-    """One layer in one direction over packed rows: the outputs of all rows and the last state.
-
-    ``weights``: w_ih, w_hh, with ``biased`` b_ih and b_hh, and perhaps the projection of an LSTM's output.
-    """
+    """The outputs of one layer in one direction, and the last state; an LSTM may have a projection as last weight."""
     w_ih, w_hh = weights[:2]
     b_ih, b_hh = weights[2:4] if biased else (None, None)
     if biased and mode != "GRU":  # whose reset gate lies between the two biases
@@ -84,11 +81,7 @@ def _projected(gates: Tensor, sizes: tuple[int, ...], state: State, w_hh: Tensor
 
 def network(mode: str, input: Tensor, sizes: tuple[int, ...], state: State, flat_weights: Sequence[Tensor],
         biased: bool, num_layers: int, dropout: float, training: bool, bidirectional: bool) -> tuple[Tensor, State]:
-    """All layers and directions over packed rows: the last layer's outputs and all last states.
-
-    ``state`` and the last states are (layers * directions, N, hidden); ``flat_weights`` are in the same order.
-    Between layers, ``dropout``.
-    """
+    """The last layer's outputs, and all last states: (layers * directions, N, hidden), as ``state`` and the weights."""
     directions = 2 if bidirectional else 1
     each = len(flat_weights) // (num_layers * directions)
     initial = list(zip(*(s.unbind(0) for s in state), strict=True))

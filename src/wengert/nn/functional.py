@@ -1,7 +1,4 @@
-"""``torch.nn.functional``: the operators that networks are made of.
-
-Everything here comes from the table of operators; this module only gives it PyTorch's address.
-"""
+"""``torch.nn.functional``: operators of networks, from the table of operators, where PyTorch has them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Initial values of parameters: each function fills a tensor in place, without recording, and returns it.
-
-The numbers drawn are PyTorch's for the same seed.
-"""
+"""Initial values: each function fills a tensor in place, without recording; the numbers are PyTorch's for the seed."""
 
 from __future__ import annotations
 
@@ -15,26 +12,14 @@ from wengert.nn._tensors import diag, empty_like, randperm, where
 from wengert.nn._tensors import eye as _identity
 from wengert.tensor import Tensor
 
-__all__ = [
-    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
-    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse",
-    "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
-    "xavier_uniform_", "zeros_",
-]
+__all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal",
+    "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_",
+    "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
+    "xavier_uniform_", "zeros_"]
 
-_GAINS = {
-    "linear": 1,
-    "conv1d": 1,
-    "conv2d": 1,
-    "conv3d": 1,
-    "conv_transpose1d": 1,
-    "conv_transpose2d": 1,
-    "conv_transpose3d": 1,
-    "sigmoid": 1,
-    "tanh": 5.0 / 3,
-    "relu": math.sqrt(2.0),
-    "selu": 3.0 / 4,  # found by experiment: https://github.com/pytorch/pytorch/pull/50664
-}
+# that of SELU was found by experiment: https://github.com/pytorch/pytorch/pull/50664
+_GAINS = {"linear": 1, "sigmoid": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4,
+    **{f"conv{kind}{dims}d": 1 for kind in ("", "_transpose") for dims in (1, 2, 3)}}
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -197,8 +182,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return None
-    fan = _calculate_correct_fan(tensor, mode)
-    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",

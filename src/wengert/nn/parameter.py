@@ -10,9 +10,8 @@ from wengert.nn._tensors import empty
 from wengert.tensor import Tensor
 from wengert.utils._become import become
 
-__all__ = [
-    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
-]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin",
+    "is_lazy"]
 
 
 _ALLOWED = frozenset(("__get__", "__set__", "__delete__", "copy_", "is_complex", "is_floating_point", "half", "float",
@@ -44,8 +43,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         tensor = empty(0) if data is None else data.detach()._wg_require(data.requires_grad)
-        tensor.persistent = persistent
-        tensor._is_buffer = True
+        tensor.persistent, tensor._is_buffer = persistent, True
         return tensor
 
 
@@ -102,7 +100,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        return _without_shape(cls, requires_grad, device, dtype)
+        return Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
@@ -117,12 +115,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
             persistent: bool = True) -> Any:
-        tensor = _without_shape(cls, requires_grad, device, dtype)
-        tensor.persistent = persistent
-        tensor._is_buffer = True
+        tensor: Any = Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+        tensor.persistent, tensor._is_buffer = persistent, True
         return tensor
-
-
-def _without_shape(cls: type, requires_grad: bool, device: Any, dtype: Any) -> Any:
-    tensor = Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
-    return tensor

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAMILIES = ("views", "matmul", "addmm", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes",
-    "reduce", "extrema", "scan", "order", "sorting", "gather", "indexed", "segments", "shape", "arrange", "strided",
-    "pad", "likelihood", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision", "powers",
+FAMILIES = ("views", "matmul", "addmm", "pointwise", "compare", "elementary", "activation", "pairs", "rounding",
+    "complexes", "reduce", "extrema", "scan", "sorting", "gather", "indexed", "segments", "shape", "arrange",
+    "strided", "pad", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision",
     "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg_functions", "linalg", "fft", "quantize")
 
 

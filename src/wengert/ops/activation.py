@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import as_is, warn
+from .errors import common_shape
 from .operator import Array, family
 from .pointwise import flat_gradient, from_one
 from .refusals import floating, only, without
@@ -16,6 +17,7 @@ from .refusals import floating, only, without
 operator, composite = family("functional", pointwise=True)
 function, _ = family("torch", "functional", pointwise=True)
 _hidden = dict(places=())
+_replayed: dict[str, Any] = dict(whole=("g", "input"), grad="replayed", places=())
 
 
 @operator(
@@ -27,9 +29,20 @@ def pieces(grad: Array, x: Array, kernel, limits=()):
     return kernel(grad, x, *limits)
 
 
-@composite(raw=lambda g, result: K.relu_grad(g, result), **_hidden)
-def relu_grad(F, g, result):
-    return F.pieces(g, result, K.relu_grad)
+def _in_pieces(name: str, kernel: Any) -> None:
+    """Declare the gradient ``kernel(g, x, *limits)`` of a function made of straight pieces."""
+
+    @composite(name=name, raw=kernel, **_hidden)
+    def back(F, g, x, *limits):
+        return F.pieces(g, x, kernel, limits)
+
+
+_in_pieces("relu_grad", lambda g, result: K.relu_grad(g, result))
+_in_pieces("hardtanh_grad", lambda g, x, low, high: K.hardtanh_grad(g, x, low, high))
+_in_pieces("leaky_relu_grad", lambda g, x, slope: K.leaky_relu_grad(g, x, slope))
+_in_pieces("threshold_grad", lambda g, x, threshold: np.where(x <= threshold, g.dtype.type(0), g))
+for _name in ("hardshrink_grad", "softshrink_grad"):
+    _in_pieces(_name, lambda g, x, lambd: np.where((x <= lambd) & (x >= -lambd), g.dtype.type(0), g))
 
 
 def _ordered(input: Any, kind: str, name: str) -> Any:
@@ -46,11 +59,6 @@ def relu(input: Array):
     tensor([0., 2.])
     """
     return K.relu(input) if input.dtype.kind in "fV" else np.maximum(_ordered(input, "Boolean", "relu"), 0)
-
-
-@composite(raw=lambda g, x, low, high: K.hardtanh_grad(g, x, low, high), **_hidden)
-def hardtanh_grad(F, g, x, low, high):
-    return F.pieces(g, x, K.hardtanh_grad, (low, high))
 
 
 @operator(grad=dict(input=lambda F, g, input: F.hardtanh_grad(g, input, 0, 6)), inplace=True,
@@ -78,11 +86,6 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
     return _within(input, min_val, max_val)
 
 
-@composite(raw=lambda g, x, slope: K.leaky_relu_grad(g, x, slope), **_hidden)
-def leaky_relu_grad(F, g, x, slope):
-    return F.pieces(g, x, K.leaky_relu_grad, (slope,))
-
-
 @operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)),
           inplace=True)
 def leaky_relu(input: Array, negative_slope=0.01):
@@ -105,8 +108,7 @@ def _elu_grad_raw(g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) 
     return g * np.where(input <= 0, below, scale).astype(g.dtype, copy=False)
 
 
-@composite(raw=_elu_grad_raw, node="EluBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=_elu_grad_raw, node="EluBackwardBackward0", **_replayed)
 def elu_grad(F, g, input, alpha, scale, input_scale):
     below = F.exp(F.where(input < 0, input, 0.0) * input_scale) * (alpha * scale * input_scale)
     return g * F.where(input <= 0, below, scale)
@@ -141,12 +143,8 @@ _SQRT_HALF, _GELU_SCALE = 0.7071067811865476, 0.3989422804014327
 _TANH_SCALE, _TANH_CUBIC = 0.7978845608028654, 0.044715
 
 
-def _gelu_kernel(g: Any, input: Any, approximate: str) -> Any:
-    return K.gelu_tanh_grad(g, input) if approximate == "tanh" else K.gelu_grad(g, input)
-
-
-@composite(raw=_gelu_kernel, node="GeluBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=lambda g, input, approximate: (K.gelu_tanh_grad if approximate == "tanh" else K.gelu_grad)(g, input),
+    node="GeluBackwardBackward0", **_replayed)
 def gelu_grad(F, g, input, approximate):
     if approximate == "tanh":
         t = F.tanh(_TANH_SCALE * (input + _TANH_CUBIC * input * input * input))
@@ -197,13 +195,10 @@ def _softplus_twice(F: Any, g: Any, grad_output: Any, input: Any, beta: Any, thr
     return F.where(input * beta > threshold, 0.0, g * grad_output * (s * (1 - s) * beta))
 
 
-_softplus_rules = dict(grad_output=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold),
-    input=_softplus_twice)
-
-
-@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold),
-    node="SoftplusBackwardBackward0",
-           whole=("g", "input"), grad=_softplus_rules, pointwise=True, **_hidden)
+@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), pointwise=True,
+    node="SoftplusBackwardBackward0", whole=("g", "input"), **_hidden, grad=dict(
+        grad_output=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold),
+        input=_softplus_twice))
 def softplus_grad(F, g, input, beta, threshold):
     return g * F.where(input * beta > threshold, 1.0, F.sigmoid(input * beta))
 
@@ -214,8 +209,7 @@ def softplus(input: Array, beta=1.0, threshold=20.0):
     return K.softplus(floating("softplus_cpu", input), beta, threshold)
 
 
-@composite(raw=lambda g, input: K.log_sigmoid_grad(g, input), node="LogSigmoidBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=lambda g, input: K.log_sigmoid_grad(g, input), node="LogSigmoidBackwardBackward0", **_replayed)
 def log_sigmoid_grad(F, g, input):
     return g * F.sigmoid(-input)
 
@@ -238,8 +232,7 @@ def tanhshrink(F, input):
     return input - F.tanh(input)
 
 
-@composite(raw=lambda g, input: K.hardsigmoid_grad(g, input), node="HardsigmoidBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=lambda g, input: K.hardsigmoid_grad(g, input), node="HardsigmoidBackwardBackward0", **_replayed)
 def hardsigmoid_grad(F, g, input):
     return g * ((input > -3) & (input < 3)) * (1 / 6)
 
@@ -250,8 +243,7 @@ def hardsigmoid(input: Array):
     return K.hardsigmoid(floating("hardsigmoid_cpu", input))
 
 
-@composite(raw=lambda g, input: K.hardswish_grad(g, input), node="HardswishBackwardBackward0",
-           whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=lambda g, input: K.hardswish_grad(g, input), node="HardswishBackwardBackward0", **_replayed)
 def hardswish_grad(F, g, input):
     return g * F.where(input <= -3, 0.0, F.where(input < 3, input / 3 + 0.5, 1.0))
 
@@ -262,46 +254,24 @@ def hardswish(input: Array):
     return K.hardswish(floating("hardswish_cpu", input))
 
 
-def _shrink_grad(g: Any, x: Any, lambd: Any) -> Any:
-    return np.where((x <= lambd) & (x >= -lambd), g.dtype.type(0), g)
-
-
-def _shrinks(name: str) -> dict[str, Any]:
-    """The rule of a shrinking function, which PyTorch calls ``name``."""
-
-    @composite(name=f"{name.lower()}_grad", raw=_shrink_grad, **_hidden)
-    def back(F, g, x, lambd):
-        return F.pieces(g, x, _shrink_grad, (lambd,))
-
-    return dict(input=lambda F, g, input, lambd: getattr(F, f"{name.lower()}_grad")(g, input, lambd))
-
-
-@operator(grad=_shrinks("Hardshrink"), places=("torch", "Tensor", "functional"))
+@operator(grad=dict(input=lambda F, g, input, lambd: F.hardshrink_grad(g, input, lambd)),
+    places=("torch", "Tensor", "functional"))
 def hardshrink(input: Array, lambd=0.5):
     """``x`` outside [-lambd, lambd], else 0."""
     return np.where((floating("hardshrink_cpu", input) <= lambd) & (input >= -lambd), input.dtype.type(0), input)
 
 
-@operator(grad=_shrinks("Softshrink"))
+@operator(grad=dict(input=lambda F, g, input, lambd: F.softshrink_grad(g, input, lambd)))
 def softshrink(input: Array, lambd=0.5):
     """``x`` moved towards 0 by ``lambd``, 0 within."""
-    if floating("softshrink_check", input) is not None and lambd < 0:
-        raise _out_of_range(input.dtype, lambd)
+    _check_not_negative(floating("softshrink_check", input).dtype, lambd)
     return input - K.hardtanh(input, -lambd, lambd)
 
 
-def _out_of_range(d: Any, lambd: float) -> Exception:
-    return RuntimeError(f"lambda must be in range [0, {dt.largest(d):g}] for input dtype {dt.scalar_name(d)}, but "
-        f"found {lambd:g}")
-
-
-def _above(g: Any, x: Any, threshold: Any) -> Any:
-    return np.where(x <= threshold, g.dtype.type(0), g)
-
-
-@composite(raw=_above, **_hidden)
-def threshold_grad(F, g, x, threshold):
-    return F.pieces(g, x, _above, (threshold,))
+def _check_not_negative(d: Any, lambd: float) -> None:
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be in range [0, {dt.largest(d):g}] for input dtype {dt.scalar_name(d)}, but "
+            f"found {lambd:g}")
 
 
 @operator(grad=dict(input=lambda F, g, input, threshold: F.threshold_grad(g, input, threshold)), inplace=True,
@@ -327,7 +297,8 @@ def _comparable(input: Any, x: Any, name: str) -> Any:
 
 @composite(**_hidden)
 def prelu_grad(F, g, input, weight):
-    return F.kept(g * F.where(input > 0, 1.0, _along_channels(F, weight, input.ndim)), True, input, weight)
+    along = F.reshape(weight, _channels(weight.shape, input.ndim))
+    return F.kept(g * F.where(input > 0, 1.0, along), True, input, weight)
 
 
 @composite(**_hidden)
@@ -335,29 +306,18 @@ def prelu_weight_grad(F, g, input, weight):
     return F.kept(g * F.clamp(input, max=0.0), True, input, weight)
 
 
-def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
-    if ndim == 0:
-        return F.reshape(weight, ())
-    return weight if weight.ndim == 0 or ndim < 2 else F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
-
-
 @operator(
     grad=dict(
         input=lambda F, g, input, weight: F.prelu_grad(g, input, weight),
         weight=lambda F, g, input, weight, weight_shape: F.reshape(
-            F.sum_to(F.prelu_weight_grad(g, input, weight), _channels(weight_shape, input.ndim)), weight_shape
-        ),
-    ),
-    places=("torch", "Tensor", "functional"), node="PreluKernelBackward0",
-    pointwise=False,
+            F.sum_to(F.prelu_weight_grad(g, input, weight), _channels(weight_shape, input.ndim)), weight_shape)),
+    places=("torch", "Tensor", "functional"), node="PreluKernelBackward0", pointwise=False,
 )
 def prelu(input: Array, weight: Array):
     """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
     if input.dtype != floating("prelu_cpu", weight).dtype:
-        from ..arrays.dtypes import scalar_name
-
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {scalar_name(input.dtype)} and "
-            f"{scalar_name(weight.dtype)}")
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {dt.scalar_name(input.dtype)} and "
+            f"{dt.scalar_name(weight.dtype)}")
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.size != 1:
@@ -365,18 +325,15 @@ def prelu(input: Array, weight: Array):
             raise RuntimeError("Not allow zero-dim input tensor.")
         channels = input.shape[1] if input.ndim > 1 else 1
         if channels != weight.size:
-            raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.size} and "
-                f"channel size = {channels}."
-            )
+            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.size} and channel size = {channels}.")
     if weight.size == 1:
         return K.leaky_relu(input, weight.reshape(()))
-    w = (weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if weight.ndim and input.ndim > 1 else weight.reshape(())
-        if input.ndim == 0 else weight)
-    return np.where(input > 0, input, input * w)
+    return np.where(input > 0, input, input * weight.reshape(_channels(weight.shape, input.ndim)))
 
 
 def _channels(shape: Any, ndim: int) -> tuple[int, ...]:
+    """The shape in which a weight of ``shape`` broadcasts to an input of ``ndim`` dimensions."""
     return () if not shape or not ndim else (shape[0],) if ndim < 2 else (1, shape[0]) + (1,) * (ndim - 2)
 
 
@@ -438,18 +395,15 @@ def _implied(name: str, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def _floating(input: Any, dtype: Any, name: str) -> Any:
-    if dtype is not None:
-        return input.astype(dtype)
-    return floating(name + "_lastdim_kernel_impl", input)
-
-
-def _alone(x: Any, value: int) -> Any:
-    return np.where(np.isfinite(x), x.dtype.type(value), x.dtype.type(np.nan))
+def _normalised(name: str, input: Any, dim: Any, dtype: Any, alone: int) -> Any:
+    """``K.name`` along ``dim``; of a single number ``alone``, unless it is not finite."""
+    x = input.astype(dtype) if dtype is not None else floating(f"{name}_lastdim_kernel_impl", input)
+    dim = _axis(x, dim)
+    return getattr(K, name)(x, dim) if x.ndim else np.where(np.isfinite(x), x.dtype.type(alone), x.dtype.type(np.nan))
 
 
 @composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), node="SoftmaxBackwardDataBackward0",
-           whole=("g", "result"), grad="replayed", **_hidden)
+    whole=("g", "result"), grad="replayed", **_hidden)
 def softmax_grad(F, g, result, dim):
     gr = g * result
     return gr - result * F.sum(gr, dim, True)
@@ -463,13 +417,11 @@ def softmax(input: Array, dim, dtype=None):
     >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    x = _floating(input, dtype, "softmax")
-    dim = _axis(x, dim)
-    return K.softmax(x, dim) if x.ndim else _alone(x, 1)
+    return _normalised("softmax", input, dim, dtype, 1)
 
 
 @composite(raw=lambda g, result, dim: K.log_softmax_grad(g, result, dim), node="LogSoftmaxBackwardDataBackward0",
-           whole=("g", "result"), grad="replayed", **_hidden)
+    whole=("g", "result"), grad="replayed", **_hidden)
 def log_softmax_grad(F, g, result, dim):
     return g - F.exp(result) * F.sum(g, dim, True)
 
@@ -478,9 +430,7 @@ def log_softmax_grad(F, g, result, dim):
     pointwise=False)
 def log_softmax(input: Array, dim, dtype=None):
     """``log(softmax(x))`` along ``dim``, without overflow."""
-    x = _floating(input, dtype, "log_softmax")
-    dim = _axis(x, dim)
-    return K.log_softmax(x, dim) if x.ndim else _alone(x, 0)
+    return _normalised("log_softmax", input, dim, dtype, 0)
 
 
 @composite
@@ -493,17 +443,6 @@ def softmin(F, input, dim=None, _stacklevel=3, dtype=None):
 def normalize(F, input, p=2.0, dim=1, eps=1e-12):
     """``x / max(norm(x, p), eps)`` along ``dim``."""
     return input / F.expand(F.clamp_min(F.linalg_vector_norm(input, p, dim, True), eps), tuple(input.shape))
-
-
-def common_shape(a: Any, b: Any) -> tuple[int, ...]:
-    """The shape that both broadcast to; ``RuntimeError`` as in PyTorch if there is none."""
-    n = max(len(a), len(b))
-    pairs = list(zip((1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)))
-    for i, (p, q) in reversed(list(enumerate(pairs))):
-        if p != q and 1 not in (p, q):
-            raise RuntimeError(f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton "
-                f"dimension {i}")
-    return tuple(q if p == 1 else p for p, q in pairs)
 
 
 @operator(grad=dict(input=lambda F, g: g), node="CloneBackward0", pointwise=True, **_hidden)
@@ -532,11 +471,8 @@ def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return F.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-def _masked_scale_back(F: Any, g: Any, mask: Any, scale: Any) -> Any:
-    return K.masked_scale(g, mask, scale) if F.raw else g * F.constant(mask) * scale
-
-
-@operator(grad=dict(input=_masked_scale_back), inplace=True, node="MulBackward0", **_hidden)
+@operator(inplace=True, node="MulBackward0", **_hidden, grad=dict(input=lambda F, g, mask, scale: (
+    K.masked_scale(g, mask, scale) if F.raw else g * F.constant(mask) * scale)))
 def masked_scale(input: Array, mask, scale):
     """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout; the mask is kept in bits."""
     return K.masked_scale(input, mask, scale)

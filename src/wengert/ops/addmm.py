@@ -9,9 +9,10 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.dtypes import as_number, scalar_name
-from .matmul import cpp_name, mismatch, mT, product, same_type, stacked_alike, turned
+from .matmul import cpp_name, mismatch, mT, product, same_type, stacked_alike
 from .operator import Array, family
-from .views import expand
+from .refusals import unsupported
+from .views import expand, no_dimensions
 
 operator, composite = family("torch", "Tensor")
 
@@ -20,18 +21,7 @@ def _scaled(g: Any, factor: Any) -> Any:
     return g if isinstance(factor, (int, float)) and factor == 1 else g * factor
 
 
-def _each(F: Any, g: Any, batch: Any) -> Any:
-    """One gradient for all matrices of a batch."""
-    return g if F.raw else F.expand(F.unsqueeze(g, 0), (batch.shape[0], *g.shape))
-
-
-def _stacked(F: Any, a: Any, b: Any) -> Any:
-    return F.matmul(a, b) if F.raw else F.bmm(a, b)
-
-
-_addmm = dict(input=lambda F, g, beta: _scaled(g, beta), mat1=lambda F, g, mat2,
-    alpha: _scaled(F.matmul(g, turned(F, mat2)), alpha), mat2=lambda F, g, mat1,
-    alpha: _scaled(F.matmul(turned(F, mat1), g), alpha))
+_input: dict[str, Any] = dict(input=lambda F, g, beta: _scaled(g, beta))
 
 
 def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
@@ -47,14 +37,6 @@ def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
     return np.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * _factor(beta, m.dtype), out=m)
 
 
-def _number_fits(input: Any, beta: Any) -> None:
-    """A product of nothing is ``input * beta``, which must not be of a wider category than ``input``."""
-    kind = type(beta)
-    if input.dtype.kind in "biu" and beta != 0 and (kind is float or (input.dtype.kind == "b" and kind is int)):
-        wider = "Float" if kind is float else "Long"
-        raise RuntimeError(f"result type {wider} can't be cast to the desired output type {scalar_name(input.dtype)}")
-
-
 def _factor(x: Any, dtype: Any) -> Any:
     """A number as one of ``dtype``; a negative one wraps around in an unsigned type."""
     return as_number(x).astype(dtype) if dtype.kind in "iubc" else dtype.type(as_number(x))
@@ -67,8 +49,12 @@ def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = Tr
     do.
     """
     d = a.dtype
-    if d.kind in "biu" and not a.shape[-1]:
-        _number_fits(input, beta)
+    if d.kind in "biu" and not a.shape[-1] and beta != 0 and input.dtype.kind in "biu":
+        # a product of nothing is ``input * beta``, which must not be of a wider category than ``input``
+        wider = "Float" if type(beta) is float else "Long" if input.dtype == bool and type(beta) is int else None
+        if wider:
+            raise RuntimeError(f"result type {wider} can't be cast to the desired output type "
+                f"{scalar_name(input.dtype)}")
     if d.itemsize == 2 and d.kind in "fV" and input.dtype == d:
         input, a, b = (K.cast(x, np.dtype(np.float32)) for x in (input, a, b))
         return K.cast(_plus_product(input, product(a, b), beta, alpha), d)
@@ -78,19 +64,20 @@ def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = Tr
     return _plus_product(input, product(a, b), beta, alpha)
 
 
-@operator(grad=_addmm, inplace=True)
+@operator(grad=dict(_input, mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, mT(mat2)), alpha),
+        mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(mT(mat1), g), alpha)), inplace=True)
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
-    if mat1.ndim != 2 or mat2.ndim != 2:
-        raise RuntimeError(f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2
-            else f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
+    for name, mat in (("mat1", mat1), ("mat2", mat2)):
+        if mat.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {mat.ndim}-D tensor")
     same_type(mat1, mat2, "addmm")
     if mat1.shape[1] != mat2.shape[0]:
         raise mismatch(mat1, mat2)
     return _fused(input, mat1, mat2, beta, alpha)
 
 
-@operator(grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.bmm(g, mT(batch2)), alpha),
+@operator(grad=dict(_input, batch1=lambda F, g, batch2, alpha: _scaled(F.bmm(g, mT(batch2)), alpha),
         batch2=lambda F, g, batch1, alpha: _scaled(F.bmm(mT(batch1), g), alpha)), inplace=True)
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, batched."""
@@ -105,16 +92,13 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*kinds))
     same_type(batch1, batch2, "bmm")
     if batch1.dtype.kind == "b" and batch1.size and batch2.size:
-        from .refusals import unsupported
-
         raise unsupported("baddbmm", batch1.dtype)
     work = batch1.shape[1] * batch1.shape[2] * batch2.shape[2]
     return _fused(input, batch1, batch2, beta, alpha, by_blas=work >= 400)
 
 
-@operator(grad=dict(input=_addmm["input"],
-        batch1=lambda F, g, batch2, alpha: _scaled(_stacked(F, _each(F, g, batch2), mT(batch2)), alpha),
-        batch2=lambda F, g, batch1, alpha: _scaled(_stacked(F, mT(batch1), _each(F, g, batch1)), alpha)), inplace=True)
+@operator(grad=dict(_input, batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
+        batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)), inplace=True)
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
     if batch1.ndim != 3 or batch2.ndim != 3:
@@ -137,17 +121,16 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     return _fused(input, rows, batch2.reshape(batch2.shape[0] * batch2.shape[1], batch2.shape[2]), beta, alpha)
 
 
-@operator(grad=dict(input=_addmm["input"], mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
-        vec=lambda F, g, mat, alpha: _scaled(F.matmul(turned(F, mat), g), alpha)), inplace=True)
+@operator(grad=dict(_input, mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
+        vec=lambda F, g, mat, alpha: _scaled(F.matmul(mT(mat), g), alpha)), inplace=True)
 def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
     if mat.shape[1] != vec.shape[0] or input.shape not in ((), (1,), mat.shape[:1]):
         if not input.ndim:
-            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-        size = input.shape[0]
-        raise RuntimeError(f"size mismatch, got input ({size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec "
+            raise no_dimensions(0)
+        raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec "
             f"({vec.shape[0]})")
     if not input.dtype == mat.dtype == vec.dtype:
         kinds = [scalar_name(x.dtype) for x in (input, mat, vec)]
@@ -156,8 +139,6 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
         return (new_filled(mat, np.zeros, mat.shape[:1], mat.dtype) if beta == 0
             else as_array(input * _factor(beta, mat.dtype)))
     if mat.dtype.kind == "b":
-        from .refusals import unsupported
-
         raise unsupported("addmv_impl_cpu", mat.dtype)
     if mat.dtype.itemsize == 2 and mat.dtype.kind in "fV":
         return _half_gemv(input, mat, vec, beta, alpha)
@@ -176,9 +157,8 @@ def _half_gemv(input: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     return K.cast(as_array(m + rounded(K.cast(input, wide) * rounded(beta))), d)
 
 
-@operator(grad=dict(input=_addmm["input"], vec1=lambda F, g, vec2, alpha: _scaled(F.matmul(g, vec2), alpha),
-        vec2=lambda F, g, vec1, alpha: _scaled(F.matmul(vec1, g) if F.raw else F.matmul(F.t(g), vec1), alpha)),
-    inplace=True, promote="elementwise")
+@operator(grad=dict(_input, vec1=lambda F, g, vec2, alpha: _scaled(F.matmul(g, vec2), alpha),
+        vec2=lambda F, g, vec1, alpha: _scaled(F.matmul(mT(g), vec1), alpha)), inplace=True, promote="elementwise")
 def addr(input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     for i, v in enumerate((vec1, vec2), 1):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, combinations_with_replacement
 from itertools import combinations as _combinations
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,10 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
+from .errors import common_shape
 from .operator import Array, Arrays, family
+from .refusals import unsupported
+from .shape import written
 from .views import axis, dims_of, no_dimensions
 
 operator, composite = family("torch", "Tensor")
@@ -65,30 +68,28 @@ _at_least(2, lambda F, x: x if x.ndim > 1 else F.unsqueeze(x, 0) if x.ndim else 
 _at_least(3, lambda F, x: x if x.ndim > 2 else _cube(F, x))
 
 
+def _blocks(shapes: Any) -> list[tuple[slice, slice]]:
+    """The keys of matrices (numbers, vectors) of ``shapes`` one after another along the diagonal."""
+    sides = [(1,) * (2 - len(shape)) + tuple(shape) for shape in shapes]
+    ends = [accumulate(side) for side in zip(*sides)]
+    return [(slice(i - n, i), slice(j - m, j)) for (n, m), i, j in zip(sides, *ends)]
+
+
 def _block_back(F: Any, g: Any, tensors_shape: Any) -> Any:
-    grads, row, column = [], 0, 0
-    for shape in tensors_shape:
-        n, m = (1,) * (2 - len(shape)) + tuple(shape)
-        grads.append(F.reshape(F.narrow(F.narrow(g, 0, row, n), 1, column, m), shape))
-        row, column = row + n, column + m
-    return grads
+    return [F.reshape(F.basic_index(g, key), shape) for key, shape in zip(_blocks(tensors_shape), tensors_shape)]
 
 
 @operator(grad=dict(tensors=_block_back), places=())
 def block_diag(tensors: Arrays):
     """Matrices one after another along the diagonal, zero elsewhere."""
-    from .shape import common
-
-    blocks = [a.reshape((1,) * (2 - a.ndim) + a.shape) for a in common(tensors)]
-    size = (sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks))
-    out = new_filled(blocks[0], np.zeros, size, blocks[0].dtype)
-    row = column = 0
-    for i, b in enumerate(blocks):
-        if b.ndim != 2:
+    for i, a in enumerate(tensors):
+        if a.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
-                f"{b.ndim} dimensions")
-        out[row : row + b.shape[0], column : column + b.shape[1]] = b
-        row, column = row + b.shape[0], column + b.shape[1]
+                f"{a.ndim} dimensions")
+    places = _blocks([a.shape for a in tensors])
+    out = new_filled(tensors[0], np.zeros, tuple(s.stop for s in places[-1]), dt.result(tensors))
+    for key, a in zip(places, tensors):
+        out[key] = a
     return out
 
 
@@ -109,23 +110,8 @@ def broadcast_tensors(F, *tensors):
     (torch.Size([3, 2]), torch.Size([3, 2]))
     """
     row = _several(tensors)
-    shape = common_shape([tuple(x.shape) for x in row])
+    shape = common_shape(*(x.shape for x in row))
     return tuple(x if tuple(x.shape) == shape else F.expand(x, shape) for x in row)
-
-
-def common_shape(shapes: Any) -> tuple[int, ...]:
-    """The shape that all of ``shapes`` broadcast to; ``RuntimeError`` where there is none."""
-    n = max((len(s) for s in shapes), default=0)
-    out = [1] * n
-    for s in shapes:
-        for i, m in enumerate(s, n - len(s)):
-            if m < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({m}): ({m})")
-            if m != 1 and out[i] not in (1, m):
-                raise RuntimeError(f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at "
-                    f"non-singleton dimension {i}")
-            out[i] = m if m != 1 else out[i]
-    return tuple(out)
 
 
 @composite(places=("torch",))
@@ -221,11 +207,11 @@ def flipud(F, input):
     return F.flip(input, (0,))
 
 
-def _opposite(shifts: Any) -> Any:
-    return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
+def _roll_back(F: Any, g: Any, shifts: Any, dims: Any) -> Any:
+    return F.roll(g, -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims)
 
 
-@operator(grad=dict(input=lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)), linear=True, layout="rows")
+@operator(grad=dict(input=_roll_back), linear=True, layout="rows")
 def roll(input: Array, shifts, dims=()):
     """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
 
@@ -304,22 +290,17 @@ def tile(F, input, *dims):
     return F.repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
-def _counts(repeats: Any) -> Any:
-    """How often each element is repeated, as an array of places."""
+@operator(places=())
+def repeat_places(repeats: Array, *, output_size=None):
+    """``[0, 0, 1, ...]`` with each place as often as ``repeats`` says."""
     n = as_array(repeats)
     if n.dtype.name not in ("int64", "int32"):
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dt.scalar_name(n.dtype)}'")
+        raise unsupported("repeat_interleave_cpu", n.dtype)
     if n.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if n.size and n.min() < 0:
         raise RuntimeError("repeats can not be negative")
     return np.repeat(np.arange(n.size), n)
-
-
-@operator(places=())
-def repeat_places(repeats: Array, *, output_size=None):
-    """``[0, 0, 1, ...]`` with each place as often as ``repeats`` says."""
-    return _counts(repeats)
 
 
 @composite(places=())
@@ -349,15 +330,6 @@ def repeat_interleave_each(F, input, repeats, dim=None):
 # -- diagonals and triangles -------------------------------------------------------------------------------------------
 
 
-def _diagonal(input: Any, offset: int, dim1: int, dim2: int) -> Any:
-    a, b = axis(dim1, input.ndim), axis(dim2, input.ndim)
-    if a == b or input.ndim < 2:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out = np.diagonal(input, offset, a, b)
-    out.flags.writeable = input.flags.writeable  # NumPy gives it out read-only
-    return out
-
-
 @operator(grad=dict(
         input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_back(g, input_shape, offset, dim1, dim2)),
     view=True)
@@ -367,7 +339,12 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    return _diagonal(input, offset, dim1, dim2)
+    a, b = axis(dim1, input.ndim), axis(dim2, input.ndim)
+    if a == b or input.ndim < 2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    out = np.diagonal(input, offset, a, b)
+    out.flags.writeable = input.flags.writeable  # NumPy gives it out read-only
+    return out
 
 
 @operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=(), linear=True,
@@ -375,7 +352,7 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
 def diagonal_back(input: Array, size, offset, dim1, dim2):
     """Zeros of shape ``size`` with ``input`` on a diagonal."""
     out = new_filled(input, np.zeros, size, input.dtype)
-    _diagonal(out, offset, dim1, dim2)[...] = input
+    diagonal.forward(out, offset, dim1, dim2)[...] = input
     return out
 
 
@@ -388,9 +365,7 @@ def diagonal_back(input: Array, size, offset, dim1, dim2):
 )
 def diagonal_scatter(input: Array, src: Array, offset=0, dim1=0, dim2=1):
     """A copy of ``input`` with ``src`` on a diagonal."""
-    from .shape import written
-
-    return written(input, src, lambda a: _diagonal(a, offset, dim1, dim2))
+    return written(input, src, lambda a: diagonal.forward(a, offset, dim1, dim2))
 
 
 @operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), linear=True)
@@ -443,7 +418,7 @@ def trace(input: Array):
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     if input.dtype == bool:
-        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+        raise unsupported("trace", input.dtype)
     d = dt.I64 if input.dtype.kind in "iu" else None
     return np.add.reduce(np.diagonal(input), None, d)
 

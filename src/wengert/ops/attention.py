@@ -9,20 +9,16 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
+from ..arrays.dtypes import F32, c_name
 from ..arrays.layouts import in_order_of
 from .operator import Array, family
+from .pointwise import widened
 
 operator, composite = family("functional")
 
 
-def wide(a: Any) -> Any:
-    """Half precision is computed in float32."""
-    return K.cast(a, np.dtype(np.float32)) if a is not None and a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
-
-
-def _attention_raw(g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, needs: Any) -> Any:
-    g, query, key, value, mask = (wide(a) for a in (g, query, key, value, mask))
-    return K.attention_grad(g, query, key, value, mask, causal, scale, needs)
+def _attention_raw(*args: Any) -> Any:
+    return K.attention_grad(*map(widened, args[:5]), *args[5:])
 
 
 @composite(raw=_attention_raw, places=())
@@ -37,17 +33,14 @@ def attention_grad(F, g, query, key, value, mask, causal, scale, needs):
 @composite(places=())
 def attention_weights(F, query, key, mask, causal, scale):
     s = F.matmul(query * scale, F.transpose(key, -2, -1))
-    low = F.constant(as_array(-np.inf, F.dtype_of(s)))
-    allowed = None
-    if mask is not None and F.dtype_of(mask).kind == "b":
-        allowed = mask
-    elif mask is not None:
+    allowed = mask if mask is not None and F.dtype_of(mask).kind == "b" else None
+    if mask is not None and allowed is None:
         s = s + mask
     if causal:
         triangle = F.constant(np.tri(*s.shape[-2:], dtype=np.bool_))
         allowed = triangle if allowed is None else allowed & triangle
     if allowed is not None:
-        s = F.where(allowed, s, low)
+        s = F.where(allowed, s, F.constant(as_array(-np.inf, F.dtype_of(s))))
     p = F.softmax(s, -1)
     if allowed is None and mask is None:
         return p
@@ -61,26 +54,21 @@ def attention_weights(F, query, key, mask, causal, scale):
 )
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
     """In four dimensions the result lies in memory as the query does."""
-    out = _attended(query, key, value, mask, causal, scale)
-    return (in_order_of(out, (query,)) if out.ndim == 4 and out.shape == query.shape and not query.flags.c_contiguous
-        else out)
-
-
-def _attended(query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: Any) -> Any:
     d = query.dtype
-    query, key, value, mask = (wide(a) for a in (query, key, value, mask))
-    if (d is not query.dtype and query.ndim == 4 and mask is None and 0 < key.shape[-2] <= 512 and query.size
-            and value.size):
-        return _half_attention(query, key, value, causal, scale, d)
-    return K.attention(query, key, value, mask, causal, scale).astype(d, copy=False)
+    q, k, v, mask = map(widened, (query, key, value, mask))
+    if d is not q.dtype and q.ndim == 4 and mask is None and 0 < k.shape[-2] <= 512 and q.size and v.size:
+        out = _half_attention(q, k, v, causal, scale, d)
+    else:
+        out = K.attention(q, k, v, mask, causal, scale).astype(d, copy=False)
+    relaid = out.ndim == 4 and out.shape == query.shape and not query.flags.c_contiguous
+    return in_order_of(out, (query,)) if relaid else out
 
 
 @operator(grad=dict(input=lambda F, g, result, dim: F.softmax_grad(g, result, dim)), places=())
 def safe_softmax(input: Array, dim=-1):
     """The softmax of rows (``dim`` is the last), and zeros for a row that may look nowhere."""
-    p = K.softmax(input, -1)
-    return (np.where(np.isneginf(input).all(-1, keepdims=True), np.zeros((), p.dtype), p) if np.isneginf(input).any()
-        else p)
+    p, nowhere = K.softmax(input, -1), np.isneginf(input)
+    return np.where(nowhere.all(-1, keepdims=True), np.zeros((), p.dtype), p) if nowhere.any() else p
 
 
 def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: float, drop: Any) -> Any:
@@ -106,13 +94,6 @@ def _half_attention(query: Any, key: Any, value: Any, causal: Any, scale: Any, d
         return (np.matmul(e.astype(d).astype(np.float32), value) / np.add.reduce(e, -1, keepdims=True)).astype(d)
 
 
-def _spelt(F: Any, x: Any) -> str:
-    from ..arrays.dtypes import scalar_name
-
-    name = scalar_name(F.dtype_of(x))
-    return {"Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}.get(name, name.lower())
-
-
 def _repeat_heads(F: Any, x: Any, heads: int) -> Any:
     """``x`` ``(..., h, S, d)`` with each head repeated, one after the other, up to ``heads``."""
     *lead, h, s, d = x.shape
@@ -132,31 +113,28 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask=None, dropout_p
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
-        raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} "
-            f"key.dim: {key.ndim} and value.dim: {value.ndim} instead."
-        )
-    if not F.dtype_of(query) == F.dtype_of(key) == F.dtype_of(value):
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
+    types = [F.dtype_of(x) for x in (query, key, value)]
+    names = [c_name(d) for d in types]
+    if not types[0] == types[1] == types[2]:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{_spelt(F, query)} key.dtype: {_spelt(F, key)} and value.dtype: {_spelt(F, value)} instead.")
-    if (attn_mask is not None and F.dtype_of(attn_mask).kind != "b"
-            and F.dtype_of(attn_mask) not in (np.dtype(np.float32), F.dtype_of(query))):
-        raise RuntimeError(
-            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{_spelt(F, attn_mask)} and  query.dtype: {_spelt(F, query)} instead."
-        )
-    if F.dtype_of(query).kind in "iub":
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {_spelt(F, query)}")
+            f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead.")
+    mask_type = None if attn_mask is None else F.dtype_of(attn_mask)
+    if mask_type is not None and mask_type.kind != "b" and mask_type not in (F32, types[0]):
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {c_name(mask_type)} and  query.dtype: {names[0]} instead.")
+    if types[0].kind in "iub":
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {names[0]}")
     if enable_gqa:
         key, value = (_repeat_heads(F, t, query.shape[-3]) for t in (key, value))
     if 0 in value.shape or not query.shape[-2]:  # the sizes of nothing are not looked at
         nothing = F.new_zeros(query, (*query.shape[:-1], value.shape[-1]))
         return nothing + (F.sum(query) + F.sum(key) + F.sum(value)) * 0
-    factor = (1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None
-        else 1.0)
+    factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     dropped, learnt = dropout_p > 0.0, attn_mask is not None and F.followed(attn_mask)
     steps = dropped or learnt or (query.ndim != 4 and any(map(F.followed, (query, key, value))))
-    if steps and F.dtype_of(query).itemsize > 2:
+    if steps and types[0].itemsize > 2:
         drop = (lambda p: dropout(p, dropout_p)) if dropped else None
         return _in_steps(F, query, key, value, attn_mask, is_causal, factor, drop)
     if dropped:

@@ -14,77 +14,48 @@ from .refusals import unsupported
 operator, composite = family("torch", "Tensor", layout="elementwise")
 
 
-@operator(promote="elementwise", scalars=("other",), kernel=K.equal, inplace=True)
-def eq(input: Array, other: Array):
-    """``input == other``, elementwise."""
-    return np.equal(input, other)
+def _pair(name: str, text: str, ufunc: Any, refused: str = "", label: str = "", **options: Any) -> None:
+    """Declare ``ufunc`` of two tensors; PyTorch's kernel ``label`` refuses numbers of the kinds ``refused``."""
+
+    def forward(input: Array, other: Array):
+        d = (input if hasattr(input, "dtype") else other).dtype  # one of them may be a Python number
+        if d.kind in refused:
+            raise unsupported(label or f"{name}_cpu", d)
+        return ufunc(input, other)
+
+    forward.__name__, forward.__doc__ = name, text
+    operator(name=name, inplace=True, **options)(forward)
 
 
-@operator(promote="elementwise", scalars=("other",), kernel=K.not_equal, inplace=True, aliases=("not_equal",))
-def ne(input: Array, other: Array):
-    """``input != other``, elementwise."""
-    return np.not_equal(input, other)
+_order: dict[str, Any] = dict(promote="elementwise", scalars=("other",))
+_bits: dict[str, Any] = dict(promote="elementwise", refused="fcVW")
+_integers: dict[str, Any] = dict(promote="elementwise", refused="bfcVW", scalars="")
+_pair("eq", "``input == other``, elementwise.", np.equal, kernel=K.equal, **_order)
+_pair("ne", "``input != other``, elementwise.", np.not_equal, kernel=K.not_equal, aliases=("not_equal",), **_order)
+_pair("lt", "``input < other``, elementwise.", np.less, "c", kernel=K.less, aliases=("less",), **_order)
+_pair("le", "``input <= other``, elementwise.", np.less_equal, "c", kernel=K.less_equal, aliases=("less_equal",),
+    **_order)
+_pair("gt", "``input > other``, elementwise.", np.greater, "c", kernel=K.greater, aliases=("greater",), **_order)
+_pair("ge", "``input >= other``, elementwise.", np.greater_equal, "c", kernel=K.greater_equal,
+    aliases=("greater_equal",), **_order)
+_pair("logical_and", "Whether both are nonzero.", np.logical_and, kernel=K.logical_and)
+_pair("logical_or", "Whether at least one is nonzero.", np.logical_or, kernel=K.logical_or)
+_pair("logical_xor", "Whether exactly one is nonzero.", np.logical_xor, kernel=K.logical_xor)
+_pair("bitwise_and", "``input & other`` of integers or truth values.", np.bitwise_and, **_bits)
+_pair("bitwise_or", "``input | other`` of integers or truth values.", np.bitwise_or, **_bits)
+_pair("bitwise_xor", "``input ^ other`` of integers or truth values.", np.bitwise_xor, **_bits)
+_pair("bitwise_left_shift", "``input << other``, elementwise; zero once every bit has left.", np.left_shift,
+    label="lshift_cpu", **_bits)
+_pair("bitwise_right_shift", "``input >> other``, elementwise; the sign is kept.", np.right_shift, label="rshift_cpu",
+    **_bits)
+_pair("gcd", "Greatest common divisor of integers, elementwise.", np.gcd, **_integers)
+_pair("lcm", "Least common multiple of integers, elementwise.", np.lcm, **_integers)
 
 
-def _order(kernel: Any, input: Any, other: Any, name: str) -> Any:
-    if input.dtype.kind == "c":
-        raise unsupported(name, input.dtype)
-    return kernel(input, other)
-
-
-@operator(promote="elementwise", scalars=("other",), kernel=K.less, inplace=True, aliases=("less",))
-def lt(input: Array, other: Array):
-    """``input < other``, elementwise."""
-    return _order(np.less, input, other, "lt_cpu")
-
-
-@operator(promote="elementwise", scalars=("other",), kernel=K.less_equal, inplace=True, aliases=("less_equal",))
-def le(input: Array, other: Array):
-    """``input <= other``, elementwise."""
-    return _order(np.less_equal, input, other, "le_cpu")
-
-
-@operator(promote="elementwise", scalars=("other",), kernel=K.greater, inplace=True, aliases=("greater",))
-def gt(input: Array, other: Array):
-    """``input > other``, elementwise."""
-    return _order(np.greater, input, other, "gt_cpu")
-
-
-@operator(promote="elementwise", scalars=("other",), kernel=K.greater_equal, inplace=True, aliases=("greater_equal",))
-def ge(input: Array, other: Array):
-    """``input >= other``, elementwise."""
-    return _order(np.greater_equal, input, other, "ge_cpu")
-
-
-@operator(kernel=K.isnan)
-def isnan(input: Array):
-    """Whether each element is NaN."""
-    return np.isnan(input)
-
-
-def _bits(ufunc: Any, input: Any, other: Any, name: str) -> Any:
-    d = (input if hasattr(input, "dtype") else other).dtype  # one of them may be a Python number
-    if d.kind in "fcVW":
-        raise unsupported(name, d)
-    return ufunc(input, other)
-
-
-@operator(promote="elementwise", inplace=True)
-def bitwise_and(input: Array, other: Array):
-    """``input & other`` of integers or truth values."""
-    return _bits(np.bitwise_and, input, other, "bitwise_and_cpu")
-
-
-@operator(promote="elementwise", inplace=True)
-def bitwise_or(input: Array, other: Array):
-    """``input | other`` of integers or truth values."""
-    return _bits(np.bitwise_or, input, other, "bitwise_or_cpu")
-
-
-@operator(promote="elementwise", inplace=True)
-def bitwise_xor(input: Array, other: Array):
-    """``input ^ other`` of integers or truth values."""
-    return _bits(np.bitwise_xor, input, other, "bitwise_xor_cpu")
+@operator(kernel=K.logical_not, inplace=True)
+def logical_not(input: Array):
+    """Whether each element is zero."""
+    return np.logical_not(input)
 
 
 @operator(inplace=True)
@@ -95,7 +66,10 @@ def bitwise_not(input: Array):
     return np.invert(input)
 
 
-# -- tests -----------------------------------------------------------------------------------------------------------
+@operator(kernel=K.isnan)
+def isnan(input: Array):
+    """Whether each element is NaN."""
+    return np.isnan(input)
 
 
 @operator(kernel=K.isinf)
@@ -155,60 +129,3 @@ def isclose(input: Array, other: Array, rtol=1e-05, atol=1e-08, equal_nan=False)
         input, other = input.astype(np.float64), other.astype(np.float64)
     gap = np.absolute(input - other)
     return close | (np.isfinite(gap) & (gap <= atol + np.absolute(rtol * other)))
-
-
-# -- truth values and bits -------------------------------------------------------------------------------------------
-
-
-@operator(kernel=K.logical_and, inplace=True)
-def logical_and(input: Array, other: Array):
-    """Whether both are nonzero."""
-    return np.logical_and(input, other)
-
-
-@operator(kernel=K.logical_or, inplace=True)
-def logical_or(input: Array, other: Array):
-    """Whether at least one is nonzero."""
-    return np.logical_or(input, other)
-
-
-@operator(kernel=K.logical_xor, inplace=True)
-def logical_xor(input: Array, other: Array):
-    """Whether exactly one is nonzero."""
-    return np.logical_xor(input, other)
-
-
-@operator(kernel=K.logical_not, inplace=True)
-def logical_not(input: Array):
-    """Whether each element is zero."""
-    return np.logical_not(input)
-
-
-@operator(promote="elementwise", inplace=True)
-def bitwise_left_shift(input: Array, other: Array):
-    """``input << other``, elementwise; zero once every bit has left."""
-    return _bits(np.left_shift, input, other, "lshift_cpu")
-
-
-@operator(promote="elementwise", inplace=True)
-def bitwise_right_shift(input: Array, other: Array):
-    """``input >> other``, elementwise; the sign is kept."""
-    return _bits(np.right_shift, input, other, "rshift_cpu")
-
-
-def _integers(ufunc: Any, input: Any, other: Any, name: str) -> Any:
-    if input.dtype.kind not in "iu":
-        raise unsupported(name, input.dtype)
-    return ufunc(input, other)
-
-
-@operator(promote="elementwise", scalars="", inplace=True)
-def gcd(input: Array, other: Array):
-    """Greatest common divisor of integers, elementwise."""
-    return _integers(np.gcd, input, other, "gcd_cpu")
-
-
-@operator(promote="elementwise", scalars="", inplace=True)
-def lcm(input: Array, other: Array):
-    """Least common multiple of integers, elementwise."""
-    return _integers(np.lcm, input, other, "lcm_cpu")

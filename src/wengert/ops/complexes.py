@@ -15,22 +15,17 @@ from .views import check_parts
 operator, composite = family("torch", "Tensor")
 
 
-def _join(F: Any, g: Any) -> Any:
-    return F.complex(F.basic_index(g, (..., 0)), F.basic_index(g, (..., 1)))
-
-
-@operator(grad=dict(input=_join), view=True, lazy=True, wirtinger=True, places=("torch",))
+@operator(grad=dict(input=lambda F, g: F.complex(F.basic_index(g, (..., 0)), F.basic_index(g, (..., 1)))), view=True,
+          lazy=True, wirtinger=True, places=("torch",))
 def view_as_real(input: Array):
     """A complex tensor as a real one with a last dimension of 2, in the same memory."""
     if input.dtype.kind not in "cW":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     conjugated, negated = lazy.marks(input)
     if conjugated:
-        raise RuntimeError(
-            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
-            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
-            "original."
-        )
+        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+            "tensor so you can view it as real, use self.resolve_conj(); however, be warned that the resulting tensor "
+            "will NOT alias the original.")
     part = {4: np.float16, 8: np.float32}.get(input.itemsize, np.float64)
     return lazy.seen(lazy.window(input)[..., None].view(part), False, negated)
 
@@ -40,10 +35,8 @@ def view_as_complex(input: Array):
     """A real tensor with a last dimension of 2 as a complex one, in the same memory."""
     d = input.dtype
     if d.kind != "f" or d.itemsize < 2:
-        raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-            f"{dt.scalar_name(d)}"
-        )
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+            f"scalar type: {dt.scalar_name(d)}")
     if not input.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:
@@ -64,8 +57,7 @@ def _angle_grad(F: Any, g: Any, input: Any) -> Any:
     # the gradient of the angle points across the number: 1j * input / abs(input)^2
     x, y = F.real(input), F.imag(input)
     square = x * x + y * y
-    zero = square == 0
-    return F.complex(F.where(zero, 0, g * (-y / square)), F.where(zero, 0, g * (x / square)))
+    return F.complex(*(F.where(square == 0, 0, g * (part / square)) for part in (-y, x)))
 
 
 def _push_angle(F: Any, t: Any, input: Any) -> Any:
@@ -87,16 +79,10 @@ def angle(input: Array):
     return flat if d.kind in "iub" else np.where(np.isnan(input), input, flat)
 
 
-def _polar_angle(F: Any, g: Any, result: Any) -> Any:
-    return F.real(F.conj(g) * (result * 1j))
-
-
-def _polar_length(F: Any, g: Any, result: Any) -> Any:
-    """A magnitude that is negative counts, as in PyTorch, for a positive one in the other direction."""
-    return F.real(F.conj(g) * F.sgn(result))
-
-
-@operator(grad=dict(abs=_polar_length, angle=_polar_angle), wirtinger=True, places=("torch",), layout="elementwise")
+# a magnitude that is negative counts, as in PyTorch, for a positive one in the other direction
+@operator(grad=dict(abs=lambda F, g, result: F.real(F.conj(g) * F.sgn(result)),
+                    angle=lambda F, g, result: F.real(F.conj(g) * (result * 1j))),
+          wirtinger=True, places=("torch",), layout="elementwise")
 def polar(abs: Array, angle: Array):
     """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""
     check_parts(abs, angle)

@@ -9,88 +9,48 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable, warn_once
-from .conv_checks import check, check_largest, ntuple, vectorised
 from .operator import Array, family
+from .pointwise import widened
 from .reduce import total
 from .refusals import unsupported
+from .window_checks import check, check_largest, ntuple, vectorised
 
 operator, composite = family("functional")
 
 
-def _wide(a: Any) -> Any:
-    return K.cast(a, np.dtype(np.float32)) if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
-
-
-def _parts(F: Any, g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
-    """The gradients of a convolution, one by one."""
-    return (
-        F.convolution_back(g, input, weight, F.conv_input, (g, weight, tuple(input.shape), *how)) if needs[0] else None,
-        F.convolution_back(g, input, weight, F.conv_weight, (input, g, tuple(weight.shape), *how)) if needs[1]
-        else None, F.convolution_back(g, input, weight, F.sum, (g, (0, *range(2, g.ndim)))) if needs[2] else None,
-    )
-
-
-def _gradients(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
-        groups: Any) -> Any:
-    how = (stride, padding, dilation, groups)
-    return _parts(F, g, input, weight, how, needs) if F.raw else F.convolution_backward(g, input, weight, how, needs)
-
-
-@operator(grad=_gradients, wrt=("input", "weight", "bias"), places=(), node="ConvolutionBackward0", layout="lines")
+@operator(
+    grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.convolution_backward(g, input, weight,
+        (stride, padding, dilation, groups), needs),
+    wrt=("input", "weight", "bias"), places=(), node="ConvolutionBackward0", layout="lines",
+)
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
-    wide_bias = None if bias is None else _wide(bias)
-    return K.conv(_wide(input), _wide(weight), wide_bias, stride, padding, dilation, groups).astype(input.dtype,
-        copy=False)
-
-
-def _parts_transposed(F: Any, g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
-    return (F.convolution_back(g, input, weight, F.convolution_forward, (g, weight, None, *how)) if needs[0] else None,
-        F.convolution_back(g, input, weight, F.conv_weight, (g, input, tuple(weight.shape), *how)) if needs[1]
-        else None)
-
-
-def _gradients_transposed(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
-        groups: Any) -> Any:
-    how = (stride, padding, dilation, groups)
-    return (_parts_transposed(F, g, input, weight, how, needs) if F.raw
-        else F.transposed_backward(g, input, weight, how, needs))
-
-
-@operator(grad=_gradients_transposed, wrt=("input", "weight"), places=(), node="ConvolutionBackward0", layout="lines")
-def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
-    """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
-    return K.conv_input(_wide(input), _wide(weight), tuple(shape), stride, padding, dilation,
-        groups).astype(input.dtype, copy=False)
+    out = K.conv(widened(input), widened(weight), widened(bias), stride, padding, dilation, groups)
+    return out.astype(input.dtype, copy=False)
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: F.conv_input(grad, g, input_shape,
-            stride, padding, dilation, groups),
-        grad=lambda F, g, input, stride, padding, dilation, groups: F.convolution_forward(input, g, None, stride,
-            padding, dilation, groups),
-    ),
-    places=(), node="ConvolutionBackward0",
+    grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.transposed_backward(g, input, weight,
+        (stride, padding, dilation, groups), needs),
+    wrt=("input", "weight"), places=(), node="ConvolutionBackward0", layout="lines",
 )
+def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
+    """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
+    out = K.conv_input(widened(input), widened(weight), tuple(shape), stride, padding, dilation, groups)
+    return out.astype(input.dtype, copy=False)
+
+
+@operator(places=(), node="ConvolutionBackward0", grad=dict(
+    input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: F.conv_input(grad, g, input_shape,
+        stride, padding, dilation, groups),
+    grad=lambda F, g, input, stride, padding, dilation, groups: F.convolution_forward(input, g, None, stride, padding,
+        dilation, groups)))
 def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its weight, which has ``shape``."""
-    return K.conv_weight(_wide(input), _wide(grad), tuple(shape), stride, padding, dilation, groups).astype(grad.dtype,
-        copy=False)
-
-
-@composite(places=(), raw=lambda g, input, weight, part, arguments: part(*arguments))
-def convolution_back(F, g, input, weight, part, arguments):
-    """One of the gradients of a convolution, which all have the same history."""
-    return F.kept(part(*arguments), False, input, weight)
-
-
-def _sum(a: Any, b: Any) -> Any:
-    return a if b is None else b if a is None else a + b
+    out = K.conv_weight(widened(input), widened(grad), tuple(shape), stride, padding, dilation, groups)
+    return out.astype(grad.dtype, copy=False)
 
 
 def _parts_raw(g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
@@ -109,7 +69,8 @@ def _twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any
         elif of_bias is not None:
             back = F.expand(F.reshape(of_bias, (1, -1) + (1,) * (grad_output.ndim - 2)), tuple(grad_output.shape))
         if of_weight is not None:
-            back = _sum(back, F.convolution_forward(input, of_weight, None, *how))
+            along = F.convolution_forward(input, of_weight, None, *how)
+            back = along if back is None else back + along
     return (back,
         F.conv_input(grad_output, of_weight, tuple(input.shape), *how) if needs[1] and of_weight is not None else None,
         F.conv_weight(of_input, grad_output, tuple(weight.shape), *how) if needs[2] and of_input is not None else None)
@@ -121,7 +82,9 @@ _three: dict = dict(outputs=("grad_input", "grad_weight", "grad_bias"), node="Co
 @composite(raw=_parts_raw, whole=("g", "input", "weight"), grad=_twice, **_three)
 def convolution_backward(F, g, input, weight, how, needs):
     """All gradients of a convolution in one step."""
-    return _parts(F, g, input, weight, how, needs)
+    return (F.conv_input(g, weight, tuple(input.shape), *how) if needs[0] else None,
+        F.conv_weight(input, g, tuple(weight.shape), *how) if needs[1] else None,
+        F.sum(g, (0, *range(2, g.ndim))) if needs[2] else None)
 
 
 def _parts_transposed_raw(g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
@@ -136,7 +99,8 @@ def _twice_transposed(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
     if needs[0]:
         back = None if of_input is None else F.conv_input(of_input, weight, shape, *how)
         if of_weight is not None:
-            back = _sum(back, F.conv_input(input, of_weight, shape, *how))
+            along = F.conv_input(input, of_weight, shape, *how)
+            back = along if back is None else back + along
     return (back,
         F.convolution_forward(grad_output, of_weight, None, *how) if needs[1] and of_weight is not None else None,
         F.conv_weight(grad_output, of_input, tuple(weight.shape), *how) if needs[2] and of_input is not None else None)
@@ -146,7 +110,8 @@ def _twice_transposed(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
     **_three | dict(outputs=("grad_input", "grad_weight")))
 def transposed_backward(F, g, input, weight, how, needs):
     """Both gradients of a transposed convolution in one step."""
-    return _parts_transposed(F, g, input, weight, how, needs)
+    return (F.convolution_forward(g, weight, None, *how) if needs[0] else None,
+        F.conv_weight(g, input, tuple(weight.shape), *how) if needs[1] else None)
 
 
 # -- what users call --------------------------------------------------------------------------------------------------
@@ -182,57 +147,29 @@ def _named_padding(F: Any, x: Any, padding: str, kernel: Any, dilation: Any) -> 
     return F.constant_pad_nd(x, tuple(pads)), (0,) * len(kernel)
 
 
-@composite(places=("torch", "functional"))
-def conv1d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """1-d cross-correlation, ``(N, C, L), (O, C / groups, k) -> (N, O, L')``."""
-    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, 1)
-
-
-@composite(places=("torch", "functional"))
-def conv2d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """2-d cross-correlation, ``(N, C, H, W), (O, C / groups, kh, kw) -> (N, O, H', W')``.
-
-    >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
-    torch.Size([1, 1, 2, 2])
-    """
-    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, 2)
-
-
-@composite(places=("torch", "functional"))
-def conv3d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """3-d cross-correlation, ``(N, C, D, H, W), (O, C / groups, kd, kh, kw) -> (N, O, D', H', W')``."""
-    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, 3)
-
-
 def _transposed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
         dilation: Any, n: int) -> Any:
     stride, padding, dilation, extra, bias = check(F, input, weight, bias, groups, n, True, stride, padding, dilation,
         output_padding)
     for e, s, d in zip(extra, stride, dilation):
         if e >= s and e >= d:
-            raise RuntimeError(
-                "output padding must be smaller than either stride or dilation, but got output_padding_height: "
-                f"{extra[0]} output_padding_width: {extra[-1]} stride_height: {stride[0]} stride_width: {stride[-1]} "
-                f"dilation_height: {dilation[0]} dilation_width: {dilation[-1]}"
-            )
+            raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
+                f"output_padding_height: {extra[0]} output_padding_width: {extra[-1]} stride_height: {stride[0]} "
+                f"stride_width: {stride[-1]} dilation_height: {dilation[0]} dilation_width: {dilation[-1]}")
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
     shape = (x.shape[0], weight.shape[1] * groups)
-    found = [
-        (a - 1) * s - 2 * p + d * (k - 1) + 1 + e
-        for a, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)
-    ]
+    size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
+    found = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))
     if any(v < 0 or (v == 0 and not vectorised(F, input, weight, groups, stride, dilation, extra)) for v in found):
         one = [1] if n == 1 else []  # PyTorch convolves one dimension as two
         given, out = (" x ".join(map(str, one + list(row))) for row in (x.shape[2:], found))
         raise RuntimeError(f"Given input size per channel: ({given}). Calculated output size per channel: ({out}). "
             "Output size is too small")
     check_countable(*found)
-    size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
     check_countable(*size)
     if all(e < s for e, s in zip(extra, stride)) and min(found):
-        size = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))
-        y = F.conv_transposed(x, weight, bias, shape + size, stride, padding, dilation, groups)
+        y = F.conv_transposed(x, weight, bias, shape + found, stride, padding, dilation, groups)
     else:  # space for one window more: the whole output first, then cut on the left and padded on the right
         pads = tuple(v for p, e in zip(reversed(padding), reversed(extra)) for v in (-p, e - p))
         y = F.conv_transposed(x, weight, bias, shape + size, stride, (0,) * n, dilation, groups, pads)
@@ -247,22 +184,27 @@ def conv_transposed(F, input, weight, bias, shape, stride, padding, dilation, gr
     return y if bias is None else y + F.reshape(bias, (1, -1) + (1,) * (y.ndim - 2))
 
 
-@composite(places=("torch", "functional"))
-def conv_transpose1d(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The adjoint of ``conv1d``: ``(N, C, L), (C, O / groups, k) -> (N, O, L')``."""
-    return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
+def _of_dimensions(n: int, size: str, kernel: str, out: str, example: str = "") -> None:
+    def conv(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        return _convolve(F, input, weight, bias, stride, padding, dilation, groups, n)
+
+    def conv_transpose(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, n)
+
+    conv.__doc__ = f"{n}-d cross-correlation, ``(N, C, {size}), (O, C / groups, {kernel}) -> (N, O, {out})``.{example}"
+    conv_transpose.__doc__ = (f"The adjoint of ``conv{n}d``: ``(N, C, {size}), (C, O / groups, {kernel}) -> "
+        f"(N, O, {out})``.")
+    composite(conv, name=f"conv{n}d", places=("torch", "functional"))
+    composite(conv_transpose, name=f"conv_transpose{n}d", places=("torch", "functional"))
 
 
-@composite(places=("torch", "functional"))
-def conv_transpose2d(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The adjoint of ``conv2d``."""
-    return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
+_of_dimensions(1, "L", "k", "L'")
+_of_dimensions(2, "H, W", "kh, kw", "H', W'", """
 
-
-@composite(places=("torch", "functional"))
-def conv_transpose3d(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The adjoint of ``conv3d``."""
-    return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
+    >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
+    torch.Size([1, 1, 2, 2])
+    """)
+_of_dimensions(3, "D, H, W", "kd, kh, kw", "D', H', W'")
 
 
 @composite(places=("torch",))
@@ -279,9 +221,8 @@ def conv_tbc(F, input, weight, bias, pad=0):
     """1-d convolution of ``(time, batch, channels)``: ``(L, N, C), (k, C, O), (O,) -> (L', N, O)``."""
     for x, rank, what in ((input, 3, "Input"), (weight, 3, "Weight"), (bias, 1, "Bias")):
         if x.ndim != rank:
-            raise RuntimeError(
-                f"{what} must have {rank} dim{'s' if rank > 1 else ''}" + (
-                    ": time, batch, in_channel" if x is input else ""))
+            raise RuntimeError(f"{what} must have {rank} dim{'s' if rank > 1 else ''}"
+                f"{': time, batch, in_channel' if x is input else ''}")
     (long, batch, channels), (kernel, given, out) = input.shape, weight.shape
     if channels != given:
         raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
@@ -304,54 +245,50 @@ def conv_tbc(F, input, weight, bias, pad=0):
 # -- windows as columns -----------------------------------------------------------------------------------------------
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel,
-            dilation, padding, stride)
-    ),
-    places=(), node="Im2ColBackward0", linear=True,
-)
+@operator(places=(), node="Im2ColBackward0", linear=True, grad=dict(
+    input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel,
+        dilation, padding, stride)))
 def unfold_columns(input: Array, kernel, dilation, padding, stride):
     return K.im2col(input, kernel, stride, padding, dilation)
 
 
-@operator(
-    grad=dict(input=lambda F, g, kernel, dilation, padding, stride: F.unfold_columns(g, kernel, dilation, padding,
-        stride)), places=(),
-    node="Col2ImBackward0", linear=True,
-)
+@operator(places=(), node="Col2ImBackward0", linear=True, grad=dict(
+    input=lambda F, g, kernel, dilation, padding, stride: F.unfold_columns(g, kernel, dilation, padding, stride)))
 def fold_columns(input: Array, size, kernel, dilation, padding, stride):
     return K.col2im(input, tuple(size), kernel, stride, padding, dilation)
+
+
+def _sizes(kernel_size: Any, dilation: Any, padding: Any, stride: Any, checked: str) -> list[tuple[int, ...]]:
+    """Those of the windows for two dimensions; ``checked``: what PyTorch looks at, in its order."""
+    given = dict(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    rows = {name: ntuple(v, 2, name) for name, v in given.items()}
+    for name in checked.split():
+        high, wide = rows[name]
+        if min(high, wide) <= 0:
+            short = name.removesuffix("_size")
+            raise RuntimeError(f"{name.replace('_', ' ')} should be greater than zero, but got {short}_height: {high} "
+                f"{short}_width: {wide}")
+    high, wide = rows["padding"]
+    if min(high, wide) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {high} pad_width: {wide}")
+    check_largest(*rows.values())
+    return list(rows.values())
 
 
 @composite(places=())
 def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
     if input.ndim not in (3, 4):
-        raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
-            f"but got: {list(input.shape)}"
-        )
-    how = [ntuple(v, 2, n)
-        for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(input.shape)}")
+    how = kernel, dilate, pad, step = _sizes(kernel_size, dilation, padding, stride, "kernel_size dilation stride")
     x = input if input.ndim == 4 else F.unsqueeze(input, 0)
-    kernel, dilate, pad, step = how
-    for name, pair, short in (("kernel size", kernel, "kernel"), ("dilation", dilate, "dilation"),
-            ("stride", step, "stride")):
-        if min(pair) <= 0:
-            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: "
-                f"{pair[1]}")
-    if min(pad) < 0:
-        raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[1]}")
-    check_largest(*how)
     blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1
         for s, k, d, p, t in zip(x.shape[2:], kernel, dilate, pad, step))
     if min(blocks) < 1:
-        raise RuntimeError(
-            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, dilation={dilate}, "
-            f"padding={pad}, calculated shape of the array of sliding blocks as {blocks}, but its components must be "
-            "at least one."
-        )
+        raise RuntimeError(f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, "
+            f"dilation={dilate}, padding={pad}, calculated shape of the array of sliding blocks as {blocks}, but its "
+            "components must be at least one.")
     if F.dtype_of(x).kind in "iu":
         raise unsupported("im2col_out_cpu", F.dtype_of(x))
     y = F.unfold_columns(x, *how)
@@ -362,34 +299,19 @@ def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
 def fold(F, input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The adjoint of ``unfold``: overlapping windows are added up, ``(N, C * kh * kw, L) -> (N, C, H, W)``."""
     if input.ndim not in (2, 3):
-        raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
-            f"input, but got: {list(input.shape)}"
-        )
+        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+            f"dimensions for input, but got: {list(input.shape)}")
     size = ntuple(output_size, 2, "output_size")
-    how = [ntuple(v, 2, n)
-        for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
-    kernel, dilate, pad, step = how
-    for name, pair, short in (("kernel size", kernel, "kernel"), ("stride", step, "stride"),
-            ("dilation", dilate, "dilation")):
-        if min(pair) <= 0:
-            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: "
-                f"{pair[1]}")
-    if min(pad) < 0:
-        raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[1]}")
-    check_largest(size, *how)
+    how = kernel, dilate, pad, step = _sizes(kernel_size, dilation, padding, stride, "kernel_size stride dilation")
+    check_largest(size)
     x = input if input.ndim == 3 else F.unsqueeze(input, 0)
     if x.shape[1] % (kernel[0] * kernel[1]):
-        raise RuntimeError(
-            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="
-            f"{x.shape[1]} and kernel_size={kernel}."
-        )
+        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but "
+            f"got input.size(1)={x.shape[1]} and kernel_size={kernel}.")
     blocks = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(size, kernel, dilate, pad, step)]
     if x.shape[2] != blocks[0] * blocks[1]:
-        raise RuntimeError(
-            f"Given output_size={size}, kernel_size={kernel}, dilation={dilate}, padding={pad}, stride={step}, "
-            f"expected size of input's dimension 2 to match the calculated number of sliding blocks {blocks[0]} * "
-            f"{blocks[1]} = {blocks[0] * blocks[1]}, but got input.size(2)={x.shape[2]}."
-        )
+        raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilate}, padding={pad}, "
+            f"stride={step}, expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"{blocks[0]} * {blocks[1]} = {blocks[0] * blocks[1]}, but got input.size(2)={x.shape[2]}.")
     y = F.fold_columns(x, size, *how)
     return y if input.ndim == 3 else F.squeeze(y, 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..arrays import kernels as K
@@ -13,7 +11,10 @@ from .operator import Array, family
 operator, composite = family()
 
 
-def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_frequency: bool) -> Any:
+@operator(grad=dict(input=lambda F, g, indices, padding_idx, by_frequency: F.embedding_take(g, indices, padding_idx,
+    by_frequency)))
+def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_frequency):
+    """The gradient of a look-up: each row of ``input`` added to the row that it came from."""
     width, flat = input.shape[-1], as_array(indices).reshape(-1)
     values = input.reshape(flat.size, width)
     if by_frequency and flat.size:
@@ -21,26 +22,11 @@ def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_freq
     if padding_idx >= 0:
         kept = flat != padding_idx
         values, flat = values[kept], flat[kept]
-    out = new_filled(input, np.zeros, (rows, width), input.dtype)
-    return K.add_at(out, flat, in_rows(values))
+    return K.add_at(new_filled(input, np.zeros, (rows, width), input.dtype), flat, in_rows(values))
 
 
-@operator(
-    grad=dict(input=lambda F, g, indices, padding_idx, by_frequency: F.embedding_take(g, indices, padding_idx,
-        by_frequency)), places=(),
-)
-def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_frequency):
-    """The gradient of a look-up: each row of ``input`` added to the row that it came from."""
-    return _scatter_rows(input, indices, rows, padding_idx, by_frequency)
-
-
-@operator(
-    grad=dict(
-        input=lambda F, g, indices, input_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices,
-            input_shape[0], padding_idx, by_frequency)
-    ),
-    places=(),
-)
+@operator(grad=dict(input=lambda F, g, indices, input_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices,
+    input_shape[0], padding_idx, by_frequency)))
 def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
     """The adjoint of ``embedding_scatter``."""
     out = input[indices]
@@ -51,14 +37,9 @@ def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
     return out
 
 
-@operator(
-    grad=dict(
-        weight=lambda F, g, indices, weight_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices,
-            weight_shape[0], padding_idx, by_frequency)
-    ),
-    node="EmbeddingBackward0",
-    linear=True,
-)
+@operator(node="EmbeddingBackward0", linear=True,
+    grad=dict(weight=lambda F, g, indices, weight_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices,
+        weight_shape[0], padding_idx, by_frequency)))
 def embedding_rows(weight: Array, indices: Array, padding_idx, by_frequency):
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")

@@ -106,6 +106,15 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
     return None
 
 
+def common_shape(*shapes: Any) -> tuple[int, ...]:
+    """The shape that all of ``shapes`` broadcast to; ``RuntimeError`` if there is none."""
+    rows = [tuple(shape) for shape in shapes]
+    try:
+        return np.broadcast_shapes(*rows)
+    except ValueError:
+        raise RuntimeError(broadcast_message(rows)) from None
+
+
 def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """``out=`` has numbers in it, and takes another shape."""
     warn(f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the "

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
 from ..arrays.plain.shortcuts import LARGEST, LEAST
-from ..arrays.reduce import fold, wide_type
+from ..arrays.reduce import fold
 from .operator import Array, family
+from .pointwise import widened
 from .reduce import axes_of, restored
+from .refusals import unsupported
 from .views import axis, dims_of
 
 operator, composite = family("torch", "Tensor", layout="rows")
@@ -22,10 +23,8 @@ def nonempty(name: str, input: Any, dim: Any, public_name: str | None = None) ->
     if input.size:
         return
     if dim is None or (type(dim) is not int and not len(dim)):
-        raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-            "the 'dim' argument."
-        )
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument.")
     for d in dims_of(dim, input.ndim):
         if input.shape[d] == 0:
             raise IndexError(f"{public_name or name + '()'}: Expected reduction dim {d} to have non-zero size.")
@@ -34,8 +33,6 @@ def nonempty(name: str, input: Any, dim: Any, public_name: str | None = None) ->
 def ordered(name: str, d: Any) -> None:
     """Refuse complex numbers, which have no order."""
     if d.kind == "c":
-        from .refusals import unsupported
-
         raise unsupported(name, d)
 
 
@@ -76,17 +73,12 @@ def chosen_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any, keepdi
     return F.scattered(g, dim, indices, input_shape, True)
 
 
-def _wide(input: Any) -> Any:
-    """``input`` in a type that NumPy compares quickly."""
-    return K.cast(input, np.dtype(np.float32)) if wide_type(input.dtype) is not None else input
-
-
 def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
-    x = _wide(input)
+    x = widened(input)  # which NumPy compares quickly
     found = fold(x, axis, keepdim, LARGEST if ufunc is np.maximum else LEAST)
     if found is None:
         found = ufunc.reduce(x, axis, None, None, keepdim)
-    return found if wide_type(input.dtype) is None else as_array(found).astype(input.dtype)
+    return found if x is input else as_array(found).astype(input.dtype)
 
 
 def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
@@ -100,7 +92,7 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
             axis(dim, 0)
             return input.copy(), np.zeros((), np.int64)
         nonempty(name, input, dim)
-        return _extreme(ufunc, input, dim, keepdim), place(_wide(input), dim, None, keepdims=keepdim)
+        return _extreme(ufunc, input, dim, keepdim), place(widened(input), dim, None, keepdims=keepdim)
 
     @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all", node=full, places=())
     def extreme_all(input: Array):
@@ -125,7 +117,7 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
             axis(0 if dim is None else dim, 0)
             return np.zeros((), np.int64)
         nonempty(f"arg{name}", input, dim)
-        return place(_wide(input), None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
+        return place(widened(input), None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
 
     word = "largest" if name == "max" else "smallest"
     extreme_values.doc = (f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the "
@@ -137,11 +129,8 @@ _extremes("max", "MaxBackward1", np.maximum, np.argmax)
 _extremes("min", "MinBackward1", np.minimum, np.argmin)
 
 
-def _aminmax_back(F: Any, g: Any, input: Any, min: Any, max: Any, dim: Any, keepdim: Any) -> Any:
-    return shared(F, g[0], input, min, dim, keepdim) + shared(F, g[1], input, max, dim, keepdim)
-
-
-@operator(grad=dict(input=_aminmax_back), outputs=("min", "max"))
+@operator(outputs=("min", "max"), grad=dict(input=lambda F, g, input, min, max, dim, keepdim: (
+    shared(F, g[0], input, min, dim, keepdim) + shared(F, g[1], input, max, dim, keepdim))))
 def aminmax(input: Array, *, dim=None, keepdim=False):
     """``(min, max)`` of everything or over ``dim``.
 

@@ -11,6 +11,7 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.errors import alert
 from ..arrays.reduce import wide_type
+from .errors import common_shape
 from .operator import Array, family
 from .views import axis
 
@@ -72,18 +73,15 @@ def add_flat(out: Any, places: Any, values: Any) -> Any:
 def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
     """The conditions of gather and scatter on the shapes of their arguments."""
     if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor" if src is None
-                           else "Index tensor must have the same number of dimensions as self tensor")
+        raise RuntimeError("Index tensor must have the same number of dimensions as "
+            f"{'input' if src is None else 'self'} tensor")
     if src is not None and max(src.ndim, 1) != max(index.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    n = index.ndim
-    wrong = any(index.shape[i] > input.shape[i] for i in range(n) if i != dim and input.ndim)
-    wrong = wrong or (src is not None and bool(src.ndim) and any(index.shape[i] > src.shape[i] for i in range(n)))
-    if wrong:
-        if src is None and name == "gather":
-            i = next(i for i in range(n) if i != dim and index.shape[i] > input.shape[i])
-            raise RuntimeError(f"Size does not match at dimension {i} expected index {list(index.shape)} to be no "
-                f"larger than self {list(input.shape)} apart from dimension {dim}")
+    larger = [i for i, (n, m) in enumerate(zip(index.shape, input.shape)) if n > m and i != dim]
+    if larger or (src is not None and any(n > m for n, m in zip(index.shape, src.shape))):
+        if name == "gather":
+            raise RuntimeError(f"Size does not match at dimension {larger[0]} expected index {list(index.shape)} to be "
+                f"no larger than self {list(input.shape)} apart from dimension {dim}")
         tail = f" and to be no larger size than src {list(src.shape)}" if src is not None else ""
         raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart "
             f"from dimension {dim}{tail}")
@@ -283,29 +281,24 @@ def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any
     return (g if include_self else F.scatter_value(g, dim, index, 0)) if needs[0] else None, src
 
 
-def _pick_back(F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str,
-        include_self: Any, op: str) -> Any:
-    whole_src = tuple(src.shape)
-    if whole_src != tuple(index.shape):
-        src = F.basic_index(src, tuple(slice(0, n) for n in index.shape))
-    kind = F.dtype_of(g)
-    if reduce == "prod":
-        own, others = _product_parts(F, g, input, dim, index, src, result, include_self, op)
-    else:
-        mine = F.cast(input == result, kind)  # counts even where ``input`` is left out, as in PyTorch
-        theirs = F.cast(src == F.gather(result, dim, index), kind)
-        n = F.scatter_add(mine, dim, index, theirs)
-        part = g / F.masked_fill(n, n == 0, 1)
-        own, others = mine * part, theirs * F.gather(part, dim, index)
-    if not include_self:
-        own = F.scatter_value(own, dim, index, 0)
-    return own if needs[0] else None, _to_src(F, others, whole_src) if needs[1] else None
-
-
 def _pick_rule(op: str) -> Any:
     def back(F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str,
             include_self: Any) -> Any:
-        return _pick_back(F, g, needs, input, dim, index, src, result, reduce, include_self, op)
+        whole_src = tuple(src.shape)
+        if whole_src != tuple(index.shape):
+            src = F.basic_index(src, tuple(slice(0, n) for n in index.shape))
+        kind = F.dtype_of(g)
+        if reduce == "prod":
+            own, others = _product_parts(F, g, input, dim, index, src, result, include_self, op)
+        else:
+            mine = F.cast(input == result, kind)  # counts even where ``input`` is left out, as in PyTorch
+            theirs = F.cast(src == F.gather(result, dim, index), kind)
+            n = F.scatter_add(mine, dim, index, theirs)
+            part = g / F.masked_fill(n, n == 0, 1)
+            own, others = mine * part, theirs * F.gather(part, dim, index)
+        if not include_self:
+            own = F.scatter_value(own, dim, index, 0)
+        return own if needs[0] else None, _to_src(F, others, whole_src) if needs[1] else None
 
     return back
 
@@ -316,8 +309,8 @@ def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, r
     mended = F.masked_fill(input, input == 0, 1)
     own = g * F.scatter_pick(mended, dim, index, src, "prod", include_self) / mended
     zero = src == 0
-    zeros = F.gather(F.scatter_add(F.new_zeros(g, tuple(input.shape)), dim, index, F.cast(zero, F.dtype_of(g))),
-        dim, index)
+    counts = F.scatter_add(F.new_zeros(g, tuple(input.shape)), dim, index, F.cast(zero, F.dtype_of(g)))
+    zeros = F.gather(counts, dim, index)
     single = zero & (zeros == 1)
     rest = F.scatter_pick(input, dim, index, F.masked_fill(src, single, 1), "prod", include_self)
     usual = F.gather(g * result, dim, index) / F.masked_fill(src, zero, 1)
@@ -361,9 +354,9 @@ def _flat(name: str, input: Any, index: Any) -> Any:
     if index.dtype != np.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {dt.scalar_name(index.dtype)}")
     if index.size and not (-input.size <= index.min() and index.max() < input.size):
-        bad = index[(index < -input.size) | (index >= input.size)].flat[0]
         if name == "take" and not input.size:
             raise IndexError("take(): tried to take from an empty tensor")
+        bad = index[(index < -input.size) | (index >= input.size)].flat[0]
         raise IndexError(f"out of range: tried to access index {bad} on a tensor of {input.size} elements.")
     return index
 
@@ -418,16 +411,8 @@ def take_along_dim(F, input, indices, dim=None):
         found = dt.scalar_name(F.dtype_of(indices))
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {found}")
     d = axis(dim, input.ndim)
-    a, b = list(input.shape), list(indices.shape)
-    if input.ndim:
-        a[d] = b[d] = 1
-    for i, (m, n) in enumerate(zip(a, b)):
-        if m != n and 1 not in (m, n):
-            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
-                f"dimension {i}")
-    common = [max(m, n) if 0 not in (m, n) else 0 for m, n in zip(a, b)]
-    large, small = list(common), list(common)
-    if input.ndim:
-        large[d], small[d] = input.shape[d], indices.shape[d]
-    indices = F.remainder(indices, large[d]) if input.ndim else indices
-    return F.gather(F.expand(input, tuple(large)), d, F.expand(indices, tuple(small)))
+    if not input.ndim:
+        return F.gather(input, d, indices)
+    before, after = (common_shape(input.shape[part], indices.shape[part]) for part in (slice(d), slice(d + 1, None)))
+    n, m = input.shape[d], indices.shape[d]
+    return F.gather(F.expand(input, (*before, n, *after)), d, F.expand(F.remainder(indices, n), (*before, m, *after)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.reduce import add_slices, wide_type
+from .errors import common_shape
 from .gather import whole
 from .operator import Array, family
 from .views import axis
@@ -35,9 +37,7 @@ def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
 
 
 def _evenly(index: Any, count: int) -> bool:
-    """Whether ``index`` is 0, 0, 1, 1, 2, 2 and so on: every slice a few times, as in
-    nearest-neighbour interpolation.
-    """
+    """Whether ``index`` is 0, 0, 1, 1, 2, 2 ...: every slice a few times, as in nearest-neighbour interpolation."""
     times, rest = divmod(index.size, count) if count else (0, 0)
     return 1 < times <= 8 and not rest and np.array_equal(index, np.arange(index.size) // times)
 
@@ -55,8 +55,8 @@ def index_select(input: Array, dim, index: Array):
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index.dtype.char not in "lqi":
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if index.size and not (0 <= index.min() and index.max() < (input.shape[dim] if input.ndim else 1)):
-        n = input.shape[dim] if input.ndim else 1
+    n = input.shape[dim] if input.ndim else 1
+    if index.size and not (0 <= index.min() and index.max() < n):
         if input.ndim > 1 and not n:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
         if dim == 1 or (input.ndim > 1 and not input.size):  # PyTorch's kernel of these has words of its own
@@ -86,31 +86,17 @@ def _vector(name: str, input: Any, dim: Any, index: Any, negative: bool = False)
     d = axis(dim, input.ndim)
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
-    if index.dtype.char not in "lqi":
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {dt.scalar_name(index.dtype)}")
-    index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
-    if index.size and not ((-n if negative else 0) <= index.min() and index.max() < n):
-        bad = index[(index < (-n if negative else 0)) | (index >= n)][0]
+    index, n = whole(name, index).reshape(-1), input.shape[d] if input.ndim else 1
+    low = -n if negative else 0
+    if index.size and not (low <= index.min() and index.max() < n):
+        bad = index[(index < low) | (index >= n)][0]
         raise IndexError(f"{name and name + '(): '}index {bad} is out of bounds for dimension {d} with size {n}")
     return d, index
 
 
-def _source(input: Any, d: int, index: Any, source: Any) -> Any:
-    """``source`` of ``index_add`` as slices, its shape checked against those it is added to."""
-    n = source.shape[d] if source.ndim else 1
-    if n != index.size:
-        raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): "
-            f"({n}), for dim: {d}")
-    if not input.ndim:
-        if source.ndim:
-            raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. "
-                f"Got self.shape = [] source.shape = {list(source.shape)}")
-        return source.reshape(1)
-    rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
-    if rest != have:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
-            f"self.shape = {list(input.shape)} source.shape = {list(source.shape)}")
-    return source
+def _but(a: Any, d: int) -> tuple[int, ...]:
+    """The shape of ``a`` without dimension ``d``."""
+    return a.shape[:d] + a.shape[d + 1 :]
 
 
 @operator(grad=dict(input=lambda F, g: g, source=lambda F, g, dim, index, alpha: F.index_select(g, dim, index) * alpha),
@@ -129,11 +115,13 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     if index.ndim > 1:
         raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long "
             f"and size: {list(index.shape)}")
-    index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
-    source = _source(input, d, index, source)
-    if input.ndim and not source.ndim:
+    index, n, slices = index.reshape(-1), *(a.shape[d] if a.ndim else 1 for a in (input, source))
+    if slices != index.size:
+        raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): "
+            f"({slices}), for dim: {d}")
+    if input.ndim != source.ndim or _but(input, d) != _but(source, d):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
-            f"self.shape = {list(input.shape)} source.shape = []")
+            f"self.shape = {list(input.shape)} source.shape = {list(source.shape)}")
     if not input.size:
         return input.copy()  # places are not looked at
     if index.size and not (0 <= index.min() and index.max() < n):
@@ -141,9 +129,9 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
             raise IndexError("index out of range in self")
         raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size "
             f"{n}")
-    out = as_copy(input, order="C")
     source = source if alpha == 1 else source * dt.as_number(alpha).astype(source.dtype)
-    return add_rows(out if out.ndim else out.reshape(1), d, index, source).reshape(input.shape)
+    out, source = (a if input.ndim else a.reshape(1) for a in (as_copy(input, order="C"), source))
+    return add_rows(out, d, index, source).reshape(input.shape)
 
 
 @operator(grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
@@ -162,7 +150,7 @@ def index_copy(input: Array, dim, index: Array, source: Array):
     if source.dtype != input.dtype:
         raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{dt.scalar_name(input.dtype)} and (source) {dt.scalar_name(source.dtype)}")
-    rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
+    rest, have = _but(input, d), _but(source, d)
     if rest != have:
         raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
             f"shape: {' '.join(map(str, rest))} at dimension {d} and source slice shape: {' '.join(map(str, have))} at "
@@ -221,12 +209,6 @@ _C_NAMES = {
 }
 
 
-def _boolean(mask: Any) -> None:
-    if mask.dtype != bool:
-        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{_C_NAMES.get(mask.dtype.name, mask.dtype.name)}")
-
-
 @operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=(), layout="rows")
 def masked_fill(input: Array, mask: Array, value):
     """``input`` with ``value``, a number or a 0-d tensor, where ``mask`` (bool, broadcast with ``input``) holds.
@@ -234,7 +216,9 @@ def masked_fill(input: Array, mask: Array, value):
     >>> torch.tensor([1.0, 2.0]).masked_fill(torch.tensor([True, False]), 0.0)
     tensor([0., 2.])
     """
-    _boolean(mask)
+    if mask.dtype != bool:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{_C_NAMES.get(mask.dtype.name, mask.dtype.name)}")
     if isinstance(value, str):
         raise TypeError("masked_fill() received an invalid combination of arguments - got (Tensor, "
             f"{type(value).__name__})")
@@ -259,13 +243,8 @@ def masked_fill_tensor(input: Array, mask: Array, value: Array):
     return masked_fill.forward(input, mask, value)
 
 
-def _meeting(input: Any, mask: Any) -> tuple[int, ...]:
-    return input.shape if input.shape == mask.shape else np.broadcast_shapes(input.shape, mask.shape)
-
-
 def _select_back(F: Any, g: Any, mask: Any, input_shape: Any) -> Any:
-    shape = np.broadcast_shapes(tuple(input_shape), tuple(mask.shape))
-    return F.masked_scatter(F.new_zeros(g, shape), mask, g)
+    return F.masked_scatter(F.new_zeros(g, common_shape(input_shape, mask.shape)), mask, g)
 
 
 @operator(grad=dict(input=_select_back))
@@ -278,16 +257,13 @@ def masked_select(input: Array, mask: Array):
     """
     if mask.dtype != bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = _meeting(input, mask)
-    return np.broadcast_to(input, shape)[np.broadcast_to(mask, shape)]
+    input, mask = np.broadcast_arrays(input, mask)
+    return input[mask]
 
 
 def _source_back(F: Any, g: Any, mask: Any, source_shape: Any) -> Any:
     found = F.masked_select(g, mask)
-    n = 1
-    for m in source_shape:
-        n *= m
-    return F.reshape(F.cat([found, F.new_zeros(g, (n - found.shape[0],))], 0), tuple(source_shape))
+    return F.reshape(F.cat([found, F.new_zeros(g, (prod(source_shape) - found.shape[0],))], 0), tuple(source_shape))
 
 
 @operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), source=_source_back), inplace=True,
@@ -300,11 +276,10 @@ def masked_scatter(input: Array, mask: Array, source: Array):
     if mask.dtype != bool:
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype))
-    shape = _meeting(input, mask)
-    mask = np.broadcast_to(mask, shape)
+    out, mask = np.broadcast_arrays(input, mask)
     n = int(np.count_nonzero(mask))
     if source.size < n:
         raise RuntimeError("Number of elements of source < number of ones in mask")
-    out = as_copy(np.broadcast_to(input, shape))
+    out = as_copy(out)
     out[mask] = source.reshape(-1)[:n]
     return out

@@ -1,20 +1,20 @@
-"""Products of vectors and matrices that are not in ``matmul``: chains, cross and Kronecker
-products, covariance, LDL.
-"""
+"""Products of vectors and matrices that are not in ``matmul``: chains, cross, Kronecker, covariance; LDL."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays import linalg_ldl
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import LinAlgError, warn
-from .linalg_solve import check_matrix, check_square
+from ..arrays.linalg import ldl_factor, ldl_solve
+from .linalg_solve import check_alike, check_matrix, check_square, mH
 from .operator import Array, family
 from .pointwise import no_derivative
+from .refusals import inexact, same_width
 from .views import axis
 
 operator, composite = family("linalg")
@@ -41,6 +41,7 @@ def linalg_multi_dot(F, tensors):
     n = len(row)
     if n < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    d = F.dtype_of(row[0])
     for i, x in enumerate(row):
         if i in (0, n - 1):
             if x.ndim not in (1, 2):
@@ -48,21 +49,20 @@ def linalg_multi_dot(F, tensors):
                     f"{x.ndim}D")
         elif x.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
-        if F.dtype_of(x) != F.dtype_of(row[0]):
+        if F.dtype_of(x) != d:
             raise RuntimeError("multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                f"{dt.scalar_name(F.dtype_of(row[0]))} and tensor {i} {dt.scalar_name(F.dtype_of(x))}")
-    for i in range(n - 1):
-        if row[i].shape[-1] != row[i + 1].shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(row[i].shape)} and "
-                f"{list(row[i + 1].shape)} cannot be multiplied")
-    sizes = [row[0].shape[0] if row[0].ndim == 2 else 1, *(x.shape[0] for x in row[1:]),
-        row[-1].shape[-1] if row[-1].ndim == 2 else 1]
+                f"{dt.scalar_name(d)} and tensor {i} {dt.scalar_name(F.dtype_of(x))}")
+    for i, (x, y) in enumerate(pairwise(row)):
+        if x.shape[-1] != y.shape[0]:
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(x.shape)} and {list(y.shape)} "
+                "cannot be multiplied")
     shape = (*row[0].shape[:-1], *row[-1].shape[1:])
     if row[0].ndim == 1:
         row[0] = F.unsqueeze(row[0], 0)
     if row[-1].ndim == 1:
         row[-1] = F.unsqueeze(row[-1], -1)
-    return F.view(_product(F, row, _order(sizes), 0, n - 1), shape)
+    split = _order([*(x.shape[0] for x in row), row[-1].shape[1]])
+    return F.view(_product(F, row, split, 0, n - 1), shape)
 
 
 def _order(sizes: list[int]) -> list[list[int]]:
@@ -90,15 +90,6 @@ def _product(F: Any, row: list[Any], split: list[list[int]], i: int, j: int) -> 
 # -- vectors ----------------------------------------------------------------------------------------------------------
 
 
-def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    a, b = np.moveaxis(np.broadcast_to(a, shape), dim, 0), np.moveaxis(np.broadcast_to(b, shape), dim, 0)
-    out = new_filled(a, np.empty, a.shape, np.result_type(a, b))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[i] = a[j] * b[k] - a[k] * b[j]
-    return np.moveaxis(out, 0, dim)
-
-
 @operator(grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim),
         other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)), layout="rows")
 def linalg_cross(input: Array, other: Array, *, dim=-1):
@@ -113,33 +104,28 @@ def linalg_cross(input: Array, other: Array, *, dim=-1):
     if input.ndim == 0 or input.shape[d] != 3 or other.shape[d] != 3:
         sizes = (1, 1) if input.ndim == 0 else (input.shape[d], other.shape[d])
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
-    if input.dtype != other.dtype:
-        raise RuntimeError(f"expected scalar type {dt.scalar_name(input.dtype)} but found "
-            f"{dt.scalar_name(other.dtype)}")
-    return _cross(input, other, d)
+    same_width(input.dtype, other.dtype)
+    a, b = (np.moveaxis(x, d, 0) for x in np.broadcast_arrays(input, other))
+    out = new_filled(a, np.empty, a.shape, a.dtype)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[i] = a[j] * b[k] - a[k] * b[j]
+    return np.moveaxis(out, 0, d)
 
 
 @legacy
 def cross(F, input, other, dim=None):
     """The cross product along ``dim``, by default the first dimension of length 3."""
-    if dim is None:
-        dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
-        if dim is None:
-            raise RuntimeError("no dimension of size 3 in input")
-    return F.linalg_cross(input, other, dim=dim)
+    if dim is None and 3 not in input.shape:
+        raise RuntimeError("no dimension of size 3 in input")
+    return F.linalg_cross(input, other, dim=tuple(input.shape).index(3) if dim is None else dim)
 
 
 @composite
 def linalg_vecdot(F, x, y, *, dim=-1):
     """Inner products along ``dim``, with ``x`` conjugated; batches broadcast."""
-    if F.dtype_of(x).kind not in "fcVW" or F.dtype_of(y).kind not in "fcVW":
-        bad = F.dtype_of(x) if F.dtype_of(x).kind not in "fcVW" else F.dtype_of(y)
-        raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. Got "
-            f"{dt.scalar_name(bad)}")
-    if F.dtype_of(x) != F.dtype_of(y):
-        kinds = [dt.scalar_name(F.dtype_of(a)) for a in (x, y)]
-        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {kinds[0]} "
-            f"and y of type {kinds[1]} instead")
+    for v in (x, y):
+        inexact("linalg.vecdot", F.dtype_of(v))
+    check_alike("linalg.vecdot: ", x=F.dtype_of(x), y=F.dtype_of(y))
     if x.ndim == y.ndim == 1:
         return F.vdot(x, y)
     return F.sum((F.conj(x) if F.is_complex(x) else x) * y, dim)
@@ -219,11 +205,9 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     if F.dtype_of(input).kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input.ndim == 2 else F.reshape(input, (1, -1))
-    n = x.shape[1]
-    w = None
+    n, w = x.shape[1], fweights
     if fweights is not None:
         _weights(F, fweights, n, "fweights", "iu", "integral")
-        w = fweights
     if aweights is not None:
         _weights(F, aweights, n, "aweights", "fV", "floating point")
         w = aweights if w is None else w * aweights
@@ -233,22 +217,16 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     total = n if w is None else F.sum(w)
     if w is not None and F.every(total == 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
-    mean = (F.sum(x, 1) if w is None else F.sum(x * w, 1)) / total
+    mean = F.sum(x if w is None else x * w, 1) / total
     scale: Any = total
-    if w is not None and aweights is not None and correction != 0:
-        scale = total - correction * F.sum(w * aweights) / total
-    elif correction != 0:
-        scale = total - correction
+    if correction != 0:
+        scale = total - (correction if aweights is None else correction * F.sum(w * aweights) / total)
     if scale <= 0 if w is None else F.every(scale <= 0):
         warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
         scale = 0 if w is None else F.clamp(scale, 0)
     x = x - F.unsqueeze(mean, 1)
-    right = x if w is None else x * w
-    right = F.t(right)
-    right = F.conj(right) if F.is_complex(right) else right
-    if F.dtype_of(x) != F.dtype_of(right):
-        x = F.cast(x, F.dtype_of(right))
-    c = F.matmul(x, right)
+    right = mH(F, x if w is None else x * w)
+    c = F.matmul(x if F.dtype_of(x) == F.dtype_of(right) else F.cast(x, F.dtype_of(right)), right)
     if F.is_complex(c) and c.shape[0] == 1:  # a variance is real
         c = F.complex(F.real(c), F.constant(np.zeros((1, 1), F.dtype_of(F.real(c)))))
     return F.squeeze(c / (scale if w is not None else F.constant(as_array(scale))))
@@ -276,7 +254,7 @@ def corrcoef(F, input):
 
 def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any]:
     check_square(name, A)
-    LD, pivots, info = linalg_ldl.factor(A, hermitian)
+    LD, pivots, info = ldl_factor(A, hermitian)
     if check and info.any():
         raise LinAlgError(f"{name}: the factorization found a zero on the diagonal of D: solving with it would divide "
             "by zero")
@@ -286,9 +264,7 @@ def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any
 @operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots"), nondifferentiable=("pivots",),
     layout=("columns",), node="NotImplemented")
 def linalg_ldl_factor(A: Array, *, hermitian=False):
-    """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``) in LAPACK's packed
-    form, for ``ldl_solve``.
-    """
+    """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``), packed as by LAPACK, for ``ldl_solve``."""
     return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, True)[:2]
 
 
@@ -308,9 +284,5 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
     if B.shape[-2] != LD.shape[-1]:
         raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible shapes of LD and B ({LD.shape[-2]}x{LD.shape[-1]} "
             f"and {B.shape[-2]}x{B.shape[-1]})")
-    if B.dtype != LD.dtype:
-        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {dt.scalar_name(B.dtype)} "
-            f"and A of type {dt.scalar_name(LD.dtype)} instead.")
-    return linalg_ldl.solve(LD, pivots, B, hermitian)
-
-
+    check_alike("", ".", b=B.dtype, A=LD.dtype)
+    return ldl_solve(LD, pivots, B, hermitian)

@@ -12,10 +12,11 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
 from ..arrays.plain.shortcuts import SQUARES
 from ..arrays.reduce import add_up, fold, wide_type
+from .linalg_solve import check_sides
 from .operator import Array, family
 from .pointwise import sub
 from .reduce import restored
-from .refusals import without
+from .refusals import inexact, same_width, without
 from .views import axis, dims_of
 
 operator, composite = family("linalg")
@@ -73,49 +74,32 @@ def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=No
     """
     if isinstance(ord, str) or ord is None:
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
-    d = input.dtype
-    if d.kind not in "fcVW":
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{dt.scalar_name(d)}")
-    if dtype is not None and dtype != d:
-        _check_dtype(d, dtype)
+    inexact("linalg.vector_norm", input.dtype)
+    if dtype is not None and dtype != input.dtype:
+        _check_dtype(input.dtype, dtype)
         input = input.astype(dtype)
-        d = dtype
-    axes = tuple(range(input.ndim)) if dim is None else dims_of(dim, input.ndim)
+    axes = dims_of(dim, input.ndim)
     if not input.size and (ord < 0 or ord == inf):
         _check_identity(input, ord, dim, axes)
-    wide = wide_type(d)
+    wide = wide_type(input.dtype)
     if wide is not None:
-        return _norm(input.astype(wide), ord, axes, keepdim).astype(d)
+        return _norm(input.astype(wide), ord, axes, keepdim).astype(input.dtype)
     return _norm(input, ord, axes, keepdim)
 
 
-_add: Any = np.add.reduce
-_maximum: Any = np.maximum.reduce
-_minimum: Any = np.minimum.reduce
-
-
-def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+def _norm(x: Any, ord: Any, axes: Any, keepdim: Any) -> Any:
     if ord == 2:
         found = fold(x, axes, keepdim, SQUARES)
         if found is not None:
             return np.sqrt(found).astype(x.dtype, copy=False)
-        if x.dtype.kind == "c":
-            square = x.real * x.real
-            square += x.imag * x.imag
-        else:
-            square = K.square(x)
+        square = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else K.square(x)
         return K.sqrt(as_array(add_up(square, axes, keepdim)))
     size = np.absolute(x)
-    if ord == 1:
-        return _add(size, axes, None, None, keepdim)
-    if ord == inf:
-        return _maximum(size, axes, None, None, keepdim)
-    if ord == -inf:
-        return _minimum(size, axes, None, None, keepdim)
-    if ord == 0:
-        return _add(size != 0, axes, size.dtype, None, keepdim)
-    return _add(size ** size.dtype.type(ord), axes, None, None, keepdim) ** size.dtype.type(1 / ord)
+    if abs(ord) == inf:
+        return (np.maximum if ord > 0 else np.minimum).reduce(size, axes, keepdims=keepdim)
+    if ord in (0, 1):
+        return np.add.reduce(size if ord else size != 0, axes, size.dtype, keepdims=keepdim)
+    return np.add.reduce(size ** size.dtype.type(ord), axes, keepdims=keepdim) ** size.dtype.type(1 / ord)
 
 
 def _check_dtype(d: np.dtype, wanted: np.dtype) -> None:
@@ -214,9 +198,7 @@ def linalg_cond(F, A, p=None):
         s = F.linalg_svdvals(A)
         top, bottom = F.narrow(s, -1, 0, 1), F.narrow(s, -1, s.shape[-1] - 1, 1)
         return F.squeeze(bottom / top if p == -2 else top / bottom, -1)
-    if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by "
-            f"{A.shape[-1]} matrices")
+    check_sides(f"linalg.cond(ord={p})", A)
     inverse, info = F.linalg_inv_ex(A)
     found = F.linalg_matrix_norm(A, p) * F.linalg_matrix_norm(inverse, p)
     return F.masked_fill(found, (info > 0) | (found != found) if p != "nuc" else info > 0, inf)
@@ -226,10 +208,8 @@ def linalg_cond(F, A, p=None):
 
 
 def _dist_back(F: Any, g: Any, needs: Any, input: Any, other: Any, result: Any, p: Any) -> Any:
-    """Each of both from a difference of its own, as in PyTorch, whose graph shows that."""
-    second = vector_norm_back(F, g, input - other, result, p, None) if needs[1] else None
-    second = None if second is None else -second
-    return vector_norm_back(F, g, input - other, result, p, None) if needs[0] else None, second
+    first = vector_norm_back(F, g, input - other, result, p, None)
+    return first, None if first is None or not needs[1] else -first
 
 
 @operator(grad=_dist_back, wrt=("input", "other"), wirtinger=True, places=("torch", "Tensor"), layout="rows")
@@ -263,18 +243,14 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    if compute_mode is None:
-        compute_mode = _MODES[0]
-    if compute_mode not in _MODES:
+    if compute_mode is not None and compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     if not x1.shape[-1]:  # points without coordinates, of whatever type
         return F.unequal(F.unsqueeze(x1, -2) - F.unsqueeze(F.cast(x2, F.dtype_of(x1)), -3))
-    if F.dtype_of(x1) != F.dtype_of(x2):
-        raise RuntimeError(f"expected scalar type {dt.scalar_name(F.dtype_of(x1))} but found "
-            f"{dt.scalar_name(F.dtype_of(x2))}")
+    same_width(F.dtype_of(x1), F.dtype_of(x2))
     if p == 2:
-        products = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (x1.shape[-2] > 25 or x2.shape[-2] > 25))
-        return F.euclidean_cdist(x1, x2, products)
+        many = x1.shape[-2] > 25 or x2.shape[-2] > 25
+        return F.euclidean_cdist(x1, x2, compute_mode == _MODES[1] or (compute_mode != _MODES[2] and many))
     return _length(F, F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), p)
 
 
@@ -316,16 +292,13 @@ def euclidean_cdist(x1: Array, x2: Array, products):
     if not products or x1.shape[-1] == 0:
         gap = x1[..., :, None, :] - x2[..., None, :, :]
         return np.sqrt(np.add.reduce(gap * gap, -1))
-    square = (np.add.reduce(x1 * x1, -1)[..., :, None] + np.add.reduce(x2 * x2, -1)[..., None,
-        :] - 2 * (x1 @ x2.swapaxes(-1, -2)))
-    return np.sqrt(np.maximum(square, 0))
+    rows, columns = np.add.reduce(x1 * x1, -1)[..., :, None], np.add.reduce(x2 * x2, -1)[..., None, :]
+    return np.sqrt(np.maximum(rows + columns - 2 * (x1 @ x2.swapaxes(-1, -2)), 0))
 
 
 @composite(places=("torch", "functional"), node="PdistBackward0", whole=("input",))
 def pdist(F, input, p=2.0):
-    """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: the upper
-    triangle of ``cdist``.
-    """
+    """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: a triangle of ``cdist``."""
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if F.dtype_of(input).kind not in "fV":
@@ -349,9 +322,7 @@ def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expan
     keeps={"i1": ("i2", "i3"), "i2": ("i1", "i3"), "i3": ("i1", "i2")}, places=(), linear="each", opmath=True,
     layout="rows")
 def trilinear(i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim):
-    """The product of three tensors, each of which broadcasts along the dimensions ``expand``,
-    summed over ``sumdim``.
-    """
+    """The product of three tensors, each of which broadcasts along dimensions ``expand``, summed over ``sumdim``."""
     rank = i1.ndim + len(expand1)
     present = [[d for d in range(rank) if d not in gone] for gone in (expand1, expand2, expand3)]
     kept = [d for d in range(rank) if d not in sumdim]
@@ -368,9 +339,8 @@ def bilinear(F, input1, input2, weight, bias=None):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     kinds = [F.dtype_of(x) for x in (input1, input2, weight)]
     if len(set(kinds)) > 1:
-        raise RuntimeError(
-            "All tensors must have the same dtype, got input1: {}, input2: {}, weight: {}".format(
-                *map(dt.c_name, kinds)))
+        raise RuntimeError("All tensors must have the same dtype, got input1: {}, input2: {}, weight: {}".format(
+            *map(dt.c_name, kinds)))
     for i, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
         if a != b:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")
@@ -393,21 +363,20 @@ def bilinear(F, input1, input2, weight, bias=None):
 # -- slices of limited norm --------------------------------------------------------------------------------------------
 
 
-def _slices(input: Any, dim: int) -> tuple[int, ...]:
-    d = dim % len(input.shape)
-    return tuple(i for i in range(len(input.shape)) if i != d)
+def _slices(ndim: int, dim: int) -> tuple[int, ...]:
+    """The dimensions of a slice along ``dim``."""
+    return tuple(i for i in range(ndim) if i != axis(dim, ndim))
 
 
 def _renorm_back(F: Any, g: Any, input: Any, p: Any, dim: Any, maxnorm: Any) -> Any:
     """Where the norm is too large ``x * maxnorm / |x|``, and so the change of the norm counts too."""
-    rest = _slices(input, dim)
+    rest = _slices(input.ndim, dim)
     norm = F.linalg_vector_norm(input, p, rest, True)
     scale = F.reciprocal(norm + 1e-7)
     inner = F.sum((F.conj(input) if F.is_complex(input) else input) * g, rest, True)
     inner = F.real(inner) if F.is_complex(inner) else inner
     along = vector_norm_back(F, inner, input, norm, p, rest)
-    inside = scale * maxnorm * (g - scale * along)
-    return F.where(norm > maxnorm, inside, g)
+    return F.where(norm > maxnorm, scale * maxnorm * (g - scale * along), g)
 
 
 @operator(grad=dict(input=_renorm_back), wirtinger=True, inplace=True, places=("torch", "Tensor"), layout="rows")
@@ -419,11 +388,7 @@ def renorm(input: Array, p, dim, maxnorm):
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
-    dims_of(dim, input.ndim)
-    if input.dtype.kind not in "fcVW":
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{dt.scalar_name(input.dtype)}")
-    size = np.abs(input).astype(wide_type(input.dtype) or np.abs(input).dtype)
-    rest = _slices(input, dim)
-    norm = size.max(rest, keepdims=True) if p == inf else (size**p).sum(rest, keepdims=True) ** (1 / p)
+    rest = _slices(input.ndim, dim)
+    inexact("linalg.vector_norm", input.dtype)
+    norm = _norm(input.astype(wide_type(input.dtype) or input.dtype, copy=False), p, rest, True)
     return (input * np.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)).astype(input.dtype)

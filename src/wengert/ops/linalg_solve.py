@@ -6,6 +6,7 @@ the Cholesky decomposition"), written with matrix products and solves, so that t
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..arrays.kernels import cast
 from .matmul import mT
 from .operator import Array, family
 from .reduce import products_but_one
+from .refusals import inexact
 
 operator, composite = family("linalg")
 _, legacy = family("torch", "Tensor")
@@ -39,11 +41,17 @@ def check_matrix(name: str, a: Any, what: str = "A") -> None:
 
 
 def check_type(name: str, a: Any) -> None:
-    d = a.dtype
-    if d.kind not in "fcVW":
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dt.scalar_name(d)}")
-    if d.itemsize == 2:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dt.scalar_name(d)}")
+    inexact(name, a.dtype)
+    if a.dtype.itemsize == 2:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dt.scalar_name(a.dtype)}")
+
+
+def check_alike(head: str, end: str = "", **dtypes: Any) -> None:
+    """Refuse two arguments, given by their names, of different data types."""
+    (a, one), (b, other) = dtypes.items()
+    if one != other:
+        raise RuntimeError(f"{head}Expected {a} and {b} to have the same dtype, but found {a} of type "
+            f"{dt.scalar_name(one)} and {b} of type {dt.scalar_name(other)} instead{end}")
 
 
 def check_square(name: str, a: Any, what: str = "A") -> None:
@@ -80,8 +88,15 @@ def _singular(name: str, info: Any) -> None:
 
 
 def _inv_back(F: Any, g: Any, result: Any) -> Any:
-    inner = F.matmul(g, mT(result))
-    return -F.matmul(mT(result), inner)
+    return -F.matmul(mT(result), F.matmul(g, mT(result)))
+
+
+def _inv(name: str, A: Any, check: bool) -> tuple[Any, Any]:
+    check_square("linalg.inv", A)
+    inverse, info = kernels.inv(A)
+    if check and info.any():
+        _singular(name, info)
+    return inverse, info
 
 
 @operator(grad=dict(A=_inv_back), node="LinalgInvExBackward0", layout="columns")
@@ -92,22 +107,14 @@ def linalg_inv(A: Array):
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    check_square("linalg.inv", A)
-    inverse, info = kernels.inv(A)
-    if info.any():
-        _singular("linalg.inv", info)
-    return inverse
+    return _inv("linalg.inv", A, True)[0]
 
 
 @operator(grad=dict(A=lambda F, g, inverse: _inv_back(F, g, inverse)), outputs=("inverse", "info"),
     nondifferentiable=("info",), layout=("columns",))
 def linalg_inv_ex(A: Array, *, check_errors=False):
     """``(inverse, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
-    check_square("linalg.inv", A)
-    inverse, info = kernels.inv(A)
-    if check_errors and info.any():
-        _singular("linalg.inv_ex", info)
-    return inverse, info
+    return _inv("linalg.inv_ex", A, check_errors)
 
 
 @legacy
@@ -121,9 +128,7 @@ def inverse(F, input):
 
 @composite(places=(), raw=kernels.cofactor)
 def cofactor(F, A):
-    """``det(A) * inv(A).T``: the derivative of the determinant; of singular matrices by way of
-    their singular values.
-    """
+    """``det(A) * inv(A).T``: the derivative of the determinant; of singular matrices by their singular values."""
     det = F.linalg_det(A)
     if F.every(det != 0):
         return F.reshape(det, (*A.shape[:-2], 1, 1)) * mT(F.linalg_inv(A))
@@ -194,19 +199,18 @@ def _solve_back(F: Any, g: Any, needs: Any, A: Any, A_shape: Any, B_shape: Any, 
     if vector:
         g, result = F.unsqueeze(g, -1), F.unsqueeze(result, -1) if needs[0] else None
     gb = F.linalg_solve(mT(A), g, left=left)
-    ga = None
-    if needs[0]:
-        ga = -(F.matmul(gb, mT(result)) if left else F.matmul(mT(result), gb))
-    return ga, F.squeeze(gb, -1) if vector else gb
+    return _matrix_back(F, gb, result, left) if needs[0] else None, F.squeeze(gb, -1) if vector else gb
+
+
+def _matrix_back(F: Any, gb: Any, result: Any, left: bool) -> Any:
+    """The gradient of the matrix of a system from that of the right-hand side."""
+    return -(F.matmul(gb, mT(result)) if left else F.matmul(mT(result), gb))
 
 
 def _check_system(name: str, a: Any, b: Any, left: bool) -> None:
     check_square(name, a)
-    if a.dtype != b.dtype:
-        raise RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type "
-            f"{dt.scalar_name(a.dtype)} and B of type {dt.scalar_name(b.dtype)} instead")
-    side = -2 if left else -1
-    if b.shape[side] != a.shape[-1]:
+    check_alike(f"{name}: ", A=a.dtype, B=b.dtype)
+    if b.shape[-2 if left else -1] != a.shape[-1]:
         raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
             f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
 
@@ -245,16 +249,12 @@ def linalg_solve_ex(A: Array, B: Array, *, left=True, check_errors=False):
     return _solve("linalg.solve_ex", A, B, left, check_errors)
 
 
-def _triangle(F: Any, x: Any, upper: Any, unit: Any) -> Any:
-    return F.triu(x, 1 if unit else 0) if upper else F.tril(x, -1 if unit else 0)
-
-
 def _triangular_back(F: Any, g: Any, needs: Any, A: Any, result: Any, upper: Any, left: Any, unitriangular: Any) -> Any:
     gb = F.linalg_solve_triangular(mT(A), g, upper=not upper, left=left, unitriangular=unitriangular)
-    ga = None
-    if needs[0]:
-        ga = _triangle(F, -(F.matmul(gb, mT(result)) if left else F.matmul(mT(result), gb)), upper, unitriangular)
-    return ga, gb
+    if not needs[0]:
+        return None, gb
+    ga, beside = _matrix_back(F, gb, result, left), int(unitriangular)
+    return F.triu(ga, beside) if upper else F.tril(ga, -beside), gb
 
 
 @operator(grad=_triangular_back, wrt=("A", "B"), keeps={"result": ("A",)}, layout="columns")
@@ -317,10 +317,10 @@ def _permuter(pivots: Any, m: int, d: Any) -> np.ndarray:
 
 
 def _lu_factor_back(F: Any, g: Any, LU: Any, pivots: Any) -> Any:
-    k = min(LU.shape[-2:])
+    first = slice(None, min(LU.shape[-2:]))
     P, L, U = F.lu_unpack(LU, pivots)
-    return F.matmul(P,
-        lu_back(F, F.basic_index(g, (..., slice(None, k))), F.basic_index(g, (..., slice(None, k), slice(None))), L, U))
+    gL, gU = F.basic_index(g, (..., first)), F.basic_index(g, (..., first, slice(None)))
+    return F.matmul(P, lu_back(F, gL, gU, L, U))
 
 
 def _factor(name: str, A: Any, pivot: bool, check: bool) -> tuple[Any, Any, Any]:
@@ -400,28 +400,16 @@ def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
     if tuple(pivots.shape) != tuple(LU.shape[:-1]):
         raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots "
             f"with shape {list(pivots.shape)} instead")
-    if F.dtype_of(LU) != F.dtype_of(B):
-        lu, b = dt.scalar_name(F.dtype_of(LU)), dt.scalar_name(F.dtype_of(B))
-        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {lu} and "
-            f"B of type {b} instead")
+    check_alike("linalg.lu_solve: ", LU=F.dtype_of(LU), B=F.dtype_of(B))
     P, L, U = F.lu_unpack(LU, pivots)
-    if left != adjoint:  # A = P L U from the left, or its adjoint from the right
-        if adjoint:
-            return mH(F, _lu_apply(F, P, L, U, mH(F, B)))
-        return _lu_apply(F, P, L, U, B)
-    if left:
-        return _lu_apply_adjoint(F, P, L, U, B)
-    return F.resolve_conj(mH(F, _lu_apply_adjoint(F, P, L, U, mH(F, B))))
-
-
-def _lu_apply(F: Any, P: Any, L: Any, U: Any, B: Any) -> Any:
-    y = F.linalg_solve_triangular(L, F.matmul(mT(P), B), upper=False, unitriangular=True)
-    return F.linalg_solve_triangular(U, y, upper=True)
-
-
-def _lu_apply_adjoint(F: Any, P: Any, L: Any, U: Any, B: Any) -> Any:
-    y = F.linalg_solve_triangular(mH(F, U), B, upper=False)
-    return F.matmul(P, F.linalg_solve_triangular(mH(F, L), y, upper=True, unitriangular=True))
+    X = B if left else mH(F, B)  # X @ A = B is A.mH @ X.mH = B.mH
+    if left != adjoint:  # A = P L U
+        X = F.linalg_solve_triangular(L, F.matmul(mT(P), X), upper=False, unitriangular=True)
+        X = F.linalg_solve_triangular(U, X, upper=True)
+    else:
+        X = F.linalg_solve_triangular(mH(F, U), X, upper=False)
+        X = F.matmul(P, F.linalg_solve_triangular(mH(F, L), X, upper=True, unitriangular=True))
+    return X if left else F.resolve_conj(mH(F, X))
 
 
 @legacy
@@ -515,19 +503,15 @@ def cholesky_solve(input: Array, L: Array, upper=False):
     if input.shape[-2] != L.shape[-1]:
         raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by "
             f"{L.shape[-1]} but each b matrix is {input.shape[-2]} by {input.shape[-1]}")
-    if input.dtype != L.dtype:
-        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
-            f"{dt.scalar_name(input.dtype)} and A of type {dt.scalar_name(L.dtype)} instead.")
+    check_alike("", ".", b=input.dtype, A=L.dtype)
     back = L.conj().mT
     first, second = (back, L) if upper else (L, back)
     return kernels.solve_triangular(second, kernels.solve_triangular(first, input), True)
 
 
-def _cholesky_inverse_back(F: Any, g: Any, L: Any, result: Any, upper: Any) -> Any:
-    return _through_factor(F, F.matmul(result, F.matmul(g, result)), L, upper)
-
-
-@operator(grad=dict(L=_cholesky_inverse_back), wirtinger=True, places=("torch", "Tensor"), layout="columns")
+@operator(grad=dict(
+        L=lambda F, g, L, result, upper: _through_factor(F, F.matmul(result, F.matmul(g, result)), L, upper)),
+    wirtinger=True, places=("torch", "Tensor"), layout="columns")
 def cholesky_inverse(L: Array, upper=False):
     """The inverse of ``A`` from its Cholesky factor ``L``."""
     check_square("cholesky_inverse", L)
@@ -537,23 +521,17 @@ def cholesky_inverse(L: Array, upper=False):
 # -- inverses of tensors ----------------------------------------------------------------------------------------------
 
 
-def _count(shape: Any) -> int:
-    n = 1
-    for k in shape:
-        n *= k
-    return n
-
-
 @composite
 def linalg_tensorinv(F, A, ind=2):
     """The inverse for ``tensordot(.., ind)``: ``A`` as a square matrix of its first ``ind`` dimensions by the rest."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
-    if _count(first) != _count(last):
+    n, m = prod(first), prod(last)
+    if n != m:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
-            f"but got {_count(last)} != {_count(first)}")
-    return F.reshape(F.linalg_inv(F.reshape(A, (_count(first), _count(last)))), (*last, *first))
+            f"but got {m} != {n}")
+    return F.reshape(F.linalg_inv(F.reshape(A, (n, m))), (*last, *first))
 
 
 @composite
@@ -563,10 +541,8 @@ def linalg_tensorsolve(F, A, B, dims=None):
         dims = (dims,) if isinstance(dims, int) else tuple(dims)
         A = F.movedim(A, dims, tuple(range(-len(dims), 0)))
     rest = tuple(A.shape[B.ndim :])
-    if _count(rest) != _count(A.shape[: B.ndim]):
+    n, m = prod(A.shape[: B.ndim]), prod(rest)
+    if n != m:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-            f"prod(self.shape[:other.ndim]), but got {_count(rest)} != {_count(A.shape[: B.ndim])}")
-    return F.reshape(F.linalg_solve(F.reshape(A, (_count(rest), _count(rest))), F.reshape(B, (-1,))), rest)
-
-
-__all__ = ["check_matrix", "check_sides", "check_square", "mH"]
+            f"prod(self.shape[:other.ndim]), but got {m} != {n}")
+    return F.reshape(F.linalg_solve(F.reshape(A, (n, n)), F.reshape(B, (-1,))), rest)

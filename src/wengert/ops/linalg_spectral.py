@@ -25,18 +25,14 @@ def nothing(F: Any, g: Any) -> bool:
     return (F.raw or not g.requires_grad) and F.every(g == 0)
 
 
-def _eye(F: Any, n: int, like: Any) -> Any:
-    """The identity in the real type of ``like``."""
-    return F.constant(np.eye(n, dtype=np.empty(0, F.dtype_of(like)).real.dtype))
+def _eye(F: Any, like: Any) -> Any:
+    """The identity of as many columns as ``like`` has, in its real type."""
+    return F.constant(np.eye(like.shape[-1], dtype=np.empty(0, F.dtype_of(like)).real.dtype))
 
 
-def untied(F: Any, x: Any) -> Any:
-    """Zeros in the shape of ``x`` with an edge to it, as a constant result has in PyTorch."""
-    return F.masked_fill(x, F.constant(np.ones((), bool)), 0)
-
-
-def _diagonal(F: Any, x: Any) -> Any:
-    return F.diagonal(x, 0, -2, -1)
+def _gaps(F: Any, x: Any, like: Any) -> Any:
+    """The differences of the numbers ``x``, to divide by: one for that of a number and itself."""
+    return F.unsqueeze(x, -2) - F.unsqueeze(x, -1) + _eye(F, like)
 
 
 def _phase(F: Any, middle: Any, name: str, what: str) -> None:
@@ -58,27 +54,25 @@ def svd_back(F: Any, gU: Any, gS: Any, gVh: Any, U: Any, S: Any, Vh: Any) -> Any
         if U.shape[-2] >= Vh.shape[-1]:  # the smaller one of both is scaled
             return F.matmul(U, F.unsqueeze(gS, -1) * Vh)
         return F.matmul(U * F.unsqueeze(gS, -2), Vh)
-    m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
     gU = F.new_zeros(U, tuple(U.shape)) if gU is None else gU
     gVh = F.new_zeros(Vh, tuple(Vh.shape)) if gVh is None else gVh
     turn_u, turn_v = F.matmul(mH(F, U), gU), F.matmul(Vh, mH(F, gVh))
     if F.is_complex(U):
         _phase(F, turn_u + turn_v, "svd_backward", "singular vectors")
-    square = S * S
-    gap = F.unsqueeze(square, -2) - F.unsqueeze(square, -1) + _eye(F, k, S)
+    gap = _gaps(F, S * S, S)
     skew_u, skew_v = turn_u - mH(F, turn_u), turn_v - mH(F, turn_v)
     row, column = F.unsqueeze(S, -2), F.unsqueeze(S, -1)
     middle = (skew_u / gap) * row + column * (skew_v / gap)
     if gS is not None:
         middle = middle + F.diag_embed(gS)
     if F.is_complex(U):  # what is left of the phase: the imaginary diagonal
-        middle = (
-            middle + F.diag_embed(F.complex(F.new_zeros(S, tuple(S.shape)), F.imag(_diagonal(F, turn_u)) / S)))
+        phase = F.imag(F.diagonal(turn_u, 0, -2, -1)) / S
+        middle = middle + F.diag_embed(F.complex(F.new_zeros(S, tuple(S.shape)), phase))
     out = F.matmul(U, F.matmul(middle, Vh))
-    if m > k:  # the part of gU outside the range of U
+    if U.shape[-2] > S.shape[-1]:  # the part of gU outside the range of U
         outside = gU / row
         out = out + F.matmul(outside - F.matmul(U, F.matmul(mH(F, U), outside)), Vh)
-    if n > k:
+    if Vh.shape[-1] > S.shape[-1]:
         outside = gVh / column
         out = out + F.matmul(U, outside - F.matmul(F.matmul(outside, mH(F, Vh)), Vh))
     return out
@@ -91,8 +85,9 @@ def _svd_rule(F: Any, g: Any, U: Any, S: Any, Vh: Any) -> Any:
         columns, rows = (..., slice(None, k)), (..., slice(None, k), slice(None))
         U, Vh = F.basic_index(U, columns), F.basic_index(Vh, rows)
         gU, gVh = None if gU is None else F.basic_index(gU, columns), None if gVh is None else F.basic_index(gVh, rows)
-    return svd_back(F, gU, gS if gS is not None or gU is not None or gVh is not None
-        else F.new_zeros(S, tuple(S.shape)), gVh, U, S, Vh)
+    if gU is None and gS is None and gVh is None:
+        gS = F.new_zeros(S, tuple(S.shape))
+    return svd_back(F, gU, gS, gVh, U, S, Vh)
 
 
 def svd(A: Any, full: bool) -> Any:
@@ -159,15 +154,11 @@ def linalg_svdvals(F, A, *, driver=None):
 # -- eigenvalues ------------------------------------------------------------------------------------------------------
 
 
-def _triangle_of(A: Any, UPLO: Any) -> Any:
-    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return UPLO.upper()
-
-
 def eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
     check_square("linalg.eigh", A)
-    UPLO = _triangle_of(A, UPLO)
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    UPLO = UPLO.upper()
     f, n = np.linalg.eigh if vectors else np.linalg.eigvalsh, A.shape[-1]
     bad, lost = np.zeros(A.shape[:-2], bool), np.zeros(A.shape[:-2], np.int32)
     if not np.isfinite(A).all():
@@ -199,9 +190,7 @@ def _eigh_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     turn = F.matmul(mH(F, V), gV)
     if F.is_complex(V):
         _phase(F, turn, "linalg_eigh_backward", "eigenvectors")
-    n = V.shape[-1]
-    gap = F.unsqueeze(eigenvalues, -2) - F.unsqueeze(eigenvalues, -1) + _eye(F, n, V)
-    middle = (turn - mH(F, turn)) / 2 / gap + F.diag_embed(gL)
+    middle = (turn - mH(F, turn)) / 2 / _gaps(F, eigenvalues, V) + F.diag_embed(gL)
     return F.matmul(V, F.matmul(middle, mH(F, V)))
 
 
@@ -209,10 +198,9 @@ def _push_eigh(F: Any, t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     """As if the whole tangent had been read, whatever its other triangle is."""
     V = eigenvectors
     turn = F.matmul(F.matmul(mH(F, V), t), V)
-    eye = _eye(F, V.shape[-1], V)
-    gap = F.unsqueeze(eigenvalues, -2) - F.unsqueeze(eigenvalues, -1) + eye
     moved = F.diagonal(turn, 0, -2, -1)
-    return F.real(moved) if F.is_complex(moved) else moved, F.matmul(V, turn / gap * (1 - eye))
+    turn = turn / _gaps(F, eigenvalues, V) * (1 - _eye(F, V))
+    return F.real(moved) if F.is_complex(moved) else moved, F.matmul(V, turn)
 
 
 @operator(grad=dict(A=_eigh_rule), push=_push_eigh, wirtinger=True, outputs=("eigenvalues", "eigenvectors"),
@@ -246,10 +234,9 @@ def _eig_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
         return F.linalg_solve(back, F.unsqueeze(gL, -1) * back)
     turn = F.matmul(back, gV)
     _phase(F, turn, "linalg_eig_backward", "eigenvectors")
-    along = F.diag_embed(_diagonal(F, F.real(turn)))
-    gap = F.conj(F.unsqueeze(L, -2) - F.unsqueeze(L, -1)) + _eye(F, V.shape[-1], V)
+    along = F.diag_embed(F.diagonal(F.real(turn), 0, -2, -1))
     middle = turn - F.matmul(F.matmul(back, V), F.complex(along, F.new_zeros(along, tuple(along.shape))))
-    middle = middle / gap * (1 - _eye(F, V.shape[-1], V)) + F.diag_embed(gL)
+    middle = middle / F.conj(_gaps(F, L, V)) * (1 - _eye(F, V)) + F.diag_embed(gL)
     return F.linalg_solve(back, F.matmul(middle, back))
 
 
@@ -264,9 +251,7 @@ def _eig(A: Any, vectors: bool) -> Any:
 
 @operator(grad=dict(A=_eig_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
 def linalg_eig(A: Array):
-    """Eigenvalues and eigenvectors (columns of length one) of square matrices, always complex, in
-    no particular order.
-    """
+    """Eigenvalues and eigenvectors (columns of length one) of square matrices, complex, in no particular order."""
     return _eig(A, True)
 
 
@@ -304,7 +289,7 @@ def _qr_rule(F: Any, g: Any, A: Any, Q: Any, R: Any, mode: Any) -> Any:
 
 def _qr_tall(F: Any, gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
     high = F.triu(F.matmul(gR, mH(F, R)) - F.matmul(mH(F, Q), gQ))
-    middle = (high + mH(F, high)) * (1 - _eye(F, R.shape[-1], R) / 2)
+    middle = (high + mH(F, high)) * (1 - _eye(F, R) / 2)
     return F.linalg_solve_triangular(mH(F, R), gQ + F.matmul(Q, middle), upper=False, left=False)
 
 
@@ -360,18 +345,18 @@ def linalg_householder_product(F, input, tau):
     kinds = [dt.scalar_name(F.dtype_of(x)) for x in (tau, input)]
     if kinds[0] != kinds[1]:
         raise RuntimeError(f"{name}: tau dtype {kinds[0]} does not match input dtype {kinds[1]}")
-    start = untied(F, input) + F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
+    # zeros with an edge to the input, so that the result of no reflections has a gradient, too
+    zeros = F.masked_fill(input, F.constant(np.ones((), bool)), 0)
+    start = zeros + F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
     return _reflect(F, input, tau, start, range(tau.shape[-1] - 1, -1, -1), False)
 
 
 def _reflect(F: Any, input: Any, tau: Any, x: Any, order: Any, adjoint: bool) -> Any:
     """Apply the reflections to the columns of ``x`` one after the other."""
     low = F.tril(input, -1)
-    m = input.shape[-2]
+    units = np.eye(input.shape[-2], dtype=F.dtype_of(input))
     for i in order:
-        unit = np.zeros(m, F.dtype_of(input))
-        unit[i] = 1
-        v = F.unsqueeze(F.basic_index(low, (..., slice(None), i)) + F.constant(unit), -1)
+        v = F.unsqueeze(F.basic_index(low, (..., slice(None), i)) + F.constant(units[i]), -1)
         t = F.unsqueeze(F.basic_index(tau, (..., slice(i, i + 1))), -1)
         if adjoint and F.is_complex(t):
             t = F.conj(t)
@@ -399,14 +384,12 @@ def ormqr(F, input, tau, other, left=True, transpose=False):
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     if tau.shape[-1] != min(other.shape[side], input.shape[-1]):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
-    kinds = [dt.scalar_name(F.dtype_of(x)) for x in (input, tau, other)]
-    for what, kind in (("tau", kinds[1]), ("other", kinds[2])):
-        if kind != kinds[0]:
+    kind, *others = (dt.scalar_name(F.dtype_of(x)) for x in (input, tau, other))
+    for what, found in zip(("tau", "other"), others):
+        if found != kind:
             raise RuntimeError(f"torch.ormqr: Expected input and {what} to have the same dtype, but input has "
-                f"dtype{kinds[0]} and {what} has dtype {kind}")
-    k = tau.shape[-1]
-    forward, backward = range(k), range(k - 1, -1, -1)
-    if left:
-        return _reflect(F, input, tau, other, forward if transpose else backward, transpose)
-    return F.resolve_conj(
-        mH(F, _reflect(F, input, tau, mH(F, other), backward if transpose else forward, not transpose)))
+                f"dtype{kind} and {what} has dtype {found}")
+    adjoint = transpose == left  # X @ Q is (Q.mH @ X.mH).mH
+    order = range(tau.shape[-1]) if adjoint else range(tau.shape[-1] - 1, -1, -1)
+    found = _reflect(F, input, tau, other if left else mH(F, other), order, adjoint)
+    return found if left else F.resolve_conj(mH(F, found))

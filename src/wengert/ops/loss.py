@@ -1,21 +1,21 @@
-"""Losses."""
+"""Losses: of numbers, and negative log-likelihood and cross-entropy of classes."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
-from ..arrays.dtypes import can_cast, default_float, is_half, promote, scalar_name
+from ..arrays.dtypes import I64, can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
 from ..arrays.storageless import zeros_if_storageless
-from .activation import common_shape
-from .likelihood import same_width
+from .errors import common_shape
 from .operator import Array, family
 from .reduce import mean, total
-from .refusals import unsupported
+from .refusals import floating, same_width
 
 operator, composite = family("functional")
 
@@ -46,9 +46,9 @@ def _reduced(values: Any, reduction: str) -> Any:
     return mean.forward(values) if values.size else np.full((), np.nan, values.dtype)
 
 
-def _spread(F: Any, g: Any, reduction: str, count: int) -> Any:
-    """The gradient of the elements, from that of their reduction."""
-    return g / count if reduction == "mean" else g
+def _spread(g: Any, reduction: str, shape: Any) -> Any:
+    """The gradient of each element, from that of their reduction."""
+    return g / math.prod(shape) if reduction == "mean" else g
 
 
 def _reduce_with(F: Any, values: Any, reduction: str) -> Any:
@@ -56,34 +56,14 @@ def _reduce_with(F: Any, values: Any, reduction: str) -> Any:
     return values if reduction == "none" else F.mean(values) if reduction == "mean" else F.sum(values)
 
 
-def _size(shape: Any) -> int:
-    n = 1
-    for k in shape:
-        n *= k
-    return n
-
-
-def _warn_size(name: str, input: Any, target: Any) -> None:
-    if input.shape != target.shape:
-        warn(f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
-            f"(torch.Size({list(input.shape)})). This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size.")
-
-
-def _difference(input: Any, target: Any, kernel: str) -> Any:
-    if input.dtype.kind in "iubc":
-        raise unsupported(kernel, input.dtype)
-    return np.subtract(input, target)
-
-
 def _mse_raw(g: Any, input: Any, target: Any, reduction: str) -> Any:
     difference = input - target
-    return (2.0 * _spread(None, g, reduction, _size(difference.shape))) * difference
+    return (2.0 * _spread(g, reduction, difference.shape)) * difference
 
 
 def _mse_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any) -> Any:
     back = F.mse_loss_grad(g, input, target, reduction) if needs[0] else None
-    slope: Any = 2.0 * _spread(F, grad_output, reduction, _size(g.shape)) * g if needs[1] or needs[2] else None
+    slope: Any = 2.0 * _spread(grad_output, reduction, g.shape) * g if needs[1] or needs[2] else None
     return back, slope, -slope if needs[2] else None
 
 
@@ -99,9 +79,7 @@ def mse_loss_grad(F, g, input, target, reduction):
     promote="elementwise", scalars="", node="MseLossBackward0", places=(),
 )
 def mse_loss(input: Array, target: Array, reduction="mean"):
-    if input.dtype.kind in "iubc":
-        raise unsupported("mse_cpu", input.dtype)
-    if input.dtype.itemsize == 2:  # PyTorch rounds the difference, and the square again
+    if floating("mse_cpu", input).dtype.itemsize == 2:  # PyTorch rounds the difference, and the square again
         difference = np.subtract(input, target)
         return _reduced(np.multiply(difference, difference), reduction)
     return _reduced(K.square_difference(input, target), reduction)
@@ -109,7 +87,7 @@ def mse_loss(input: Array, target: Array, reduction="mean"):
 
 def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
     s = F.sgn(a - b)
-    return _spread(F, g, reduction, _size(s.shape)) * s
+    return _spread(g, reduction, s.shape) * s
 
 
 @operator(
@@ -134,21 +112,21 @@ def _bent(name: str, node: str) -> None:
 
     def raw(g: Any, input: Any, target: Any, reduction: str, delta: float, scale: float) -> Any:
         d = input - target
-        return _spread(None, g, reduction, _size(d.shape)) * (K.hardtanh(d, -delta, delta) * scale)
+        return _spread(g, reduction, d.shape) * (K.hardtanh(d, -delta, delta) * scale)
 
     def twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any, delta: Any,
             scale: Any) -> Any:
         back = getattr(F, name)(g, input, target, reduction, delta, scale) if needs[0] else None
         slope: Any = None
         if needs[1] or needs[2]:  # at the corner it is flat
-            every = _spread(F, grad_output, reduction, _size(g.shape)) * g * scale
+            every = _spread(grad_output, reduction, g.shape) * g * scale
             slope = F.where(F.abs(input - target) < delta, every, 0.0)
         return back, slope, -slope if needs[2] else None
 
     @composite(name=name, raw=raw, node=node, whole=("g", "input", "target"), grad=twice, places=())
     def bent(F, g, input, target, reduction, delta, scale):
         d = input - target
-        return _spread(F, g, reduction, _size(d.shape)) * (F.where(F.abs(d) < delta, d, F.sgn(d) * delta) * scale)
+        return _spread(g, reduction, d.shape) * (F.where(F.abs(d) < delta, d, F.sgn(d) * delta) * scale)
 
 
 _bent("smooth_l1_loss_grad", "SmoothL1LossBackwardBackward0")
@@ -163,20 +141,18 @@ _bent("huber_loss_grad", "HuberLossBackwardBackward0")
     promote="elementwise", scalars="", node="SmoothL1LossBackward0", places=(),
 )
 def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
-    if input.dtype.kind in "iubc":
-        raise unsupported("smooth_l1_cpu", input.dtype)
-    return _reduced(K.smooth_l1(input, target, beta), reduction)
+    return _reduced(K.smooth_l1(floating("smooth_l1_cpu", input), target, beta), reduction)
 
 
 @operator(
     grad=dict(
         input=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, input, target, reduction, delta, 1.0),
-              target=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, target, input, reduction, delta,
-                  1.0)),
+        target=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, target, input, reduction, delta,
+            1.0)),
     promote="elementwise", scalars="", node="HuberLossBackward0", places=(),
 )
 def huber(input: Array, target: Array, reduction="mean", delta=1.0):
-    d = np.abs(_difference(input, target, "huber_cpu"))
+    d = np.abs(np.subtract(floating("huber_cpu", input), target))
     t = d.dtype.type
     return _reduced(np.where(d <= t(delta), d * d * t(0.5), (d - t(0.5 * delta)) * t(delta)), reduction)
 
@@ -197,12 +173,6 @@ def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", l
     if reduction == "batchmean":
         return F.sum(values) / input.shape[0] if input.ndim else F.sum(values)
     return _reduce_with(F, values, reduction)
-
-
-def _bce_check(input: Any, target: Any, name: str) -> None:
-    if tuple(input.shape) != tuple(target.shape):
-        raise ValueError(f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
-            f"(torch.Size({list(input.shape)})) is deprecated. Please ensure they have the same size.")
 
 
 _TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
@@ -227,10 +197,10 @@ def bce_elements(input: Array, target: Array):
 def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``-(y log p + (1 - y) log(1 - p))``, its logarithms cut off at -100."""
     reduction = legacy(size_average, reduce, reduction)
-    _bce_check(input, target, "binary_cross_entropy")
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueError(f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size "
+            f"(torch.Size({list(input.shape)})) is deprecated. Please ensure they have the same size.")
     if F.dtype_of(input) != F.dtype_of(target):
-        from ..arrays.dtypes import scalar_name
-
         raise RuntimeError(f"Found dtype {scalar_name(F.dtype_of(target))} but expected "
             f"{scalar_name(F.dtype_of(input))}")
     values = F.bce_elements(input, target)
@@ -287,17 +257,17 @@ def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction
     return _reduce_with(F, F.soft_margin_elements(input, target), legacy(size_average, reduce, reduction))
 
 
-def _soft_margin_back(F: Any, g: Any, input: Any, target: Any) -> Any:
+def _soft_margin_slope(F: Any, g: Any, input: Any, target: Any) -> Any:
     z = F.exp(-(input * target))
-    return F.cast(g * (-target * z / (z + 1)), F.dtype_of(input))
+    return g * (-target * z / (z + 1))
 
 
-def _soft_margin_target(F: Any, g: Any, input: Any, target: Any) -> Any:
-    z = F.exp(-(input * target))
-    return F.sum_to(g * (-input * z / (z + 1)), tuple(target.shape))
-
-
-@operator(grad=dict(input=_soft_margin_back, target=_soft_margin_target), places=(), node="SoftMarginLossBackward0")
+@operator(
+    grad=dict(
+        input=lambda F, g, input, target: F.cast(_soft_margin_slope(F, g, input, target), F.dtype_of(input)),
+        target=lambda F, g, input, target: F.sum_to(_soft_margin_slope(F, g, target, input), tuple(target.shape))),
+    places=(), node="SoftMarginLossBackward0",
+)
 def soft_margin_elements(input: Array, target: Array):
     """``log(1 + exp(-target * input))`` as it stands, so infinite where the power is."""
     return K.cast(np.log(1 + np.exp(K.cast(-input * target, input.dtype))), input.dtype)
@@ -334,9 +304,8 @@ def cosine_embedding_loss(F, input1, input2, target, margin=0.0, size_average=No
         kind = ("1D target tensor expects 2D input tensors" if target.ndim == 1
             else "0D target tensor expects 1D input tensors")
         raise RuntimeError(f"{kind}, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
-    eps = _TINY
-    cos = (
-        F.sum(input1 * input2, dim) / F.sqrt((F.sum(input1 * input1, dim) + eps) * (F.sum(input2 * input2, dim) + eps)))
+    squares = (F.sum(input1 * input1, dim) + _TINY) * (F.sum(input2 * input2, dim) + _TINY)
+    cos = F.sum(input1 * input2, dim) / F.sqrt(squares)
     zero = F.new_zeros(cos, ())
     values = (F.where(target == 1, F.constant(np.ones((), F.dtype_of(cos))) - cos, zero) + F.where(target == -1,
         F.clamp_min(cos - margin, 0.0), zero))
@@ -350,10 +319,9 @@ def triplet_margin_loss(F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
-        )
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D "
+            "inputs")
     near, far = F.pairwise_distance(anchor, positive, p, eps), F.pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = F.minimum(far, F.pairwise_distance(positive, negative, p, eps))
@@ -406,17 +374,6 @@ def _check_margins(input: Any) -> None:
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape}")
 
 
-def _check_long(target: np.ndarray) -> None:
-    if target.dtype != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
-
-
-def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
-    rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
-    index = target if target.ndim == 1 else F.unsqueeze(target, 0)
-    return rows, index
-
-
 @composite(by_example=True, node="MultiMarginLossBackward0", whole=("input",), fixed=("weight",))
 def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
@@ -430,15 +387,14 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     _check_margins(input)
     if weight is not None:
         same_width(F.dtype_of(input), F.dtype_of(weight))
-    rows, index = _margin_parts(F, input, target)
+    rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
+    index = target if target.ndim == 1 else F.unsqueeze(target, 0)
     raw = zeros_if_storageless(index if F.raw else index._wg_data)
     if raw.shape != tuple(rows.shape[:1]):
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
-            f"size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape "
-            f"{list(input.shape)}."
-        )
-    _check_long(raw)
+        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has "
+            f"shape {list(input.shape)}.")
+    same_width(I64, raw.dtype)
     if raw.size and (raw.min() < 0 or raw.max() >= rows.shape[1]):
         raise RuntimeError("target out of range")
     column = F.unsqueeze(index, 1)
@@ -463,7 +419,7 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
     labels = labels if labels.ndim == 2 else labels.reshape(1, -1)
     if labels.shape != tuple(rows.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    _check_long(labels)
+    same_width(I64, labels.dtype)
     if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")
     valid = np.cumprod(labels >= 0, axis=1).astype(bool)
@@ -486,3 +442,119 @@ def multilabel_soft_margin_loss(F, input, target, weight=None, size_average=None
     if weight is not None:
         values = values * weight
     return _reduce_with(F, F.sum(values, -1) / input.shape[-1], reduction)
+
+
+# -- classes ----------------------------------------------------------------------------------------------------------
+
+
+class Bits:
+    """A constant array that a node keeps for its rule; it has no gradient."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, index, scale: F.nll_loss_grad(g, input, index, scale)),
+    aux=("index", "scale", "total_weight"), places=(), node="NllLossBackward0",
+    shows=("target", "weight", "reduction", "ignore_index"),
+)
+def nll(input: Array, target, weight, reduction, ignore_index):
+    """Negative log-likelihood over class dimension 1 of ``target``, an array of class numbers without a gradient."""
+    if weight is not None:
+        same_width(input.dtype, weight.dtype)
+    kept = target != ignore_index
+    safe = np.where(kept, target, 0)
+    if safe.size and (safe.min() < 0 or safe.max() >= input.shape[1]):
+        raise IndexError(f"Target {int(safe.min() if safe.min() < 0 else safe.max())} is out of bounds.")
+    w = kept.astype(input.dtype) if weight is None else np.where(kept, weight[safe], input.dtype.type(0))
+    index = np.expand_dims(safe, 1)
+    picked = K.take_along(input, 1, index).squeeze(1)
+    loss, total_weight = np.where(kept, -picked * w, input.dtype.type(0)), as_array(total(w, None))
+    if reduction == "none":
+        return loss, Bits(index), Bits(-w), total_weight
+    loss = as_array(total(loss, None))
+    if reduction == "mean":
+        return loss / total_weight, Bits(index), Bits(np.where(kept, -w / total_weight, w)), total_weight
+    return loss, Bits(index), Bits(-w), total_weight
+
+
+def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
+    out = np.zeros(shape, scale.array.dtype)
+    K.put_along(out, 1, index.array, np.expand_dims(g * scale.array, 1))
+    return out
+
+
+@composite(places=(), raw=lambda g, input, index, scale: _spread_raw(g, input.shape, index, scale))
+def nll_loss_grad(F, g, input, index, scale):
+    return F.kept(F.nll_spread(g, tuple(input.shape), index, scale), True, input)
+
+
+@operator(grad=dict(input=lambda F, g, index, scale: F.nll_pick(g, index, scale)), places=())
+def nll_spread(input: Array, shape, index, scale):
+    return _spread_raw(input, shape, index, scale)
+
+
+@operator(grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)),
+    places=())
+def nll_pick(input: Array, index, scale):
+    return K.take_along(input, 1, index.array).squeeze(1) * scale.array
+
+
+def _cross_entropy_raw(g: Any, log_p: Any, index: Any, scale: Any) -> Any:
+    """``(softmax - one-hot)`` times the scaled gradient, in one buffer."""
+    w = np.expand_dims(g * scale.array, 1)
+    out = np.exp(log_p)
+    out *= -w
+    if index.array.shape[2:] == () and out.flags.c_contiguous:
+        rows = np.arange(out.shape[0])
+        out[rows, index.array[:, 0]] += w[:, 0]
+    else:
+        K.put_along(out, 1, index.array, K.take_along(out, 1, index.array) + w)
+    return out.astype(log_p.dtype, copy=False)
+
+
+@composite(raw=_cross_entropy_raw, places=())
+def cross_entropy_grad(F, g, log_p, index, scale):
+    return F.log_softmax_grad(F.nll_loss_grad(g, log_p, index, scale), log_p, 1)
+
+
+def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, scale: Any) -> Any:
+    if type(log_p) is Bits:  # the logarithm of each row's sum, from which the kernel goes on
+        if F.raw:
+            return K.cross_entropy_grad(-g * scale.array, input, index.array[:, 0], log_p.array)
+        log_p = None
+    return F.cross_entropy_grad(g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale)
+
+
+@operator(grad=dict(input=_cross_entropy_slope), aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0",
+    shows=("target", "weight", "reduction", "ignore_index"))
+def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
+    """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""
+    native = K.available and input.ndim == 2 and input.dtype.char in "fd" and target.dtype.char == "l"
+    if native and weight is None and ignore_index < 0 and target.size and target.min() >= 0:
+        rows, lse = K.cross_entropy(input, target)  # makes no array of probabilities
+        loss = rows if reduction == "none" else (K.mean if reduction == "mean" else K.sum)(rows, None, False)
+        weights = np.full(len(rows), -1 / len(rows) if reduction == "mean" else -1, rows.dtype)
+        return loss, Bits(lse), Bits(target[:, None].copy()), Bits(weights)
+    log_p = K.log_softmax(input, 1)
+    loss, index, scale, _ = nll.forward(log_p, target, weight, reduction, ignore_index)
+    return loss, log_p, index, scale
+
+
+@composite(places=())
+def cross_entropy_soft(F, input, target, weight, reduction, label_smoothing):
+    """Cross-entropy against class probabilities."""
+    dim = 1 if input.ndim > 1 else 0
+    classes = input.shape[dim]
+    log_p = F.log_softmax(input, dim)
+    if label_smoothing > 0:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    w = 1.0 if weight is None else F.reshape(weight, (1, -1) + (1,) * (input.ndim - 2)) if input.ndim > 1 else weight
+    loss = -F.sum(log_p * target * w, dim)
+    if reduction == "none":
+        return loss
+    total = F.sum(loss)
+    return total if reduction == "sum" else total / (math.prod(input.shape) // classes)

@@ -67,18 +67,13 @@ def axes(dim: Any, ndim: int) -> tuple[int, ...]:
 
 def _one(dim: Any, ndim: int) -> int:
     """The one dimension of an operation along a dimension."""
-    found = axes(dim, ndim)
-    return found[0] if found else 0
+    return (*axes(dim, ndim), 0)[0]
 
 
 def _cast(F: Any, x: Any, dtype: Any) -> Any:
     """``x`` in ``dtype``, the user's or NumPy's; None leaves it."""
     d = getattr(dtype, "np", dtype)
     return x if d is None or F.dtype_of(x) == d else F.cast(x, d)
-
-
-def _whole(F: Any, input: Any) -> bool:
-    return F.dtype_of(input).kind in "biu"
 
 
 # -- reductions --------------------------------------------------------------------------------------------------------
@@ -90,22 +85,19 @@ def _product(F: Any, x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return x
 
 
-def _log_of_sum(F: Any, x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    return _cast(F, F.logsumexp(x, dims, keepdim), F.dtype_of(x))
-
-
 _REDUCTIONS = {
     "sum": (lambda F, x, dims, keepdim: F.sum_dim(x, dims, keepdim), "sum"),
     "prod": (_product, "product"),
     "amax": (lambda F, x, dims, keepdim: F.amax(x, dims, keepdim), "largest"),
     "amin": (lambda F, x, dims, keepdim: F.amin(x, dims, keepdim), "smallest"),
-    "logsumexp": (_log_of_sum, "logarithm of the sum of the exponentials"),
+    "logsumexp": (lambda F, x, dims, keepdim: _cast(F, F.logsumexp(x, dims, keepdim), F.dtype_of(x)),
+        "logarithm of the sum of the exponentials"),
 }
 
 
 def _reduction(name: str, reduce: Any, text: str) -> None:
     def define(F, input, dim=None, *, keepdim=False, dtype=None, mask=None):
-        if dtype is None and name in ("sum", "prod") and _whole(F, input):
+        if dtype is None and name in ("sum", "prod") and F.dtype_of(input).kind in "biu":
             dtype = dt.I64
         dims = axes(dim, input.ndim)
         if name == "prod" and not input.ndim and dim not in (None, (), []):
@@ -124,19 +116,18 @@ for _name, (_reduce, _text) in _REDUCTIONS.items():
     _reduction(_name, _reduce, _text)
 
 
-def _place(name: str) -> None:
+def _place(name: str, word: str) -> None:
     def define(F, input, dim=None, *, keepdim=False, dtype=None, mask=None):
         x = filled(F, name, input, mask)
         return _cast(F, getattr(F, name)(x, dim, bool(keepdim)), F.dtype_of(input) if dtype is None else dtype)
 
-    word = "largest" if name == "argmax" else "smallest"
     define.__doc__ = (f"The place of the {word} element where ``mask`` is true, along ``dim`` or in row-major order; "
         "in the type of ``input``.")
     composite(define, name=f"masked_{name}")
 
 
-_place("argmax")
-_place("argmin")
+_place("argmax", "largest")
+_place("argmin", "smallest")
 
 
 def _count(F: Any, input: Any, mask: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -154,11 +145,9 @@ def masked_mean(F, input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.mean(torch.tensor([1.0, 2.0, 9.0]), mask=torch.tensor([True, True, False]))
     tensor(1.5000)
     """
-    if dtype is None and _whole(F, input):
-        raise ValueError(
-            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: torch.{dt.of(F.dtype_of(input)).name}"
-        )
+    if dtype is None and F.dtype_of(input).kind in "biu":
+        raise ValueError("mean(): Could not infer output dtype. Input dtype must be either a floating point or complex "
+            f"dtype. Got: torch.{dt.of(F.dtype_of(input)).name}")
     x, dims, keepdim = _cast(F, input, dtype), axes(dim, input.ndim), bool(keepdim)
     return F.sum_dim(filled(F, "sum", x, mask), dims, keepdim) / _count(F, x, mask, dims, keepdim)
 
@@ -169,12 +158,11 @@ def _variance(F: Any, input: Any, dim: Any, unbiased: Any, correction: Any, keep
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     dims, keepdim = axes(dim, input.ndim), bool(keepdim)
-    x = _cast(F, input, dt.default_float() if dtype is None and _whole(F, input) else dtype)
+    x = _cast(F, input, dt.default_float() if dtype is None and F.dtype_of(input).kind in "biu" else dtype)
     mean = F.sum_dim(filled(F, "sum", x, mask), dims, True) / _count(F, x, mask, dims, True)
     away = x - mean
-    squares = away * (F.conj(away) if F.is_complex(away) else away)
-    return (F.sum_dim(filled(F, "sum", squares, mask), dims,
-        keepdim) / F.clamp(_count(F, x, mask, dims, keepdim) - correction, 0))
+    squares = filled(F, "sum", away * (F.conj(away) if F.is_complex(away) else away), mask)
+    return F.sum_dim(squares, dims, keepdim) / F.clamp(_count(F, x, mask, dims, keepdim) - correction, 0)
 
 
 @composite

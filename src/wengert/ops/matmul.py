@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,16 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.dtypes import c_name, scalar_name
+from .errors import broadcast_message
 from .operator import Array, family
+from .refusals import unsupported
 
 operator, composite = family("torch", "Tensor")
 
 
 def mT(x: Any) -> Any:
-    """The matrices of ``x`` transposed: works on arrays and tensors."""
-    return x.mT if hasattr(x, "_wg_data") else x.swapaxes(-1, -2)
-
-
-def turned(F: Any, x: Any) -> Any:
-    """``mT`` as rules say it: of a matrix by the operator that PyTorch's rules call."""
-    return mT(x) if F.raw or x.ndim != 2 else F.t(x)
+    """The matrices of ``x``, an array or a tensor, transposed; of one matrix by ``t``, as PyTorch's rules do."""
+    return x.swapaxes(-1, -2) if not hasattr(x, "_wg_data") else x.t() if x.ndim == 2 else x.mT
 
 
 def product(a: Any, b: Any) -> Any:
@@ -40,8 +38,6 @@ def product(a: Any, b: Any) -> Any:
     if a.dtype.kind == "b":
         if not a.size or not b.size:
             return np.matmul(a, b)
-        from .refusals import unsupported
-
         raise unsupported("dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_", a.dtype)
     return np.matmul(a, b) if a.ndim < 3 or b.ndim < 3 else _stacked(a, b)
 
@@ -90,51 +86,27 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
     a, b, na, nb = input, other, len(input_shape), len(other_shape)
     ga = gb = None
     if na == 1 and nb == 1:
-        return (g * b if need_a else None, g * a if need_b else None)
+        return g * b if need_a else None, g * a if need_b else None
     if na == 1:
-        if nb == 2 and not F.raw:  # as PyTorch, which makes the vector a row
-            row = F.unsqueeze(g, 0)
-            ga = F.squeeze(F.matmul(row, F.t(b)), 0) if need_a else None
-            return ga, F.matmul(F.t(F.unsqueeze(a, 0)), row) if need_b else None
-        if need_a:
-            ga = F.squeeze(F.matmul(b, F.unsqueeze(g, -1)), -1)
-        if need_b:
-            gb = F.unsqueeze(a, -1) * F.unsqueeze(g, -2)
-        return ga, gb
+        ga = F.squeeze(F.matmul(b, F.unsqueeze(g, -1)), -1) if need_a else None
+        return ga, F.unsqueeze(a, -1) * F.unsqueeze(g, -2) if need_b else None
     if nb == 1:
-        if need_a:
-            ga = F.unsqueeze(g, -1) * b
         if need_b:
-            gb = F.matmul(turned(F, a), g) if na == 2 else F.squeeze(F.matmul(mT(a), F.unsqueeze(g, -1)), -1)
-        return ga, gb
+            gb = F.matmul(mT(a), g) if na == 2 else F.squeeze(F.matmul(mT(a), F.unsqueeze(g, -1)), -1)
+        return F.unsqueeze(g, -1) * b if need_a else None, gb
     flat = nb == 2 and g.ndim > 2  # then one product of flattened rows instead of a batch of them
-    rows = F.reshape(g, (_size(g, range(g.ndim - 1)), g.shape[-1])) if flat else g
-    if not F.raw and nb == 2 and g.ndim == 2:
-        return _by_layout(F, g, needs, a, b)
+    rows = _rows(F, g) if flat else g
     if need_a:
-        ga = F.matmul(rows, mT(b) if F.raw else turned(F, b))
-        if flat:
-            ga = F.reshape(ga, input_shape)
+        ga = F.matmul(rows, mT(b))
+        ga = F.reshape(ga, input_shape) if flat else ga
     if need_b:
-        a = F.reshape(a, (rows.shape[0], input_shape[-1])) if flat else a
-        gb = F.matmul(mT(a) if F.raw else turned(F, a), rows)
+        gb = F.matmul(mT(_rows(F, a) if flat else a), rows)
     return ga, gb
 
 
-def _by_layout(F: Any, g: Any, needs: Any, a: Any, b: Any) -> Any:
-    """The gradients of a product of matrices; of a factor that lies column by column they are made
-    so, as in PyTorch.
-    """
-    ga = gb = None
-    if needs[0]:
-        ga = F.t(F.matmul(b, F.t(g))) if _columns(a) else F.matmul(g, F.t(b))
-    if needs[1]:
-        gb = F.t(F.matmul(F.t(g), a)) if _columns(b) else F.matmul(F.t(a), g)
-    return ga, gb
-
-
-def _columns(x: Any) -> bool:
-    return x is not None and hasattr(x, "stride") and x.stride() == (1, x.shape[0])
+def _rows(F: Any, x: Any) -> Any:
+    """``x`` as a matrix of its rows."""
+    return x if x.ndim == 2 else F.reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
 
 
 @operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)},
@@ -156,7 +128,7 @@ def matmul(input: Array, other: Array):
         _same_types_of(input, other)
     try:
         if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
-            rows = input.reshape(_size(input, range(input.ndim - 1)), input.shape[-1])
+            rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])
             return product(rows, other).reshape(*input.shape[:-1], other.shape[-1])
         return product(input, other)
     except ValueError as e:
@@ -173,25 +145,19 @@ def mismatch(a: Any, b: Any) -> RuntimeError:
             f"({b.shape[0]})")
     if a.ndim > 2 and b.ndim > 2:
         if a.shape[-1] == b.shape[-2]:
-            n = max(a.ndim, b.ndim)
-            pa, pb = (1,) * (n - a.ndim) + a.shape, (1,) * (n - b.ndim) + b.shape
-            i = next(i for i in reversed(range(n - 2)) if pa[i] != pb[i] and 1 not in (pa[i], pb[i]))
-            return RuntimeError(f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at "
-                f"non-singleton dimension {i}")
-        return RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, "
-            f"{a.shape[-1]}] but got: [{b.shape[0]}, {b.shape[-2]}].")
-    rows = 1
-    for n in a.shape[:-1]:
-        rows *= n
-    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and "
+            return RuntimeError(broadcast_message([a.shape[:-2], b.shape[:-2]]))
+        return _unlike_stacks(a, b)
+    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({prod(a.shape[:-1])}x{a.shape[-1]} and "
         f"{b.shape[-2]}x{b.shape[-1]})")
 
 
-_mm = dict(input=lambda F, g, mat2: F.matmul(g, turned(F, mat2)),
-    mat2=lambda F, g, input: F.matmul(turned(F, input), g))
+def _unlike_stacks(a: Any, b: Any) -> RuntimeError:
+    return RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[-1]}] "
+        f"but got: [{b.shape[0]}, {b.shape[-2]}].")
 
 
-@operator(grad=_mm, linear="each", layout="rows")
+@operator(grad=dict(input=lambda F, g, mat2: F.matmul(g, mT(mat2)), mat2=lambda F, g, input: F.matmul(mT(input), g)),
+    linear="each", layout="rows")
 def mm(input: Array, mat2: Array):
     """Matrix product ``(n, k) @ (k, m) -> (n, m)``."""
     if input.ndim != 2:
@@ -206,12 +172,11 @@ def mm(input: Array, mat2: Array):
 
 def stacked_alike(a: Any, b: Any) -> None:
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, "
-            f"{a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}].")
+        raise _unlike_stacks(a, b)
 
 
-@operator(grad=dict(input=lambda F, g, mat2: F.bmm(g, turned(F, mat2)),
-        mat2=lambda F, g, input: F.bmm(turned(F, input), g)), linear="each", layout="rows")
+@operator(grad=dict(input=lambda F, g, mat2: F.bmm(g, mT(mat2)), mat2=lambda F, g, input: F.bmm(mT(input), g)),
+    linear="each", layout="rows")
 def bmm(input: Array, mat2: Array):
     """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
     if input.ndim != 3:
@@ -227,7 +192,7 @@ def bmm(input: Array, mat2: Array):
 
 
 @operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec,
-    vec=lambda F, g, input: F.matmul(turned(F, input), g)), linear="each")
+    vec=lambda F, g, input: F.matmul(mT(input), g)), linear="each")
 def mv(input: Array, vec: Array):
     """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
     if input.ndim != 2 or vec.ndim != 1:
@@ -267,16 +232,12 @@ def inner(F, input, other):
     return F.tensordot(input, other, ([-1], [-1]))
 
 
-def _outer_check(input: Any, vec2: Any) -> None:
-    if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
-            f"{(input if input.ndim != 1 else vec2).ndim}-D")
-
-
 @composite(aliases=("ger",))
 def outer(F, input, vec2):
     """Outer product ``(n,), (m,) -> (n, m)``."""
-    _outer_check(input, vec2)
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
     return F.reshape(input, (-1, 1)) * vec2
 
 
@@ -293,8 +254,7 @@ def _check_linear(input: Any, weight: Any, bias: Any) -> None:
     if weight.ndim == 1 and whole:
         raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
     if input.shape[-1] == weight.shape[-1]:
-        rows = (_size(input, range(input.ndim - 1)),) if whole else input.shape[:-1]
-        shape = (*rows, *weight.shape[:-1])
+        shape = (*((prod(input.shape[:-1]),) if whole else input.shape[:-1]), *weight.shape[:-1])
         if len(shape) < bias.ndim or any(m not in (1, n) for m, n in zip(reversed(bias.shape), reversed(shape))):
             raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape of a bias of shape "
                 f"{list(bias.shape)}")
@@ -304,24 +264,21 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
         bias_shape: Any) -> Any:
     need_b, need_x, need_w = needs
     if len(weight_shape) == 1:  # one output: g has the shape of the rows
-        flat = F.reshape(g, (_size(g, range(g.ndim)), 1))
+        flat = F.reshape(g, (prod(g.shape), 1))
         weight = F.unsqueeze(weight, 0) if need_x else None
     else:
-        flat = g if g.ndim == 2 else F.reshape(g, (_size(g, range(g.ndim - 1)), g.shape[-1]))
+        flat = _rows(F, g)
     gx = gw = gb = None
     if need_x:
-        gx = F.matmul(flat, weight if F.raw else F.t(F.t(weight)))
+        gx = F.matmul(flat, weight)
         gx = gx if len(input_shape) == 2 else F.reshape(gx, input_shape)
     if need_w:
-        gw = F.matmul(turned(F, flat),
-            input if len(input_shape) == 2 else F.reshape(input, (flat.shape[0], input_shape[-1])))
-        gw = gw if F.raw else F.t(F.t(gw))  # PyTorch multiplies by the weight's transpose
+        gw = F.matmul(mT(flat), _rows(F, input))
         gw = gw if len(weight_shape) == 2 else F.squeeze(gw, 0)
-    if need_b:
-        if len(bias_shape) > 1:
-            gb = F.sum_to(g, bias_shape)
-        else:
-            gb = F.sum(flat, 0) if len(weight_shape) == 2 else F.sum(flat)
+    if need_b and len(bias_shape) > 1:
+        gb = F.sum_to(g, bias_shape)
+    elif need_b:
+        gb = F.sum(flat, 0) if len(weight_shape) == 2 else F.sum(flat)
     return gb, gx, gw
 
 
@@ -336,10 +293,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
     """
     if weight.ndim != 2 or not input.ndim or (bias is not None and bias.ndim != 1):
         _check_linear(input, weight, bias)
-    if input.ndim == 2:
-        x = input
-    else:
-        x = input.reshape(_size(input, range(input.ndim - 1)), input.shape[-1]) if input.ndim > 2 else input
+    x = input if input.ndim <= 2 else input.reshape(prod(input.shape[:-1]), input.shape[-1])
     if input.dtype is not weight.dtype:
         same_type(input, weight, "mm" if bias is None else "addmm")
     try:
@@ -402,17 +356,10 @@ def tensordot(F, a, b, dims=2):
             a, b = (a, summed(b, j, True)) if a.shape[i] == 1 else (summed(a, i, True), b)
     free_a, free_b = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
     shape = (*[a.shape[i] for i in free_a], *[b.shape[j] for j in free_b])
-    n, m, k = _size(a, free_a), _size(b, free_b), _size(a, left)
+    n, m, k = prod(shape[: len(free_a)]), prod(shape[len(free_a) :]), prod(a.shape[i] for i in left)
     a, b = F.permute(a, (*free_a, *left)), F.permute(b, (*right, *free_b))
     if n != 1 or m != 1:
         return F.reshape(F.matmul(F.reshape(a, (n, k)), F.reshape(b, (k, m))), shape)
     if all(x.flags.c_contiguous if F.raw else x.is_contiguous() for x in (a, b)):  # a product of vectors
         return F.reshape(F.dot(F.flatten(a), F.flatten(b)), shape)
     return F.reshape(summed(F.squeeze(a) * F.squeeze(b)), shape)
-
-
-def _size(x: Any, dims: Any) -> int:
-    n = 1
-    for d in dims:
-        n *= x.shape[d]
-    return n

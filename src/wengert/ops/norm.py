@@ -7,35 +7,36 @@ gradients of layer and batch normalisation, one step there, compute them again.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.plain.widen import wide
 from .operator import Array, family
+from .pointwise import widened
 from .refusals import unsupported
 
 operator, composite = family("functional")
 
 
-def _count(shape: Any) -> int:
-    n = 1
-    for k in shape:
-        n *= k
-    return max(n, 1)
+def _count(x: Any, axes: Any) -> int:
+    return max(math.prod(x.shape[a] for a in axes), 1)
 
 
 def _moments(F: Any, x: Any, axes: Any, eps: float) -> tuple[Any, Any]:
     """Mean and reciprocal standard deviation over ``axes``, kept as ones."""
-    n = _count([x.shape[a] for a in axes])
+    n = _count(x, axes)
     mean = F.sum(x, axes, True) / n
     centred = x - mean
     return mean, F.rsqrt(F.sum(centred * centred, axes, True) / n + eps)
 
 
-# -- layer norm -------------------------------------------------------------------------------------------------------
+def _back(F: Any, scaled: Any, normal: Any, rstd: Any, axes: Any) -> Any:
+    """The gradient in numbers that were normalised over ``axes``; ``scaled``: that of the result times the weight."""
+    n = _count(normal, axes)
+    return rstd * (scaled - F.sum(scaled, axes, True) / n - normal * (F.sum(scaled * normal, axes, True) / n))
 
 
 _three: dict = dict(outputs=("grad_input", "grad_weight", "grad_bias"), places=())
@@ -73,6 +74,9 @@ def _twice(F: Any, g: Any, needs: Any, flow: Any, weight: Any, normal: Any, rstd
     return back, slope, in_weight
 
 
+# -- layer norm -------------------------------------------------------------------------------------------------------
+
+
 def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, dims: int, eps: float,
         needs: Any) -> Any:
     if mean is None:
@@ -83,9 +87,9 @@ def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, 
 def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, dims: Any,
         eps: Any) -> Any:
     axes = tuple(range(input.ndim - dims, input.ndim))
-    n = _count([input.shape[a] for a in axes])
+    n = _count(input, axes)
     if F.raw:
-        *g, grad_output, input, weight = (None if x is None else wide(x) for x in (*g, grad_output, input, weight))
+        *g, grad_output, input, weight = map(widened, (*g, grad_output, input, weight))
         normal, mean, rstd = K.layer_norm(input, dims, None, None, eps)
     else:
         mean, rstd = _moments(F, input, axes, eps)
@@ -101,16 +105,13 @@ def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
 
 
 @composite(raw=_layer_norm_grad_raw, node="NativeLayerNormBackwardBackward0",
-    whole=("g", "input", "mean", "rstd", "weight", "bias"),
-           optional=("mean", "rstd", "weight", "bias"), grad=_layer_norm_twice, **_three)
+    whole=("g", "input", "mean", "rstd", "weight", "bias"), optional=("mean", "rstd", "weight", "bias"),
+    grad=_layer_norm_twice, **_three)
 def layer_norm_grad(F, g, input, mean, rstd, weight, bias, dims, eps, needs):
     axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
     mean, rstd = _moments(F, input, axes, eps)
     normal = (input - mean) * rstd
-    scaled = g if weight is None else g * weight
-    n = _count([input.shape[a] for a in axes])
-    along = F.sum(scaled * normal, axes, True) / n
-    gx = rstd * (scaled - F.sum(scaled, axes, True) / n - normal * along) if needs[0] else None
+    gx = _back(F, g if weight is None else g * weight, normal, rstd, axes) if needs[0] else None
     gw = (F.sum(g * normal, lead) if lead else g * normal) if needs[1] else None
     return gx, gw, (F.sum(g, lead) if lead else g) if needs[2] else None
 
@@ -135,7 +136,7 @@ def layer_norm(F, input, normalized_shape, weight=None, bias=None, eps=1e-5, cud
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
     shape = tuple(normalized_shape)
-    _check_shape("layer_norm", input, shape, weight, bias)
+    _check_shape(input, shape, weight, bias)
     check_types(F, input, "LayerNormKernelImpl", weight, bias)
     return F.layer_norm_over(input, weight, bias, len(shape), eps)
 
@@ -152,24 +153,18 @@ def check_types(F: Any, input: Any, kernel: str, *parameters: Any) -> None:
             raise RuntimeError(f"mixed dtype (CPU): {what}")
 
 
-def _check_shape(name: str, input: Any, shape: Any, weight: Any, bias: Any = None) -> None:
+def _check_shape(input: Any, shape: Any, weight: Any, bias: Any = None) -> None:
     if len(shape) < 1:
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-            "normalized_shape = []"
-        )
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            "element, but got normalized_shape = []")
     for label, p in (("weight", weight), ("bias", bias)):
         if p is not None and tuple(p.shape) != shape:
-            raise RuntimeError(
-                f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape {list(p.shape)} "
-                f"and normalized_shape = {list(shape)}"
-            )
+            raise RuntimeError(f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape "
+                f"{list(p.shape)} and normalized_shape = {list(shape)}")
     if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape) :]) != shape:
         stars = ", ".join(["*", *map(str, shape)])
-        raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input of "
-            f"size{list(input.shape)}"
-        )
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input "
+            f"of size{list(input.shape)}")
 
 
 # -- RMS norm ---------------------------------------------------------------------------------------------------------
@@ -179,7 +174,7 @@ def _check_shape(name: str, input: Any, shape: Any, weight: Any, bias: Any = Non
     places=())
 def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
     axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
-    n = _count([input.shape[a] for a in axes])
+    n = _count(input, axes)
     rstd = F.rsqrt(F.sum(input * input, axes, True) / n + eps)
     normal = input * rstd
     scaled = g if weight is None else g * weight
@@ -200,7 +195,7 @@ def rms_norm_over(input: Array, weight: Array | None, dims, eps):
 def rms_norm(F, input, normalized_shape, weight=None, eps=None):
     """Divide by the root of the mean square over the last dimensions, then scale. Zhang and Sennrich, 2019."""
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    _check_shape("rms_norm", input, shape, weight)
+    _check_shape(input, shape, weight)
     if eps is None:
         d = F.dtype_of(input)
         eps = float(np.finfo(d if d.kind in "fc" and d.itemsize > 2 else np.float32).eps)
@@ -237,12 +232,12 @@ def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
         training: Any, eps: Any) -> Any:
     shape, axes, ndim = tuple(grad_output.shape), (0, *range(2, grad_output.ndim)), grad_output.ndim
     if F.raw:
-        *g, grad_output, input, weight = (None if x is None else wide(x) for x in (*g, grad_output, input, weight))
+        *g, grad_output, input, weight = map(widened, (*g, grad_output, input, weight))
     of_input, *others = g
     of_weight, of_bias = (None if v is None else _per_channel(F, v, ndim) for v in others)
     if input is None:  # only the gradient in the bias is needed
         return None if of_bias is None else F.expand(of_bias, shape), None, None, None, None
-    n = _count([input.shape[a] for a in axes])
+    n = _count(input, axes)
     known: Any = (None, None)
     if not training:
         mean, spread = (_per_channel(F, v, ndim) for v in (mean, rstd))
@@ -263,8 +258,8 @@ def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
 
 
 @composite(raw=_batch_norm_grad_raw, node="NativeBatchNormBackwardBackward0",
-    whole=("g", "input", "weight", "mean", "rstd"),
-           optional=("input", "weight", "mean", "rstd"), grad=_batch_norm_twice, **_three)
+    whole=("g", "input", "weight", "mean", "rstd"), optional=("input", "weight", "mean", "rstd"),
+    grad=_batch_norm_twice, **_three)
 def batch_norm_grad(F, g, input, weight, mean, rstd, training, eps, needs):
     axes = (0, *range(2, g.ndim))
     if not (needs[0] or needs[1]):  # the input was not remembered
@@ -275,12 +270,7 @@ def batch_norm_grad(F, g, input, weight, mean, rstd, training, eps, needs):
         mean, rstd = (_per_channel(F, v, input.ndim) for v in (mean, rstd))
     normal = (input - mean) * rstd
     scaled = g if weight is None else g * _per_channel(F, weight, input.ndim)
-    gx = None
-    if needs[0]:
-        gx = scaled * rstd
-        if training:
-            n = _count([input.shape[a] for a in axes])
-            gx = rstd * (scaled - F.sum(scaled, axes, True) / n - normal * (F.sum(scaled * normal, axes, True) / n))
+    gx = None if not needs[0] else _back(F, scaled, normal, rstd, axes) if training else scaled * rstd
     return gx, F.sum(g * normal, axes) if needs[1] else None, F.sum(g, axes) if needs[2] else None
 
 
@@ -324,7 +314,7 @@ def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, 
 
 
 def _by_group(F: Any, v: Any, groups: int) -> Any:
-    return F.reshape(v, (v.shape[0], groups, v.shape[1] // groups * _size(v.shape[2:])))
+    return F.reshape(v, (v.shape[0], groups, v.shape[1] // groups * math.prod(v.shape[2:])))
 
 
 @composite(raw=lambda g, x, mean, rstd, weight, groups, eps, needs: K.group_norm_grad(g, x, mean, rstd, weight, groups,
@@ -335,9 +325,7 @@ def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
     mean, rstd = _moments(F, rows, (2,), eps)
     normal = (rows - mean) * rstd
     scaled = _by_group(F, g if weight is None else g * _per_channel(F, weight, input.ndim), groups)
-    n = _count(rows.shape[2:])
-    along = F.sum(scaled * normal, (2,), True) / n
-    gx = F.reshape(rstd * (scaled - F.sum(scaled, (2,), True) / n - normal * along), shape) if needs[0] else None
+    gx = F.reshape(_back(F, scaled, normal, rstd, (2,)), shape) if needs[0] else None
     return gx, F.sum(g * F.reshape(normal, shape), axes) if needs[1] else None, F.sum(g, axes) if needs[2] else None
 
 
@@ -364,22 +352,13 @@ def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_ena
             f"{list(input.shape)} and num_groups={num_groups}")
     for label, p in (("weight", weight), ("bias", bias)):
         if p is not None and (p.ndim != 1 or p.shape[0] != c):
-            raise RuntimeError(
-                f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} of "
-                f"shape {list(p.shape)} and input of shape {list(input.shape)}"
-            )
+            raise RuntimeError(f"Expected {label} to be a vector of size equal to the number of channels in input, but "
+                f"got {label} of shape {list(p.shape)} and input of shape {list(input.shape)}")
     check_types(F, input, "GroupNormKernelImpl", weight, bias)
-    if n * c // num_groups * _size(input.shape[2:]) == 1:
+    if n * c // num_groups * math.prod(input.shape[2:]) == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
             f"{[1, num_groups, *input.shape[2:]]}")
     return F.group_norm_over(input, weight, bias, num_groups, eps)
-
-
-def _size(shape: Any) -> int:
-    n = 1
-    for k in shape:
-        n *= k
-    return n
 
 
 @composite
@@ -387,7 +366,7 @@ def local_response_norm(F, input, size, alpha=1e-4, beta=0.75, k=1.0):
     """``x / (k + alpha * mean of squares of neighbouring channels)^beta``. Krizhevsky et al., 2012."""
     if input.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
-    if _size(input.shape) == 0:
+    if 0 in input.shape:
         return F.clone(input)
     square, around = F.unsqueeze(input * input, 1), (size // 2, (size - 1) // 2)
     if input.ndim == 3:

@@ -16,14 +16,6 @@ from ..arrays.lazy import Lazy, address
 if TYPE_CHECKING:
     import numpy as np
 
-# The C++ names of types, which some messages use.
-_C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
-    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool",
-    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-}
-
 
 def _named(template: str, names: str) -> dict[str, str]:
     return dict.fromkeys(names.split(), template)
@@ -75,19 +67,17 @@ _STRICT = {
 _STRICT["searchsorted"] = _STRICT["bucketize"]
 
 # What operators that cast say of types that they cannot cast to; the others: "result type ... can't be cast to ...".
-_SAFELY = "{label}: Expected {what} to be safely castable from {want} dtype, but got {what} with dtype {have}"
+_LABELS = {
+    "cholesky": "cholesky", "cholesky_inverse": "cholesky_inverse", "cholesky_solve": "cholesky_solve",
+    "geqrf": "torch.geqrf", "linalg_cond": "linalg.cond", "linalg_pinv": "linalg.pinv",
+    "linalg_eig": "torch.linalg.eig", "linalg_eigvals": "torch.linalg.eigvals",
+    "linalg_householder_product": "torch.linalg.householder_product", "linalg_lstsq": "torch.linalg.lstsq",
+    "linalg_matrix_rank": "torch.linalg.matrix_rank", "linalg_tensorinv": "tensorinv",
+    "linalg_tensorsolve": "tensorsolve",
+}
 _UNSAFE = {
-    "cholesky": _SAFELY.replace("{label}", "cholesky"),
-    "cholesky_inverse": _SAFELY.replace("{label}", "cholesky_inverse"),
-    "cholesky_solve": _SAFELY.replace("{label}", "cholesky_solve"), "geqrf": _SAFELY.replace("{label}", "torch.geqrf"),
-    "linalg_cond": _SAFELY.replace("{label}", "linalg.cond"), "linalg_pinv": _SAFELY.replace("{label}", "linalg.pinv"),
-    "linalg_eig": _SAFELY.replace("{label}", "torch.linalg.eig"),
-    "linalg_eigvals": _SAFELY.replace("{label}", "torch.linalg.eigvals"),
-    "linalg_householder_product": _SAFELY.replace("{label}", "torch.linalg.householder_product"),
-    "linalg_lstsq": _SAFELY.replace("{label}", "torch.linalg.lstsq"),
-    "linalg_matrix_rank": _SAFELY.replace("{label}", "torch.linalg.matrix_rank"),
-    "linalg_tensorinv": _SAFELY.replace("{label}", "tensorinv"),
-    "linalg_tensorsolve": _SAFELY.replace("{label}", "tensorsolve"),
+    **dict.fromkeys(_LABELS,
+        "{label}: Expected {what} to be safely castable from {want} dtype, but got {what} with dtype {have}"),
     "logsumexp": "logsumexp(): Expected floating point type for result tensor, but got: {have}",
     "diag": "diag: result type {want} can't be cast to the desired out= type {have}",
     **_named("torch.cat(): input types can't be cast to the desired output type {have}",
@@ -107,10 +97,8 @@ APART = frozenset(("gather", "take", "index_select", "masked_select", "kthvalue"
 # And those whose result may, but not in a part of it, beside the elementwise ones.
 _WHOLLY = frozenset(("masked_fill", "masked_fill_tensor"))
 
-_PARTLY = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-    "location. Please clone() the tensor before performing the operation."
-)
+_PARTLY = ("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+    "memory location. Please clone() the tensor before performing the operation.")
 
 
 def check_type(name: str, result: np.dtype, target: np.dtype) -> None:
@@ -118,8 +106,8 @@ def check_type(name: str, result: np.dtype, target: np.dtype) -> None:
     if result == target:
         return
     want, have = dt.scalar_name(result), dt.scalar_name(target)
-    fields = dict(name=name, want=want, have=have, cwant=_C_NAMES[result.name], chave=_C_NAMES[target.name],
-        what=_WHAT.get(name, "result"))
+    fields = dict(name=name, want=want, have=have, cwant=dt.c_name(result), chave=dt.c_name(target),
+        what=_WHAT.get(name, "result"), label=_LABELS.get(name))
     strict = _STRICT.get(name)
     if strict is not None and not (name in ("all", "any") and target.name == "uint8"):
         raise RuntimeError(strict.format(**fields))
@@ -129,8 +117,7 @@ def check_type(name: str, result: np.dtype, target: np.dtype) -> None:
         raise RuntimeError(f"{label} expects a {wanted} output tensor, but got {have}")
     if not dt.can_cast(result, target):
         message = _UNSAFE.get(name, "result type {want} can't be cast to the desired output type {have}")
-        message = message.format(**fields)
-        raise (TypeError if message.startswith("torch.cat") else RuntimeError)(message)
+        raise (TypeError if message.startswith("torch.cat") else RuntimeError)(message.format(**fields))
 
 
 def check_memory(op: Any, target: np.ndarray, inputs: list[np.ndarray], size: int = 0) -> None:
@@ -158,12 +145,8 @@ def _overlap(a: np.ndarray, b: np.ndarray, size: int, same: bool) -> bool:
     return bool(p < q + size and q < p + a.nbytes)
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
-
-OVERLAP = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-    "clone() the tensor before performing the operation."
-)
+OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation.")
 
 
 def overlapping(a: np.ndarray) -> bool:

@@ -20,19 +20,14 @@ def _pairs(pad: Any, ndim: int) -> list[tuple[int, int]]:
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * ndim:
-        raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension but got padding length "
-            f"{len(pad)} and input of dimension {ndim}"
-        )
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(pad)} and input of dimension {ndim}")
     row = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     return [(0, 0)] * (ndim - len(row)) + row[::-1]
 
 
-def _negated(pad: Any) -> tuple[int, ...]:
-    return tuple(-n for n in pad)
-
-
-@operator(grad=dict(input=lambda F, g, pad: F.constant_pad_nd(g, _negated(pad))), places=("torch",), layout="channels")
+@operator(grad=dict(input=lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad))), places=("torch",),
+    layout="channels")
 def constant_pad_nd(input: Array, pad, value=0):
     """``input`` with ``value`` around it, or less of ``input`` where the amounts are negative.
 
@@ -56,18 +51,16 @@ def constant_pad_nd(input: Array, pad, value=0):
 
 # -- padding with the data ---------------------------------------------------------------------------------------------
 
-_REFLECT, _REPLICATE, _CIRCULAR = "reflect", "replicate", "circular"
-
 
 def _source(mode: str, n: int, before: int, after: int) -> Any:
     """For each place of the padded dimension the place that its value comes from."""
-    if mode == _CIRCULAR:  # what is cut off is not part of the circle
+    if mode == "circular":  # what is cut off is not part of the circle
         first, length = max(-before, 0), n + min(before, 0) + min(after, 0)
         if length < 1:  # only where the result is empty, in this dimension or in another
             return np.zeros(n + before + after, np.intp)
         return first + np.arange(-max(before, 0), length + max(after, 0)) % length
     at = np.arange(-before, n + after)
-    if mode == _REPLICATE:
+    if mode == "replicate":
         return at.clip(0, n - 1)
     at = np.abs(at)
     return np.where(at >= n, 2 * (n - 1) - at, at)
@@ -86,51 +79,39 @@ def _folded(F: Any, g: Any, mode: str, shape: tuple[int, ...], pad: Any) -> Any:
 
 def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
     pairs = _pairs(pad, len(shape))
-    batch = len(shape) == spatial + 2
-    if 0 in shape[1 if batch else 0 :] and mode != _CIRCULAR:
-        raise RuntimeError(
-            f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size and other "
-            "non-zero dimensions for "
-            f"input, but got: {list(shape)}"
-        )
+    if 0 in shape[1 if len(shape) == spatial + 2 else 0 :] and mode != "circular":
+        raise RuntimeError(f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size "
+            f"and other non-zero dimensions for input, but got: {list(shape)}")
     first = len(shape) - spatial
     sizes = [n + a + b for n, (a, b) in zip(shape, pairs)]
-    if mode == _CIRCULAR:
+    if mode == "circular":
         for n, out, (a, b) in zip(shape[first:], sizes[first:], pairs[first:]):
             if a > n or b > n:
                 raise RuntimeError("Padding value causes wrapping around more than once.")
             if out < 0:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
             if 0 not in shape and 0 not in sizes and n + min(a, 0) + min(b, 0) < 1:
-                raise RuntimeError(
-                    f"Negative padding value is resulting in an empty dimension: of {n} places, padding ({a}, {b}) "
-                    "keeps none that could be repeated"
-                )
+                raise RuntimeError(f"Negative padding value is resulting in an empty dimension: of {n} places, padding "
+                    f"({a}, {b}) keeps none that could be repeated")
         return
-    if mode == _REFLECT:
+    if mode == "reflect":
         for i in reversed(range(first, len(shape))):
             (a, b), n = pairs[i], shape[i]
             if a >= n or b >= n:
-                raise RuntimeError(
-                    f"Argument #{2 * (len(shape) - i) + 2}: Padding size should be less than the corresponding input "
-                    f"dimension, but got: padding ({a}, {b}) at dimension {i} of input {list(shape)}"
-                )
+                raise RuntimeError(f"Argument #{2 * (len(shape) - i) + 2}: Padding size should be less than the "
+                    f"corresponding input dimension, but got: padding ({a}, {b}) at dimension {i} of input "
+                    f"{list(shape)}")
     if max(sizes[first:]) < 1:  # as long as one dimension remains, the others may be empty
-        before = _extents(shape[first:], spatial, ", ")
-        raise RuntimeError(f"input ({before}) is too small. Calculated output {_extents(sizes[first:], spatial, ' ')}")
+        before, after = ([f"{axis}: {n}" for axis, n in zip("DHW"[-spatial:], row[first:])] for row in (shape, sizes))
+        raise RuntimeError(f"input ({', '.join(before)}) is too small. Calculated output {' '.join(after)}")
     if min(sizes) < 0:
         wrong = next(n for n in sizes if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {wrong}: {sizes}")
 
 
-def _extents(sizes: Any, spatial: int, separator: str) -> str:
-    """``sizes`` of the last dimensions with their letters."""
-    return separator.join(f"{axis}: {n}" for axis, n in zip("DHW"[-spatial:], sizes))
-
-
 def _pad_rule(mode: str, node: str) -> dict[str, Any]:
     """The rule of a padding whose node is called ``node``."""
-    if mode == _CIRCULAR:  # PyTorch makes it of slices
+    if mode == "circular":  # PyTorch makes it of slices
         return dict(input=lambda F, g, input_shape, pad: _folded(F, g, mode, tuple(input_shape), pad))
     own = node.replace("Pad", "_pad").lower() + "_grad"
 
@@ -141,27 +122,22 @@ def _pad_rule(mode: str, node: str) -> dict[str, Any]:
     return dict(input=lambda F, g, input, pad: getattr(F, own)(g, input, pad))
 
 
-def _pads(mode: str, word: str) -> None:
-    for spatial in (1, 2, 3):
+def _padding(mode: str, word: str, spatial: int) -> None:
+    node = f"{word}Pad{spatial}D"
 
-        def declare(spatial: int) -> None:
-            @operator(
-                grad=_pad_rule(mode, f"{word}Pad{spatial}D"),
-                name=f"pad_{mode}{spatial}", node=f"{word}Pad{spatial}DBackward0", places=(),
-                layout="rows" if mode == _CIRCULAR else "channels",
-            )
-            def padded(input: Array, pad):
-                _check(mode, input.shape, pad, spatial)
-                for d, places in _maps(mode, input.shape, pad):
-                    input = input.take(places, d)
-                return as_copy(input)
-
-        declare(spatial)
+    @operator(grad=_pad_rule(mode, node), name=f"pad_{mode}{spatial}", node=f"{node}Backward0", places=(),
+        layout="rows" if mode == "circular" else "channels")
+    def padded(input: Array, pad):
+        _check(mode, input.shape, pad, spatial)
+        for d, places in _maps(mode, input.shape, pad):
+            input = input.take(places, d)
+        return as_copy(input)
 
 
-_pads(_REFLECT, "Reflection")
-_pads(_REPLICATE, "Replication")
-_pads(_CIRCULAR, "Circular")
+for _spatial in (1, 2, 3):
+    _padding("reflect", "Reflection", _spatial)
+    _padding("replicate", "Replication", _spatial)
+    _padding("circular", "Circular", _spatial)
 
 
 @composite
@@ -179,18 +155,16 @@ def pad(F, input, pad, mode="constant", value=None):
     pad = tuple(int(n) for n in pad)
     if mode == "constant":
         return F.constant_pad_nd(input, pad, 0 if value is None else value)
-    if mode not in (_REFLECT, _REPLICATE, _CIRCULAR):
+    if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     spatial, n = len(pad) // 2, input.ndim
     _pairs(pad, n)  # as many as there are dimensions
     if not (1 <= spatial <= 3 and n in (spatial + 1, spatial + 2)):
-        raise NotImplementedError(
-            f"Padding size {len(pad)} is not supported for {n}D input tensor.\nSupported combinations for non-constant "
-            "padding:\n"
+        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {n}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
             "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
-            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
-        )
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
     return getattr(F, f"pad_{mode}{spatial}")(input, pad)

@@ -16,13 +16,6 @@ from .refusals import floating, only, real, unsupported
 operator, composite = family("torch", "Tensor", pointwise=True)
 pair, _ = family("torch", "Tensor", pointwise=True, promote="elementwise", scalars="")
 
-# How PyTorch's messages spell a type of C++.
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int32": "int",
-    "int64": "long int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}
-
-
 # -- blends ----------------------------------------------------------------------------------------------------------
 
 
@@ -49,13 +42,11 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     return np.add(input, product if value == 1 else product * number(value, product.dtype))
 
 
-_WHOLE_QUOTIENT = (
-    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
-    "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-    "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for "
-    "float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), "
-    "for all dtypes."
-)
+_WHOLE_QUOTIENT = ("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+    "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
+    "value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+    "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
+    "tensor1 / tensor2), for all dtypes.")
 
 
 @operator(grad=dict(input=lambda F, g: g,
@@ -74,8 +65,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
 def _blend(input: Any, end: Any, weight: Any) -> Any:
     """From the nearer end, so that weights of 0 and 1 give the ends exactly."""
     if end.dtype is not input.dtype and end.dtype != input.dtype:
-        a, b = (_C_NAMES.get(x.dtype.name, x.dtype.name) for x in (input, end))
-        raise RuntimeError(f"expected dtype {a} for `end` but got dtype {b}")
+        raise RuntimeError(f"expected dtype {dt.c_name(input.dtype)} for `end` but got dtype {dt.c_name(end.dtype)}")
     if input.dtype.kind in "iub":
         raise unsupported("lerp_kernel_scalar", input.dtype)
     if type(weight) is not np.ndarray and input.dtype.kind != "c":
@@ -108,8 +98,8 @@ def lerp(input: Array, end: Array, weight):
 def lerp_tensor(input: Array, end: Array, weight: Array):
     """``lerp`` with a tensor of weights, which get a gradient too."""
     if weight.dtype != input.dtype and weight.ndim:
-        a, b = (_C_NAMES.get(x.dtype.name, x.dtype.name) for x in (input, weight))
-        raise RuntimeError(f"expected dtype {a} for `weight` but got dtype {b}")
+        raise RuntimeError(f"expected dtype {dt.c_name(input.dtype)} for `weight` but got dtype "
+            f"{dt.c_name(weight.dtype)}")
     return _blend(input, end, weight)
 
 
@@ -164,12 +154,8 @@ def logaddexp(input: Array, other: Array):
     return function(only("fVc", "logaddexp_cpu", input), other)
 
 
-def _one_more(F: Any, x: Any) -> Any:
-    return F.exp2(x) + 1 if F.raw else F.pow(2, x) + 1
-
-
-@pair(grad=dict(input=lambda F, g, input, other: g / _one_more(F, other - input),
-                other=lambda F, g, input, other: g / _one_more(F, input - other)), kernel=K.logaddexp2)
+@pair(grad=dict(input=lambda F, g, input, other: g / (F.exp2(other - input) + 1),
+                other=lambda F, g, input, other: g / (F.exp2(input - other) + 1)), kernel=K.logaddexp2)
 def logaddexp2(input: Array, other: Array):
     """``log2(2 ** input + 2 ** other)`` without overflow."""
     return np.logaddexp2(floating("logaddexp2_cpu", input), other)

@@ -19,8 +19,6 @@ arithmetic, _ = family("torch", "Tensor", pointwise=True, promote="elementwise",
 extreme, _ = family("torch", "Tensor", pointwise=True, promote="elementwise", scalars="")
 hidden, _ = family(pointwise=True, inplace=True)
 
-# -- helpers of the elementwise families -----------------------------------------------------------------------------
-
 
 def to_common_dtype(*values: Any) -> list[Any]:
     """Arrays and Python numbers as arrays of their common type."""
@@ -33,6 +31,11 @@ def number(value: Any, d: Any) -> Any:
     if getattr(value, "requires_grad", False):
         raise TypeError("argument must be Number, not Tensor")  # its history would be lost
     return dt.as_number(value).astype(d)
+
+
+def widened(a: Any) -> Any:
+    """Half precision as the float32 that it is computed in; other numbers, and None, as they are."""
+    return K.cast(a, dt.F32) if a is not None and dt.is_half(a.dtype) else a
 
 
 def conjugate(F: Any, x: Any) -> Any:
@@ -108,15 +111,11 @@ def _times_alpha(input: Any, other: Any, alpha: Any) -> Any:
     return other * number(alpha, d)
 
 
-def _scaled(F: Any, g: Any, alpha: Any) -> Any:
-    return g if alpha == 1 else g * alpha
-
-
 def _taken_away(F: Any, g: Any, alpha: Any) -> Any:
     return -g if alpha == 1 else g * -alpha
 
 
-@arithmetic(grad=dict(input=lambda F, g: g, other=_scaled), kernel=K.add)
+@arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, alpha: g if alpha == 1 else g * alpha), kernel=K.add)
 def add(input: Array, other: Array, *, alpha=1):
     """``input + alpha * other``, broadcast; for bool tensors, "or".
 
@@ -191,8 +190,7 @@ def _no_zero(input: Any, other: Any, kernel: str) -> Any:
 
 
 def _floor_quotient(input: Any, other: Any) -> Any:
-    _no_zero(input, other, "div_floor_cpu")
-    return K.floor_divide(input, other)
+    return K.floor_divide(input, _no_zero(input, other, "div_floor_cpu"))
 
 
 def _trunc_quotient(input: Any, other: Any) -> Any:
@@ -225,8 +223,7 @@ def remainder(input: Array, other: Array):
             scalars=("other",), kernel=K.fmod, node="FmodBackward1", without=dict(other="FmodBackward0"))
 def fmod(input: Array, other: Array):
     """What C's ``fmod`` gives: the remainder with the sign of ``input``."""
-    _no_zero(input, other, "fmod_cpu")
-    return K.fmod(input, other)
+    return K.fmod(input, _no_zero(input, other, "fmod_cpu"))
 
 
 @operator(grad=dict(input=lambda F, g: -g), kernel=K.negative, inplace=True, aliases=("negative",))
@@ -254,11 +251,8 @@ def abs(input: Array):
 
 
 def _if_less(F: Any, g: Any, input: Any, other: Any) -> Any:
+    """``g`` where ``input`` is the smaller one, half of it where both are equal."""
     return F.where(input == other, g / 2, F.where(input > other, 0, g))
-
-
-def _if_more(F: Any, g: Any, input: Any, other: Any) -> Any:
-    return F.where(input == other, g / 2, F.where(input < other, 0, g))
 
 
 def _filled(F: Any, tangents: Any) -> list[Any]:
@@ -274,14 +268,14 @@ def _push_chosen(F: Any, t: Any, whole: Any, half: Any = None) -> Any:
     return to + share * (ti - to)
 
 
-@extreme(grad=dict(input=_if_more, other=_if_less), kernel=K.maximum,
+@extreme(grad=dict(input=lambda F, g, input, other: _if_less(F, g, other, input), other=_if_less), kernel=K.maximum,
          push=lambda F, t, input, other: _push_chosen(F, t, input > other, input == other))
 def maximum(input: Array, other: Array):
     """The larger of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
     return np.maximum(without("c", input, "maximum not implemented for complex tensors."), other)
 
 
-@extreme(grad=dict(input=_if_less, other=_if_more), kernel=K.minimum,
+@extreme(grad=dict(input=_if_less, other=lambda F, g, input, other: _if_less(F, g, other, input)), kernel=K.minimum,
          push=lambda F, t, input, other: _push_chosen(F, t, input < other, input == other))
 def minimum(input: Array, other: Array):
     """The smaller of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
@@ -343,14 +337,6 @@ def clamp(input: Array, min=None, max=None):
     return _clamped(input, min, max)
 
 
-def _below(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
-    return F.where(input < min if max is None else (input < min) & (min < max), g, 0)
-
-
-def _above(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
-    return F.where(input > max if min is None else (input > max) | (max < min), g, 0)
-
-
 def _push_clamp(F: Any, t: Any, input: Any, min: Any, max: Any) -> Any:
     ti, tl, tu = _filled(F, t)
     if max is None:
@@ -360,8 +346,13 @@ def _push_clamp(F: Any, t: Any, input: Any, min: Any, max: Any) -> Any:
     return F.where(min > max, tu, F.where(input < min, tl, F.where(input > max, tu, ti)))
 
 
-@hidden(grad=dict(input=_inside, min=_below, max=_above), push=_push_clamp, scalars=("min", "max"),
-    node="ClampBackward0")
+@hidden(
+    grad=dict(
+        input=_inside,
+        min=lambda F, g, input, min, max: F.where(input < min if max is None else (input < min) & (min < max), g, 0),
+        max=lambda F, g, input, min, max: F.where(input > max if min is None else (input > max) | (max < min), g, 0)),
+    push=_push_clamp, scalars=("min", "max"), node="ClampBackward0",
+)
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None):
     """``clamp`` with tensors for limits, which get the gradient where they apply."""
     return _clamped(input, min, max)

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import new_filled
-from ..arrays.dtypes import is_half
+from ..arrays.dtypes import F32, is_half, scalar_name
 from ..arrays.errors import alert
 from ..arrays.storageless import zeros_if_storageless
 from .operator import Array, family
-from .pooling_checks import adaptive, batched, prepare, window
+from .window_checks import adaptive, batched, prepare, window
 
 operator, composite = family("functional")
 
@@ -69,34 +69,31 @@ def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode)
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
 
-def _max_pool(F: Any, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-        alone: bool) -> Any:
-    name = f"max_pool{n}d" if alone or n > 1 else "max_pool1d_with_indices"
-    x, whole, kernel, stride, padding, dilation = prepare(F, name, n, input, kernel, stride, padding, dilation,
-        ceil_mode)
-    if n == 1:
-        return _as_two(F, F.max_pool2d_with_indices, input, (1, *kernel), (1, *stride), (0, *padding), (1, *dilation),
-            ceil_mode)
-    values, indices = F.max_pool_windows(x, kernel, stride, padding, dilation, bool(ceil_mode))
-    return (values, indices) if whole else (F.squeeze(values, 0), F.squeeze(indices, 0))
-
-
 def _max_pools(n: int) -> None:
+    def pooled(F: Any, name: str, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
+            ceil_mode: bool) -> Any:
+        x, whole, kernel, stride, padding, dilation = prepare(F, name, n, input, kernel, stride, padding, dilation,
+            ceil_mode)
+        if n == 1:
+            return _as_two(F, F.max_pool2d_with_indices, input, (1, *kernel), (1, *stride), (0, *padding),
+                (1, *dilation), ceil_mode)
+        values, indices = F.max_pool_windows(x, kernel, stride, padding, dilation, bool(ceil_mode))
+        return (values, indices) if whole else (F.squeeze(values, 0), F.squeeze(indices, 0))
+
+    both = "max_pool1d_with_indices" if n == 1 else f"max_pool{n}d"  # the name in what is refused
+
     def plain(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-        found = _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode, not return_indices)
+        name = both if return_indices else f"max_pool{n}d"
+        found = pooled(F, name, input, kernel_size, stride, padding, dilation, ceil_mode)
         return found if return_indices else found[0]
 
     def indexed(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
-        return _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode, False)
+        return pooled(F, both, input, kernel_size, stride, padding, dilation, ceil_mode)
 
     plain.__doc__ = f"The maximum of each window of the last {n} dimensions; with ``return_indices`` also its place."
     indexed.__doc__ = f"The maximum of each window of the last {n} dimensions and its place."
     composite(plain, name=f"max_pool{n}d", places=("torch", "functional"), **_node("MaxPool#DWithIndices", n))
     composite(indexed, name=f"max_pool{n}d_with_indices", **_node("MaxPool#DWithIndices", n))
-
-
-for _n in (1, 2, 3):
-    _max_pools(_n)
 
 
 def _edges(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
@@ -145,59 +142,41 @@ def _adaptive_max(n: int) -> None:
     composite(indexed, name=f"adaptive_max_pool{n}d_with_indices", **_node("AdaptiveMaxPool#D", n))
 
 
-for _n in (1, 2, 3):
-    _adaptive_max(_n)
-
-
-def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Any:
-    kernel = window(kernel, n, "kernel_size")
-    stride = kernel if stride is None else window(stride, n, "stride")
-    padding = window(padding, n, "padding")
-    if F.dtype_of(indices) != np.int64:
-        from ..arrays.dtypes import scalar_name
-
-        raise RuntimeError(f"elements in indices should be type int64 but got: {scalar_name(F.dtype_of(indices))}")
-    space = input.shape[-n:]
-    size = tuple((a - 1) * s - 2 * p + k for a, s, p, k in zip(space, stride, padding, kernel))
-    if output_size is not None:
-        asked = tuple(output_size)[-n:]
-        for want, natural, step in zip(asked, size, stride):
-            if not natural - step < want < natural + step:
-                raise ValueError(f'invalid output_size "{asked}" (dim 0 must be between {natural - step} and '
-                    f'{natural + step})')
-        size = asked
-    if tuple(indices.shape) != tuple(input.shape):
-        raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
-            f"tensor with shape: {list(indices.shape)}"
-        )
-    x, whole = batched(F, input, n, f"max_unpool{n}d")
-    places = indices if whole else F.unsqueeze(indices, 0)
-    if n == 1:
-        return _as_two(F, F.max_unpool2d, input, F.unsqueeze(indices, -2), (1, *kernel), (1, *stride), (0, *padding),
-            (1, *size))
-    alert(f"max_unpooling{n}d_forward_out")
-    b, c = x.shape[:2]
-    area = math.prod(size)
-    raw = zeros_if_storageless(indices if F.raw else indices._wg_data)
-    if raw.size and (raw.min() < 0 or raw.max() >= area):
-        raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size "
-            f"{'x'.join(map(str, size))})")
-    flat = F.scatter(F.new_zeros(x, (b, c, area)), 2, F.reshape(places, (b, c, -1)), F.reshape(x, (b, c, -1)))
-    y = F.reshape(flat, (b, c, *size))
-    return y if whole else F.squeeze(y, 0)
-
-
 def _unpools(n: int) -> None:
     def unpool(F, input, indices, kernel_size, stride=None, padding=0, output_size=None):
-        return _unpool(F, n, input, indices, kernel_size, stride, padding, output_size)
+        kernel = window(kernel_size, n, "kernel_size")
+        stride = kernel if stride is None else window(stride, n, "stride")
+        padding = window(padding, n, "padding")
+        if F.dtype_of(indices) != np.int64:
+            raise RuntimeError(f"elements in indices should be type int64 but got: {scalar_name(F.dtype_of(indices))}")
+        space = input.shape[-n:]
+        size = tuple((a - 1) * s - 2 * p + k for a, s, p, k in zip(space, stride, padding, kernel))
+        if output_size is not None:
+            asked = tuple(output_size)[-n:]
+            for want, natural, step in zip(asked, size, stride):
+                if not natural - step < want < natural + step:
+                    raise ValueError(f'invalid output_size "{asked}" (dim 0 must be between {natural - step} and '
+                        f'{natural + step})')
+            size = asked
+        if tuple(indices.shape) != tuple(input.shape):
+            raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
+                f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+        x, whole = batched(F, input, n, f"max_unpool{n}d")
+        if n == 1:
+            return _as_two(F, F.max_unpool2d, input, F.unsqueeze(indices, -2), (1, *kernel), (1, *stride),
+                (0, *padding), (1, *size))
+        alert(f"max_unpooling{n}d_forward_out")
+        (b, c), area = x.shape[:2], math.prod(size)
+        raw = zeros_if_storageless(indices if F.raw else indices._wg_data)
+        if raw.size and (raw.min() < 0 or raw.max() >= area):
+            raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size "
+                f"{'x'.join(map(str, size))})")
+        flat = F.scatter(F.new_zeros(x, (b, c, area)), 2, F.reshape(indices, (b, c, -1)), F.reshape(x, (b, c, -1)))
+        y = F.reshape(flat, (b, c, *size))
+        return y if whole else F.squeeze(y, 0)
 
     unpool.__doc__ = f"The partial inverse of ``max_pool{n}d``: each maximum at its place, zeros elsewhere."
     composite(unpool, name=f"max_unpool{n}d", layout="channels" if n == 2 else "rows", **_node("MaxUnpool#D", n))
-
-
-for _n in (1, 2, 3):
-    _unpools(_n)
 
 
 @operator(grad=_pool_back("FractionalMaxPool#D"), shows=("kernel", "size"), layout="rows", **_two)
@@ -231,30 +210,22 @@ def fractional_windows(input: Array, kernel, size, samples):
 # -- averages ---------------------------------------------------------------------------------------------------------
 
 
-_spread_rule = dict(
-    input=lambda F, g, input, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_back(g, input, kernel,
-        stride, padding, ceil_mode, include, override)
-)
-
-
 @composite(places=(), raw=lambda g, input, *how: K.avg_pool_grad(g, input.shape[2:], how[0], how[1], how[2], *how[4:]))
 def avg_pool_back(F, g, input, *how):
     return F.kept(F.avg_pool_spread(g, tuple(input.shape), *how), True, input)
 
 
-@operator(grad=_spread_rule, places=(), node="AvgPool2DBackward0", linear=True, layout="pictures")
+@operator(places=(), node="AvgPool2DBackward0", linear=True, layout="pictures", grad=dict(
+    input=lambda F, g, input, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_back(g, input, kernel,
+        stride, padding, ceil_mode, include, override)))
 def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, override):
     counts = K.window_counts(input.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     return K.avg_pool(input, counts, kernel, stride, padding, include, override)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_windows(g, kernel, stride,
-            padding, ceil_mode, include, override)
-    ),
-    places=(), linear=True,
-)
+@operator(places=(), linear=True, grad=dict(
+    input=lambda F, g, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_windows(g, kernel, stride,
+        padding, ceil_mode, include, override)))
 def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, include, override):
     """The adjoint of an average: every element of a window gets its share."""
     return K.avg_pool_grad(input, tuple(shape[2:]), kernel, stride, padding, include, override)
@@ -276,10 +247,6 @@ def _avg_pools(n: int) -> None:
     pool.__doc__ = f"The average of each window of the last {n} dimensions."
     composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",),
         **_node("AvgPool#D", n))
-
-
-for _n in (1, 2, 3):
-    _avg_pools(_n)
 
 
 def _averages(size: int, out: int, dtype: Any) -> Any:
@@ -304,7 +271,7 @@ def _adaptive_avg(n: int) -> None:
                 else F.avg_pool_windows(x, kernel, kernel, (0,) * n, False, True, None))
         else:
             d = F.dtype_of(x)
-            y = F.cast(x, np.dtype(np.float32)) if is_half(d) else x
+            y = F.cast(x, F32) if is_half(d) else x
             for axis, (s, o) in enumerate(zip(space, size)):
                 if s != o:
                     y = along(F, y, 2 + axis, _averages(s, o, F.dtype_of(y)))
@@ -341,10 +308,6 @@ def resampled(input: Array, axis, matrix, taps):
     return y.swapaxes(axis, -1)
 
 
-for _n in (1, 2, 3):
-    _adaptive_avg(_n)
-
-
 def _lp_pools(n: int) -> None:
     def pool(F, input, norm_type, kernel_size, stride=None, ceil_mode=False):
         kernel = window(kernel_size, n, "kernel_size")
@@ -359,4 +322,9 @@ def _lp_pools(n: int) -> None:
 
 
 for _n in (1, 2, 3):
+    _max_pools(_n)
+    _adaptive_max(_n)
+    _unpools(_n)
+    _avg_pools(_n)
+    _adaptive_avg(_n)
     _lp_pools(_n)

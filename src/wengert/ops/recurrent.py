@@ -15,44 +15,34 @@ from .operator import Array, family
 operator, composite = family()
 
 
-class _Walk:
-    """The recorded walk of a layer: forwards with everything kept, then backwards with the gradients."""
+def _walked(F: Any, g: Any, gates: Any, w_hh: Any, b_hh: Any, states: Any, sizes: Any, reverse: bool, forward: Any,
+        backward: Any) -> tuple[Any, ...]:
+    """The gradients of the gates, of ``w_hh``, of ``b_hh`` and of the states: the steps of a layer forwards with
+    everything kept, then backwards with the gradients.
+    """
 
-    def __init__(self, F: Any, gates: Any, w_hh: Any, b_hh: Any, states: Any, sizes: Any, reverse: bool) -> None:
-        self.F, self.gates, self.w_hh, self.b_hh = F, gates, w_hh, b_hh
-        self.states = list(states)
-        self.walk = raw.steps(sizes, reverse)
-        self.reverse = reverse
+    def joined(state: Any, part: Any, n: int) -> Any:
+        return part if n == state.shape[0] else F.cat([part, state[n:]], 0)
 
-    def forwards(self, step: Any) -> list[Any]:
-        kept = []
-        for rows, n in self.walk:
-            now = [s[:n] for s in self.states]
-            own = self.F.linear(now[0], self.w_hh, self.b_hh)
-            new, keep = step(self.gates[rows], own, now)
-            self.states = [self._with(s, part, n) for s, part in zip(self.states, new, strict=True)]
-            kept.append((now[0], keep))
-        return kept
-
-    def backwards(self, kept: list[Any], step: Any, g_output: Any, g_states: Any) -> tuple[Any, ...]:
-        """Gradients of the gates, of ``w_hh``, of ``b_hh`` and of the states."""
-        d, states, all_own, all_h = [], list(g_states), [], []
-        for (rows, n), (h, keep) in zip(reversed(self.walk), reversed(kept), strict=True):
-            now = [s[:n] for s in states]
-            now[0] = now[0] + g_output[rows]
-            dx, own, new = step(keep, now)
-            through = self.F.matmul(own, self.w_hh)
-            new[0] = through if new[0] is None else new[0] + through
-            states = [self._with(s, part, n) for s, part in zip(states, new, strict=True)]
-            d.append(dx)
-            all_own.append(own)
-            all_h.append(h)
-        own, h = self.F.cat(all_own, 0), self.F.cat(all_h, 0)
-        gates = self.F.cat(d if self.reverse else d[::-1], 0)
-        return gates, self.F.matmul(self.F.transpose(own, 0, 1), h), self.F.sum(own, 0), *states
-
-    def _with(self, state: Any, part: Any, n: int) -> Any:
-        return part if n == state.shape[0] else self.F.cat([part, state[n:]], 0)
+    walk, kept, states = raw.steps(sizes, reverse), [], list(states)
+    for rows, n in walk:
+        now = [s[:n] for s in states]
+        new, keep = forward(gates[rows], F.linear(now[0], w_hh, b_hh), now)
+        states = [joined(s, part, n) for s, part in zip(states, new, strict=True)]
+        kept.append((now[0], keep))
+    d, all_own, all_h, (g_output, *states) = [], [], [], g
+    for (rows, n), (h, keep) in zip(reversed(walk), reversed(kept), strict=True):
+        now = [s[:n] for s in states]
+        now[0] = now[0] + g_output[rows]
+        dx, own, new = backward(keep, now)
+        through = F.matmul(own, w_hh)
+        new[0] = through if new[0] is None else new[0] + through
+        states = [joined(s, part, n) for s, part in zip(states, new, strict=True)]
+        d.append(dx)
+        all_own.append(own)
+        all_h.append(h)
+    own, h = F.cat(all_own, 0), F.cat(all_h, 0)
+    return F.cat(d if reverse else d[::-1], 0), F.matmul(F.transpose(own, 0, 1), h), F.sum(own, 0), *states
 
 
 def _thirds(x: Any, count: int) -> list[Any]:
@@ -63,12 +53,7 @@ def _thirds(x: Any, count: int) -> list[Any]:
 # -- LSTM -------------------------------------------------------------------------------------------------------------
 
 
-def _lstm_raw(g: Any, gates: Any, w_hh: Any, h0: Any, c0: Any, output: Any, cells: Any, act: Any, sizes: Any,
-        reverse: bool, needs: Any) -> Any:
-    return raw.lstm_grad(g, w_hh, h0, c0, output, cells, act, sizes, reverse, needs)
-
-
-@composite(raw=_lstm_raw)
+@composite(raw=lambda g, gates, *given: raw.lstm_grad(g, *given))
 def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, needs):
     """The gradients of ``lstm_layer``: of gates, weight and states."""
 
@@ -86,9 +71,8 @@ def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, revers
         d = F.cat(parts, 1)
         return d, d, [None, dc * f]
 
-    walk = _Walk(F, gates, w_hh, None, (h0, c0), sizes, reverse)
-    gates_grad, w, _, h, c = walk.backwards(walk.forwards(forward), backward, g[0], g[1:])
-    return gates_grad, w, h, c
+    in_gates, w, _, h, c = _walked(F, g, gates, w_hh, None, (h0, c0), sizes, reverse, forward, backward)
+    return in_gates, w, h, c
 
 
 @operator(
@@ -104,12 +88,7 @@ def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
 # -- GRU --------------------------------------------------------------------------------------------------------------
 
 
-def _gru_raw(g: Any, gates: Any, w_hh: Any, b_hh: Any, h0: Any, output: Any, act: Any, sizes: Any, reverse: bool,
-        needs: Any) -> Any:
-    return raw.gru_grad(g, w_hh, b_hh, h0, output, act, sizes, reverse, needs)
-
-
-@composite(raw=_gru_raw)
+@composite(raw=lambda g, gates, *given: raw.gru_grad(g, *given))
 def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, needs):
     """The gradients of ``gru_layer``: of gates, weight, bias and state."""
 
@@ -125,9 +104,8 @@ def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, nee
         d_r, d_z = d_new * h_n * r * (1 - r), now[0] * (h - new) * z * (1 - z)
         return F.cat([d_r, d_z, d_new], 1), F.cat([d_r, d_z, d_new * r], 1), [now[0] * z]
 
-    walk = _Walk(F, gates, w_hh, b_hh, (h0,), sizes, reverse)
-    gates_grad, w, b, h = walk.backwards(walk.forwards(forward), backward, g[0], g[1:])
-    return gates_grad, w, None if b_hh is None else b, h
+    in_gates, w, b, h = _walked(F, g, gates, w_hh, b_hh, (h0,), sizes, reverse, forward, backward)
+    return in_gates, w, None if b_hh is None else b, h
 
 
 @operator(
@@ -143,12 +121,7 @@ def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, r
 # -- Elman networks ---------------------------------------------------------------------------------------------------
 
 
-def _elman_raw(g: Any, gates: Any, w_hh: Any, h0: Any, output: Any, relu: bool, sizes: Any, reverse: bool,
-        needs: Any) -> Any:
-    return raw.elman_grad(g, w_hh, h0, output, relu, sizes, reverse, needs)
-
-
-@composite(raw=_elman_raw)
+@composite(raw=lambda g, gates, *given: raw.elman_grad(g, *given))
 def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs):
     """The gradients of ``elman_layer``: of gates, weight and state."""
 
@@ -160,9 +133,8 @@ def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs)
         d = F.relu_grad(now[0], h) if relu else now[0] * (1 - h * h)
         return d, d, [None]
 
-    walk = _Walk(F, gates, w_hh, None, (h0,), sizes, reverse)
-    gates_grad, w, _, h = walk.backwards(walk.forwards(forward), backward, g[0], g[1:])
-    return gates_grad, w, h
+    in_gates, w, _, h = _walked(F, g, gates, w_hh, None, (h0,), sizes, reverse, forward, backward)
+    return in_gates, w, h
 
 
 @operator(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from math import prod as product
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,6 @@ _times: Any = np.multiply.reduce
 _maximum: Any = np.maximum.reduce
 
 
-# -- helpers of the reductions -----------------------------------------------------------------------------------------
-
-
 def axes_of(dim: Any, ndim: int) -> Any:
     """``dim`` as NumPy's ``axis``: None for all, an int, or a tuple."""
     return dim if dim is None or (type(dim) is int and ndim) else dims_of(dim, ndim)
@@ -45,10 +41,10 @@ def kept(size: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 def count(size: tuple[int, ...], dim: Any) -> int:
     """How many elements of an array of shape ``size`` fall into one result."""
     if dim is None or (type(dim) is not int and not len(dim)):
-        return product(size)
+        return math.prod(size)
     if not size:
         return 1
-    return product(size[d] for d in ((dim,) if type(dim) is int else dim))
+    return math.prod(size[d] for d in ((dim,) if type(dim) is int else dim))
 
 
 def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = False) -> np.ndarray:
@@ -57,7 +53,7 @@ def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = F
     a = input if has_memory(input) else as_array(input)
     if not keepdim:
         a = a.reshape(kept(size, dim))
-    if product(size) > 4096:  # a view costs no memory, but is the slower of the two where there is little to fill
+    if math.prod(size) > 4096:  # a view costs no memory, but is the slower of the two where there is little to fill
         return np.broadcast_to(a, size)
     out = new_filled(a, np.empty, size, a.dtype)
     out[...] = a
@@ -103,13 +99,8 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
 # One operator, two node names: PyTorch distinguishes the sum of everything from the sum over dimensions.
 for _name, _node in (("sum", "SumBackward0"), ("sum_dim", "SumBackward1")):
 
-    @operator(
-        grad=dict(input=lambda F, g, input_shape, dim, keepdim: F.spread(g, input_shape, dim, keepdim)),
-        linear=True,
-        name=_name,
-        node=_node,
-        places=(),
-    )
+    @operator(grad=dict(input=lambda F, g, input_shape, dim, keepdim: F.spread(g, input_shape, dim, keepdim)),
+        linear=True, name=_name, node=_node, places=())
     def sum(input: Array, dim=None, keepdim=False, *, dtype=None):
         """The sum over ``dim``, or of everything."""
         return total(input, axes_of(dim, input.ndim), keepdim, dtype)
@@ -129,20 +120,14 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
         d = dtype or input.dtype
         if d.kind in "biu":
             which = "Input" if dtype is None else "Optional"
-            raise RuntimeError(
-                f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex "
-                f"dtype. Got: {dt.scalar_name(d)}"
-            )
+            raise RuntimeError(f"mean(): could not infer output dtype. {which} dtype must be either a floating point "
+                f"or complex dtype. Got: {dt.scalar_name(d)}")
         wide = wide_type(d)
         if dtype is None and K.available and d.kind in "fV" and input.flags.c_contiguous:
             return K.mean(input, axes_of(dim, input.ndim), keepdim)
         if wide is None:
             return total(input, axes_of(dim, input.ndim), keepdim, dtype) / count(input.shape, dim)
         return (_plus(input, axes_of(dim, input.ndim), wide, None, keepdim) / count(input.shape, dim)).astype(d)
-
-
-def _nan_free(input: Any) -> Any:
-    return np.where(input == input, input, np.zeros((), input.dtype))
 
 
 @operator(grad=dict(input=lambda F, g, input, dim, keepdim: F.spread(g, input.shape, dim, keepdim) * (input == input)))
@@ -154,7 +139,8 @@ def nansum(input: Array, dim=None, keepdim=False, *, dtype=None):
     """
     if input.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    return total(_nan_free(input), axes_of(dim, input.ndim), keepdim, dtype)
+    numbers = np.where(input == input, input, np.zeros((), input.dtype))
+    return total(numbers, axes_of(dim, input.ndim), keepdim, dtype)
 
 
 @composite
@@ -189,7 +175,7 @@ def prod_back(F, g, input, result, size, dim, keepdim):
     g, result = (restored(F, x, size, dim, keepdim) for x in (g, result))
     if not bool((input == 0).any()):
         return g * (result / input)
-    if dim is None or not size:
+    if dim is None:
         return g * F.reshape(products_but_one(F, F.reshape(input, (-1,)), 0), size)
     return g * products_but_one(F, input, dim)
 
@@ -203,13 +189,10 @@ def products_but_one(F: Any, x: Any, dim: int) -> Any:
     return left * right
 
 
-def _prod_rule(F: Any, g: Any, input: Any, result: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
-    return F.prod_back(g, input, result, input_shape, dim, keepdim)
-
-
 for _name, _node in (("prod", "ProdBackward0"), ("prod_dim", "ProdBackward1")):
 
-    @operator(grad=dict(input=_prod_rule), name=_name, node=_node, places=())
+    @operator(grad=dict(input=lambda F, g, input, result, input_shape, dim, keepdim: F.prod_back(g, input, result,
+        input_shape, dim, keepdim)), name=_name, node=_node, places=())
     def prod(input: Array, dim=None, keepdim=False, *, dtype=None):
         """The product over ``dim``, or of everything."""
         d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
@@ -269,11 +252,7 @@ def _var_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: An
     g, mean = restored(F, g, shape, dim, keepdim), F.mean(input) if dim is None else F.mean(input, dim, True)
     if free <= 0 and (dim is None or not shape):  # a slope nowhere: PyTorch's constants, which have no history
         return g * F.masked_fill(F.new_zeros(g, shape) + math.inf, input == mean, math.nan)
-    return g * _two_over(free) * (input - mean)
-
-
-def _two_over(n: Any) -> float:
-    return 2 / n if n else math.inf
+    return g * (2 / free if free else math.inf) * (input - mean)
 
 
 @operator(grad=dict(input=_var_back), wirtinger=True, places=())
@@ -320,12 +299,11 @@ def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: A
     return _with_mean(F, of_std, g[1], input, dim, keepdim)
 
 
-def _push_std_mean(F: Any, t: Any, input: Any, std: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    return _push_std(F, t, input, std, dim, correction, keepdim), F.mean(t, dim, keepdim)
-
-
-@operator(grad=dict(input=_std_mean_back), push=_push_std_mean, wirtinger=True, outputs=("std", "mean"), undefined=True,
-    places=())
+@operator(
+    grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), undefined=True, places=(),
+    push=lambda F, t, input, std, dim, correction, keepdim: (
+        _push_std(F, t, input, std, dim, correction, keepdim), F.mean(t, dim, keepdim)),
+)
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Standard deviation and mean over ``dim``, or of everything."""
     var, mean = spread_squares("std_mean", input, dim, correction, keepdim)

@@ -23,6 +23,18 @@ def only(kinds: str, kernel: str, x: Any) -> Any:
     return x
 
 
+def same_width(wanted: Any, found: Any) -> None:
+    """Refuse two data types that differ."""
+    if wanted != found:
+        raise RuntimeError(f"expected scalar type {scalar_name(wanted)} but found {scalar_name(found)}")
+
+
+def inexact(name: str, d: Any) -> None:
+    """Refuse a data type that is neither floating-point nor complex."""
+    if d.kind not in "fcVW":
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(d)}")
+
+
 def real(kernel: str, x: Any) -> Any:
     """``x``, refused when complex."""
     return only("fViub", kernel, x)

@@ -9,9 +9,9 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import new_filled
+from .elementary import LN2
 from .operator import Array, family
 from .pointwise import conjugate, flat_gradient, no_derivative, number, to_common_dtype
-from .powers import LN2
 from .refusals import floating, real, unsupported, without
 
 operator, composite = family("torch", "Tensor", pointwise=True)
@@ -52,15 +52,15 @@ def round(input: Array, *, decimals=None):
     return _to_decimals(input, decimals) if decimals else _rounded("round", np.rint, input)
 
 
+def _to_decimals(input: Any, decimals: int) -> Any:
+    scale = number(10.0 ** (decimals if decimals > 0 else -decimals), floating("round_cpu", input).dtype)
+    return np.rint(input * scale) / scale if decimals > 0 else np.rint(input / scale) * scale
+
+
 @composite(places=("special",))
 def special_round(F, input, *, decimals=0):
     """``torch.round``."""
     return F.round(input, decimals=decimals)
-
-
-def _to_decimals(input: Any, decimals: int) -> Any:
-    scale = number(10.0 ** (decimals if decimals > 0 else -decimals), floating("round_cpu", input).dtype)
-    return np.rint(input * scale) / scale if decimals > 0 else np.rint(input / scale) * scale
 
 
 @operator(grad=dict(input=lambda F, g: g), inplace=True)
@@ -77,13 +77,11 @@ def _sign(input: Any) -> Any:
     return input.copy() if d.kind == "b" else K.sign(input)
 
 
-_NO_SIGN = "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
-
-
 @operator(grad=_FLAT, inplace=True)
 def sign(input: Array):
     """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
-    return _sign(without("c", input, _NO_SIGN, NotImplementedError))
+    return _sign(without("c", input, "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+        "torch.sgn instead.", NotImplementedError))
 
 
 def _sgn_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
@@ -94,11 +92,8 @@ def _sgn_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     return F.where(length == 0, 0, across / length)
 
 
-def _push_sgn(F: Any, t: Any, input: Any, result: Any) -> Any:
-    return _sgn_grad(F, t, input, result)
-
-
-@operator(grad=dict(input=_sgn_grad), push=_push_sgn, wirtinger=True, inplace=True)
+@operator(grad=dict(input=_sgn_grad), push=lambda F, t, input, result: _sgn_grad(F, t, input, result), wirtinger=True,
+          inplace=True)
 def sgn(input: Array):
     """``sign`` for complex numbers: ``input / abs(input)``, and 0 at 0."""
     return _sign(input)
@@ -111,19 +106,19 @@ def signbit(input: Array):
     return input < 0 if input.dtype.kind in "iub" else np.signbit(input)
 
 
-def _of_one_real_type(name: str, *arrays: Any) -> None:
-    for x in arrays:
-        without("c", x, f"{name} is not yet implemented for complex tensors.")
-        if x.dtype != arrays[0].dtype:
-            raise RuntimeError(f"{name} is not yet implemented for tensors with different dtypes.")
-
-
 @operator(grad=dict(input=no_derivative("heaviside"), values=no_derivative("heaviside")), inplace=True,
           node="NotImplemented")
 def heaviside(input: Array, values: Array):
     """0 below zero, 1 above, ``values`` at zero; broadcast, no gradient defined."""
-    _of_one_real_type("heaviside", input, values)
-    return np.where(input == 0, values, input > 0).astype(input.dtype, copy=False)
+    return np.where(input == 0, _at_zero(input, values), input > 0).astype(input.dtype, copy=False)
+
+
+def _at_zero(input: Any, values: Any) -> Any:
+    for x in (input, values):
+        without("c", x, "heaviside is not yet implemented for complex tensors.")
+    if values.dtype != input.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return values
 
 
 @operator(grad=dict(input=lambda F, g, input, result: g * F.masked_fill(result / input, input == 0, 0),
@@ -157,8 +152,11 @@ def _ldexp_input(F: Any, g: Any, other: Any) -> Any:
     return g * conjugate(F, F.pow(2.0, other))
 
 
-def _ldexp_other(F: Any, g: Any, result: Any) -> Any:
-    return g * conjugate(F, result) * LN2
+@operator(grad=dict(input=_ldexp_input, other=lambda F, g, result: g * conjugate(F, result) * LN2), wirtinger=True,
+          inplace=True)
+def ldexp(input: Array, other: Array):
+    """``input * 2 ** other``."""
+    return _times_power(input, other)
 
 
 def _times_power(input: Any, other: Any) -> Any:
@@ -175,31 +173,20 @@ def _times_power(input: Any, other: Any) -> Any:
     return input * power
 
 
-@operator(grad=dict(input=_ldexp_input, other=_ldexp_other), wirtinger=True, inplace=True)
-def ldexp(input: Array, other: Array):
-    """``input * 2 ** other``."""
-    return _times_power(input, other)
-
-
-def _finite_gradient(F: Any, g: Any, input: Any) -> Any:
-    return F.where(F.isfinite(input), g, 0)
-
-
-@operator(grad=dict(input=_finite_gradient), inplace=True)
+@operator(grad=dict(input=lambda F, g, input: F.where(F.isfinite(input), g, 0)), inplace=True)
 def nan_to_num(input: Array, nan=0.0, posinf=None, neginf=None):
     """Replace NaN by ``nan`` and infinities by ``posinf`` and ``neginf``: by default the type's extremes."""
     top = dt.largest(input.dtype)
     instead = 0.0 if nan is None else nan, top if posinf is None else posinf, -top if neginf is None else neginf
-    return _by_parts(K.nan_to_num, input, *instead)
+    return _numbers(input, *instead)
 
 
-def _by_parts(f: Any, input: Any, *more: Any) -> Any:
-    """``f`` of the real and imaginary parts; whole numbers as they are."""
+def _numbers(input: Any, *instead: Any) -> Any:
     if input.dtype.kind == "c":
         out = new_filled(input, np.empty, input.shape, input.dtype)
-        out.real, out.imag = f(input.real, *more), f(input.imag, *more)
+        out.real, out.imag = K.nan_to_num(input.real, *instead), K.nan_to_num(input.imag, *instead)
         return out
-    return f(input, *more) if input.dtype.kind in "fV" else input.copy()
+    return K.nan_to_num(input, *instead) if input.dtype.kind in "fV" else input.copy()
 
 
 @operator(grad=dict(input=lambda F, g: g * (np.pi / 180)), promote="float", inplace=True, node="Deg2RadBackward0")

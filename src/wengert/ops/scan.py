@@ -12,6 +12,7 @@ from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.reduce import wide_type
 from .extrema import ordered
 from .operator import Array, family
+from .refusals import only
 from .views import axis, dims_of
 
 operator, composite = family("torch", "Tensor", layout="rows")
@@ -135,15 +136,11 @@ def _log_back(F: Any, g: Any, input: Any, result: Any, dim: Any) -> Any:
 
     if F.is_complex(g):
         return part(F.log(g))
-    lowest = _lowest(F.dtype_of(g))
+    # a finite stand-in for the logarithm of zero, which keeps NaN out of the derivatives, with space for what is added
+    lowest = float(np.finfo(wide_type(F.dtype_of(g)) or F.dtype_of(g)).min) / 4
     logs = (F.where(mask, F.log(F.where(mask, size, 1.0)), lowest) for mask, size in ((g > 0, g), (g < 0, -g)))
     rising, falling = (part(x) for x in logs)
     return rising - falling
-
-
-def _lowest(d: Any) -> float:
-    """A finite stand-in for the logarithm of zero, which keeps NaN out of the derivatives."""
-    return float(np.finfo(wide_type(d) or d).min) / 4  # space for what is added to it
 
 
 def _log_accumulate(x: Any, dim: int) -> Any:
@@ -161,10 +158,7 @@ def _log_accumulate(x: Any, dim: int) -> Any:
 @operator(grad=dict(input=_log_back))
 def logcumsumexp(input: Array, dim):
     """``log(cumsum(exp(input), dim))`` without overflow."""
-    if input.dtype.kind in "biu":
-        from .refusals import unsupported
-
-        raise unsupported("logcumsumexp_out_cpu", input.dtype)
+    only("fVcW", "logcumsumexp_out_cpu", input)
     d = axis(dim, input.ndim)
     if not input.ndim:
         return input.copy()
@@ -192,22 +186,19 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    for more in (prepend, append):
-        if more is not None and more.ndim != input.ndim:
-            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    ends = [x for x in (prepend, append) if x is not None]
+    if any(x.ndim != input.ndim for x in ends):
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     dim = axis(dim, input.ndim)
-    for more in (prepend, append):
+    for more in ends:
         for d in range(input.ndim):
-            if more is not None and d != dim and more.shape[d] != input.shape[d]:
-                raise RuntimeError(
-                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
-                    f"differencing dimension; input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = "
-                    f"{more.shape[d]}"
-                )
-    parts = [x for x in (prepend, input, append) if x is not None]
+            if d != dim and more.shape[d] != input.shape[d]:
+                raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input "
+                    f"except along the differencing dimension; input.size({d}) = {input.shape[d]}, but got "
+                    f"tensor.size({d}) = {more.shape[d]}")
     if n == 0:
         return F.copy(F.new_zeros(input, tuple(input.shape)), input)
-    x = F.cat(parts, dim) if len(parts) > 1 else input
+    x = F.cat([x for x in (prepend, input, append) if x is not None], dim) if ends else input
     for _ in range(min(n, x.shape[dim])):
         earlier, later = _sides(F, x, dim)
         x = later != earlier if F.dtype_of(x).kind == "b" else later - earlier
@@ -225,14 +216,12 @@ def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
     if not y.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = axis(dim, y.ndim)
-    if x is None:
-        earlier, later = _sides(F, y, d)
-        return (earlier + later) * dx, d
-    if x.ndim == 1:
+    width = dx
+    if x is not None and x.ndim == 1:
         if x.shape[0] != y.shape[d]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
         width = F.diff(F.reshape(x, (1,) * d + (-1,) + (1,) * (y.ndim - d - 1)), dim=d)
-    else:
+    elif x is not None:
         if x.ndim < y.ndim:
             x = F.reshape(x, (1,) * (y.ndim - x.ndim) + tuple(x.shape))
         earlier, later = _sides(F, x, d)
@@ -262,11 +251,8 @@ def trapezoid(F, y, x=None, *, dx=1, dim=-1):
 def cumulative_trapezoid(F, y, x=None, *, dx=1, dim=-1):
     """The running integral of samples ``y`` by the trapezoidal rule along ``dim``."""
     _no_masks(F, "cumulative_trapezoid", y, x)
-    if x is None:
-        strips, d = _strips(F, y, x, dx / 2, dim)
-        return F.cumsum(strips, d)
-    strips, d = _strips(F, y, x, dx, dim)
-    return F.cumsum(strips, d) / 2
+    strips, d = _strips(F, y, x, dx / 2, dim)
+    return F.cumsum(strips, d) if x is None else F.cumsum(strips, d) / 2
 
 
 def _slope(F: Any, x: Any, d: int, gap: Any, edge_order: int) -> Any:
@@ -294,17 +280,15 @@ def _slope(F: Any, x: Any, d: int, gap: Any, edge_order: int) -> Any:
     def step(i: int) -> Any:
         return F.select(gap, 0, i % n)
 
+    def end(p: Any, q: Any, x: Any, y: Any, z: Any) -> Any:
+        """The slope at ``x``, which is ``p`` away from ``y``, and that ``q`` from ``z``."""
+        return -(2.0 * p + q) / (p * (p + q)) * x + (p + q) / (p * q) * y - p / (q * (p + q)) * z
+
     if edge_order == 1:
         first, last = (at(1) - at(0)) / step(0), (at(-1) - at(-2)) / step(-1)
     else:
-        a = -(2.0 * step(0) + step(1)) / (step(0) * (step(0) + step(1)))
-        b = (step(0) + step(1)) / (step(0) * step(1))
-        c = -step(0) / (step(1) * (step(0) + step(1)))
-        first = a * at(0) + b * at(1) + c * at(2)
-        a = step(-1) / (step(-2) * (step(-1) + step(-2)))
-        b = -(step(-1) + step(-2)) / (step(-1) * step(-2))
-        c = (2 * step(-1) + step(-2)) / (step(-1) * (step(-1) + step(-2)))
-        last = a * at(-3) + b * at(-2) + c * at(-1)
+        first = end(step(0), step(1), at(0), at(1), at(2))
+        last = -end(step(-1), step(-2), at(-1), at(-2), at(-3))
     return F.cat([first, middle, last], d)
 
 
@@ -322,20 +306,15 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
     if getattr(spacing, "ndim", 0):
         raise TypeError("gradient() received an invalid combination of arguments: spacing is a number, or a tuple of "
             "vectors")
-    spacing = 1 if spacing is None else spacing
-    gaps = [spacing] * len(dims) if not isinstance(spacing, (list, tuple)) else list(spacing)
+    one: Any = 1 if spacing is None else spacing
+    gaps = list(spacing) if isinstance(spacing, (list, tuple)) else [one] * len(dims)
     if len(gaps) != len(dims):
         if dim is None:
-            raise RuntimeError(
-                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() "
-                "= "
-                f"{n}', since dim argument was not given, but got a list of length {len(gaps)}"
-            )
-        raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the "
-            "same length, but "
-            f"got a spacing argument of length {len(gaps)} and a dim argument of length {len(dims)}."
-        )
+            raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal "
+                f"to 'self.dim() = {n}', since dim argument was not given, but got a list of length {len(gaps)}")
+        raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
+            f"arguments to have the same length, but got a spacing argument of length {len(gaps)} and a dim argument "
+            f"of length {len(dims)}.")
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if F.dtype_of(input) == np.uint8:
@@ -346,10 +325,8 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
             raise RuntimeError("torch.gradient expected each tensor to be on the same device, but got devices "
                 f"{places[0]} and {place}!")
     if F.dtype_of(input).kind == "b" and not (edge_order == 2 and any(hasattr(gap, "shape") for gap in gaps)):
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator instead."
-        )
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead.")
     if any(input.shape[d] < edge_order + 1 for d in dims):
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     x = F.cast(input, dt.default_float()) if F.dtype_of(input).kind in "biu" else input
@@ -357,10 +334,8 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
     for d, gap in zip(dims, gaps):
         if hasattr(gap, "shape"):
             if gap.ndim > 1:
-                raise RuntimeError(
-                    "torch.gradient expected each element of spacing to have one dimension, but got an element with "
-                    f"{gap.ndim} dimensions!"
-                )
+                raise RuntimeError("torch.gradient expected each element of spacing to have one dimension, but got an "
+                    f"element with {gap.ndim} dimensions!")
             gap = gap if gap.ndim else gap.item()
         slopes.append(_slope(F, x, d, gap, edge_order))
     return tuple(slopes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from .likelihood import Bits
+from .loss import Bits
 from .operator import Array, family
 
 operator, composite = family("torch")

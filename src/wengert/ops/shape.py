@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.errors import as_is
 from ..arrays.layouts import seems
 from .operator import Array, Arrays, family
-from .views import axis, resolve_shape
+from .views import axis, no_dimensions, resolve_shape
 
 operator, composite = family("torch", "Tensor")
 
@@ -43,11 +44,10 @@ def common(arrays: list[Any]) -> list[Any]:
 def _joined(arrays: Any, dim: int, looks: Any) -> Any:
     """``arrays`` one after another: row by row, or channels innermost where they are so in all of ``looks``."""
     a = np.concatenate(arrays, dim)
-    if a.ndim not in (4, 5):
-        return a if a.flags.c_contiguous else a.copy()
-    names = {seems(x) for x in looks}
-    if names != {"contiguous_format"} and len(names) == 1:
-        return np.moveaxis(in_rows(np.moveaxis(a, 1, -1)), -1, 1)
+    if a.ndim in (4, 5):
+        names = {seems(x) for x in looks}
+        if names != {"contiguous_format"} and len(names) == 1:
+            return np.moveaxis(in_rows(np.moveaxis(a, 1, -1)), -1, 1)
     return a if a.flags.c_contiguous else a.copy()
 
 
@@ -85,11 +85,8 @@ def cat(tensors: Arrays, dim=0):
     return _joined(solid, at_dim, tensors)
 
 
-def _stack_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
-    return [F.select(g, dim, i) for i in range(len(tensors_shape))]
-
-
-@operator(grad=dict(tensors=_stack_back), places=("torch",), linear=True)
+@operator(grad=dict(tensors=lambda F, g, tensors_shape, dim: [F.select(g, dim, i) for i in range(len(tensors_shape))]),
+    places=("torch",), linear=True)
 def stack(tensors: Arrays, dim=0):
     """Tensors of one shape along a new dimension ``dim``.
 
@@ -119,11 +116,8 @@ def _key(dim: int, ndim: int, at: Any) -> tuple[Any, ...]:
     return (slice(None),) * (dim + ndim if dim < 0 else dim) + (at,)
 
 
-def _select_back(F: Any, g: Any, input_shape: Any, dim: Any, index: Any) -> Any:
-    return F.basic_scatter(g, input_shape, (*_key(dim, len(input_shape), index), ...))
-
-
-@operator(grad=dict(input=_select_back), view=True)
+@operator(grad=dict(input=lambda F, g, input_shape, dim, index: F.basic_scatter(g, input_shape, (
+        *_key(dim, len(input_shape), index), ...))), view=True)
 def select(input: Array, dim, index):
     """The slice at ``index`` of dimension ``dim``, as a view without that dimension."""
     if not input.ndim:
@@ -217,17 +211,7 @@ def _split_back(F: Any, g: Any, dim: Any) -> Any:
 
 
 def _cut(input: Any, sizes: list[int], dim: int) -> list[Any]:
-    out, start = [], 0
-    for n in sizes:
-        out.append(input[_key(dim, input.ndim, slice(start, start + n))])
-        start += n
-    return out
-
-
-def _even(input: Any, size: int, dim: int) -> list[int]:
-    """The lengths of pieces of ``size``, the last one shorter where it does not divide the dimension."""
-    n = input.shape[dim]
-    return [min(size, n - i) for i in range(0, n, size)] if n else [0]
+    return [input[_key(dim, input.ndim, slice(end - n, end))] for n, end in zip(sizes, accumulate(sizes))]
 
 
 @operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=(),
@@ -239,10 +223,10 @@ def split(tensor: Array, split_size, dim=0):
     if split_size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     d = axis(dim, tensor.ndim)
-    if split_size == 0 and tensor.shape[d]:
-        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension size of "
-            f"{tensor.shape[d]}")
-    return _cut(tensor, _even(tensor, max(split_size, 1), d), d)
+    n = tensor.shape[d]
+    if split_size == 0 and n:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+    return _cut(tensor, [min(split_size, n - i) for i in range(0, n, max(split_size, 1))] or [0], d)
 
 
 @operator(grad=dict(tensor=_split_back), view=True, shows=("split_sizes",))
@@ -260,26 +244,23 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
     return _cut(tensor, list(split_sizes), d)
 
 
-def _chunk_size(input: Any, chunks: int, dim: int) -> int:
-    if not input.ndim:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    return -(-input.shape[axis(dim, input.ndim)] // chunks)
+def _chunks(kind: str, text: str) -> None:
+    @composite(name=f"{kind}chunk")
+    def chunk(F, input, chunks, dim=0):
+        if not input.ndim:
+            raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+        if chunks <= 0:
+            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        size = -(-input.shape[axis(dim, input.ndim)] // chunks)
+        if size:
+            return getattr(F, f"{kind}split")(input, size, dim)
+        return getattr(F, f"{kind}split_with_sizes")(input, [0] * chunks, dim)
+
+    chunk.doc = text
 
 
-@composite
-def chunk(F, input, chunks, dim=0):
-    """At most ``chunks`` views of equal length along ``dim``, the last one shorter where needed."""
-    size = _chunk_size(input, chunks, dim)
-    return F.split(input, size, dim) if size else F.split_with_sizes(input, [0] * chunks, dim)
-
-
-@composite
-def unsafe_chunk(F, input, chunks, dim=0):
-    """``chunk`` into copies that may be written to."""
-    size = _chunk_size(input, chunks, dim)
-    return F.unsafe_split(input, size, dim) if size else F.unsafe_split_with_sizes(input, [0] * chunks, dim)
+_chunks("", "At most ``chunks`` views of equal length along ``dim``, the last one shorter where needed.")
+_chunks("unsafe_", "``chunk`` into copies that may be written to.")
 
 
 @composite
@@ -343,10 +324,9 @@ _directional("dsplit", 3, lambda ndim: 2, "along the third dimension")
 def unbind(input: Array, dim=0):
     """All slices along ``dim`` as views without it."""
     if not input.ndim:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        raise no_dimensions(0)
     d = axis(dim, input.ndim)
-    key: Any = (slice(None),) * d
-    return [input[(*key, i, ...)] for i in range(input.shape[d])]
+    return [input[(*_key(d, input.ndim, i), ...)] for i in range(input.shape[d])]
 
 
 @operator(grad=dict(tensor=_split_back), linear=True)
@@ -384,10 +364,7 @@ def flatten(F, input, start_dim=0, end_dim=-1):
     if start == end:
         return input
     shape = tuple(input.shape)
-    joined = 1
-    for m in shape[start : end + 1]:
-        joined *= m
-    return F.reshape(input, (*shape[:start], joined, *shape[end + 1 :]))
+    return F.reshape(input, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 @composite(layout="channels")

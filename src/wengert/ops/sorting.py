@@ -1,4 +1,4 @@
-"""Sorting, searching, counting and finding."""
+"""Sorting, order statistics, distinct values, counting, searching and finding."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, has_memory, in_rows
 from ..arrays.errors import check_countable
 from ..arrays.reduce import sortable
-from .extrema import PICKED
+from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .operator import Array, Arrays, family
-from .refusals import real
+from .refusals import floating, only, real, unsupported
 from .views import axis
 
 operator, composite = family("torch", "Tensor")
+_picked: dict[str, Any] = PICKED | dict(places=("torch", "Tensor"))
 
 
 # -- sorting -----------------------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def msort(F, input):
     return F.sort(input, 0)[0]
 
 
-@operator(grad=dict(input=_sort_back), **(PICKED | dict(places=("torch", "Tensor"))))
+@operator(grad=dict(input=_sort_back), **_picked)
 def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     """The ``k`` largest (or smallest) elements along ``dim`` in order, and their places: ``(values, indices)``.
 
@@ -82,10 +83,6 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     n = input.shape[d] if input.ndim else 1
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
-    if input.dtype.kind == "c":
-        from .refusals import unsupported
-
-        raise unsupported("topk_cpu", input.dtype)
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)  # also where none is requested
     key = (slice(None),) * d
@@ -99,16 +96,167 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     return K.take_along(input, d, order), order
 
 
+# -- order statistics --------------------------------------------------------------------------------------------------
+
+
+def _take(input: Any, places: Any, dim: int, keepdim: Any) -> tuple[Any, Any]:
+    """``(values, places)`` of one place for each row along ``dim``; ``places`` keeps that dimension."""
+    values = K.take_along(input, dim, places)
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+
+def _ranked(name: str, input: Any, dim: Any, keepdim: Any, rank: Any) -> tuple[Any, Any]:
+    """The element of rank ``rank(sorted, d)`` (one for all, or one each) in each row along ``d``, and its index."""
+    ordered(f"{name}_cpu", input.dtype)
+    d = axis(dim, input.ndim)
+    if not input.ndim:
+        rank(input.reshape(1), 0)
+        return input.copy(), np.zeros((), np.int64)
+    nonempty(name, input, d)
+    order = np.argsort(sortable(input), d, kind="stable")
+    at = rank(K.take_along(input, d, order), d)
+    return _take(input, np.take_along_axis(order, at, d) if has_memory(at) else np.take(order, [at], d), d, keepdim)
+
+
+@operator(grad=dict(input=chosen_back), **_picked)
+def kthvalue(input: Array, k, dim=-1, keepdim=False):
+    """The ``k``-th smallest element (from 1) along ``dim`` and its place: ``(values, indices)``."""
+
+    def rank(row: Any, d: int) -> int:
+        if not 1 <= k <= row.shape[d]:
+            raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+        return k - 1
+
+    return _ranked("kthvalue", input, dim, keepdim, rank)
+
+
+def _medians(name: str, skip_nan: bool) -> None:
+    def place(row: Any, d: int) -> Any:
+        """The rank of the median in rows sorted along ``d``, NaN last."""
+        n = row.shape[d]
+        if row.dtype.kind not in "fV":
+            return (n - 1) // 2
+        numbers = np.count_nonzero(row == row, d, keepdims=True)
+        if skip_nan:
+            return np.maximum(numbers - 1, 0) // 2
+        return np.where(numbers == n, (n - 1) // 2, np.minimum(numbers, n - 1))
+
+    @operator(grad=dict(input=chosen_back), name=name, node=f"{name.capitalize()}Backward1", **PICKED)
+    def median(input: Array, dim=-1, keepdim=False):
+        return _ranked(name, input, dim, keepdim, place)
+
+    @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all",
+        node=f"{name.capitalize()}Backward0", places=())
+    def median_all(input: Array):
+        ordered("median_cpu", input.dtype)
+        if not input.size:
+            return np.full((), np.nan if input.dtype.kind in "fV" else np.iinfo(input.dtype).min, input.dtype)
+        row = np.sort(sortable(input), None).astype(input.dtype, copy=False)
+        at = place(row, 0)
+        return row[at if isinstance(at, int) else at[0]]
+
+
+_medians("median", False)
+_medians("nanmedian", True)
+
+
+@operator(grad=dict(input=chosen_back), **_picked)
+def mode(input: Array, dim=-1, keepdim=False):
+    """The most frequent value along ``dim`` (of several the smallest) and its last place: ``(values, indices)``."""
+    d = axis(dim, input.ndim)
+    if not input.ndim:
+        return input.copy(), np.zeros((), np.int64)
+    nonempty("mode", input, d)
+    real("mode_cpu", input)
+    rows, n = np.moveaxis(input, d, -1), input.shape[d]
+    # which of equal values is meant says PyTorch's way to sort
+    if n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):
+        wide = np.dtype(np.int64 if input.dtype.kind in "biu" else np.float64)
+        places = K.mode_places(in_rows(K.cast(rows, wide).reshape(-1, n))).reshape(rows.shape[:-1])
+    else:
+        order = np.argsort(sortable(rows), -1, kind="stable")
+        row = np.take_along_axis(rows, order, -1)
+        new = np.ones(row.shape, bool)
+        new[..., 1:] = row[..., 1:] != row[..., :-1]
+        start = np.maximum.accumulate(np.where(new, np.arange(n), 0), -1)  # where the run of equal values began
+        longest = np.argmax(np.arange(n) - start, -1, keepdims=True)  # of equal lengths the first, the smallest value
+        places = np.take_along_axis(order, longest, -1)[..., 0]
+    return _take(input, np.expand_dims(places, d), d, keepdim)
+
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
+    d = F.dtype_of(input)
+    if not isinstance(q, (int, float)):
+        if q.ndim > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        if F.dtype_of(q) != d:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if 0 in input.shape:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if d.name not in ("float32", "float64"):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}")
+    if isinstance(q, (int, float)):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        return F.constant(as_array(q, d))
+    if not F.every((q >= 0) & (q <= 1)):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    return q
+
+
+def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, interpolation: str) -> Any:
+    q = _checked(F, name, input, q, interpolation)
+    ndim, single = input.ndim, not q.ndim
+    d = 0 if dim is None else axis(dim, ndim)
+    reduced = [] if dim is None or not ndim else [n for i, n in enumerate(input.shape) if i != d]
+    if keepdim:
+        reduced = [1] * ndim if dim is None else [1 if i == d else n for i, n in enumerate(input.shape)]
+    rows = (F.flatten(input) if dim is None else input if d == ndim - 1
+        else F.transpose(F.unsqueeze(input, -1), d, -1))
+    x = F.sort(rows, -1)[0]
+    x = F.view(x, (*reduced, x.shape[-1] if x.ndim else 1))
+    numbers, n, kind = F.sum(x == x, -1, True), x.shape[-1], F.dtype_of(x)
+    if name == "nanquantile":
+        rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, dt.I64), kind)
+    else:  # NaN is sorted last: rows with one give NaN
+        rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1))
+    if interpolation in ("lower", "higher", "nearest"):
+        rank = {"lower": F.floor, "higher": F.ceil, "nearest": F.round}[interpolation](rank)
+    below = F.cast(rank, dt.I64)
+    values = F.gather(x, -1, below)
+    if interpolation in ("linear", "midpoint"):
+        weight = (rank - F.cast(below, kind) if interpolation == "linear"
+            else F.constant(np.full(tuple(rank.shape), 0.5, kind)))
+        above = F.gather(x, -1, F.cast(F.ceil(rank), dt.I64))
+        values = F.lerp_tensor(values, above, weight)
+    if not single:
+        values = F.transpose(F.unsqueeze(values, 0), 0, -1)
+    return F.squeeze(values, -1)
+
+
+@composite
+def quantile(F, input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The ``q``-th quantiles (in [0, 1], a number or a vector) of everything or along ``dim``; NaN where a row has one.
+
+    >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.75)
+    tensor(3.)
+    """
+    return _quantile(F, "quantile", input, q, dim, keepdim, interpolation)
+
+
+@composite
+def nanquantile(F, input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """``quantile`` of what is not NaN."""
+    return _quantile(F, "nanquantile", input, q, dim, keepdim, interpolation)
+
+
 # -- distinct values ---------------------------------------------------------------------------------------------------
-
-
-def _undifferentiable(name: str, along: str) -> Any:
-    """The rule of an operator that PyTorch calls ``along`` where it is given a dimension."""
-
-    def rule(F: Any, g: Any, dim: Any) -> Any:
-        raise NotImplementedError(f"the derivative for '{name if dim is None else along}' is not implemented.")
-
-    return rule
 
 
 def _distinct(input: Any, dim: Any) -> tuple[Any, Any, Any]:
@@ -139,23 +287,22 @@ def _runs(input: Any, dim: Any) -> tuple[Any, Any, Any]:
     return np.take(input, starts, d), inverse, counts
 
 
-for _name, _node, _find in (
-    ("unique", "Unique2Backward0", _distinct),
-    ("unique_consecutive", "UniqueConsecutiveBackward0", _runs),
-):
+def _distinct_values(name: str, node: str, find: Any, label: str, along: str) -> None:
+    """Declare an operator that PyTorch calls ``label``, or ``along`` where it is given a dimension."""
 
-    def _declare(name: str, node: str, find: Any) -> None:
-        @operator(
-            grad=dict(input=_undifferentiable(*(("_unique2", "unique_dim") if name == "unique" else (name, name)))),
-            outputs=("output", "inverse_indices", "counts"), nondifferentiable=("inverse_indices", "counts"), name=name,
-            node=node, places=(),
-        )
-        def unique(input: Array, dim=None):
-            if input.dtype.kind == "c":
-                raise NotImplementedError(f"\"{name}\" not implemented for '{dt.scalar_name(input.dtype)}'")
-            return find(input, dim)
+    def rule(F: Any, g: Any, dim: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{label if dim is None else along}' is not implemented.")
 
-    _declare(_name, _node, _find)
+    @operator(grad=dict(input=rule), name=name, node=node, places=(), outputs=("output", "inverse_indices", "counts"),
+        nondifferentiable=("inverse_indices", "counts"))
+    def unique(input: Array, dim=None):
+        if input.dtype.kind == "c":
+            raise unsupported(name, input.dtype)
+        return find(input, dim)
+
+
+_distinct_values("unique", "Unique2Backward0", _distinct, "_unique2", "unique_dim")
+_distinct_values("unique_consecutive", "UniqueConsecutiveBackward0", _runs, "unique_consecutive", "unique_consecutive")
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
@@ -168,10 +315,7 @@ def bincount(input: Array, weights: Array | None = None, minlength=0):
     >>> torch.bincount(torch.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
-    from .refusals import unsupported
-
-    if input.dtype.kind not in "iu":
-        raise unsupported("bincount_cpu", input.dtype)
+    only("iu", "bincount_cpu", input)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if input.ndim != 1 or (input.size and input.min() < 0):
@@ -185,33 +329,19 @@ def bincount(input: Array, weights: Array | None = None, minlength=0):
     return counts.astype(np.float32) if weights.dtype == np.float32 else counts
 
 
-def _bounds(name: str, input: Any, low: float, high: float) -> tuple[float, float]:
-    """The range of a histogram: that of the data where none is given."""
-    if low == high and input.size:
-        low, high = float(input.min()), float(input.max())
-    if low == high:
-        low, high = low - 0.5 if name == "histogram" else low - 1, high + 0.5 if name == "histogram" else high + 1
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"torch.{name}: range of [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(f"torch.{name}: max must be larger than min")
-    return low, high
-
-
-def _floats(input: Any, kernel: str) -> None:
-    if input.dtype.kind not in "fV":
-        from .refusals import unsupported
-
-        raise unsupported(kernel, input.dtype)
-
-
 @operator()
 def histc(input: Array, bins=100, min=0, max=0):
     """Counts of the elements in ``bins`` equal intervals of ``[min, max]``; both 0: of the range of the data."""
-    _floats(input, "histogram_cpu")
+    floating("histogram_cpu", input)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _bounds("histc", input, min, max)
+    low, high = (float(input.min()), float(input.max())) if min == max and input.size else (min, max)
+    if low == high:
+        low, high = low - 1, high + 1
+    if not np.isfinite([low, high]).all():
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
     return np.histogram(input, bins, (low, high))[0].astype(input.dtype)
 
 
@@ -220,10 +350,9 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
         if bins.ndim != 1 or not len(bins):
             raise RuntimeError("torch.histogramdd(): bins tensor should have one dimension")
         if bins.dtype != input.dtype:
-            raise RuntimeError(
-                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                f"{dt.c_name(input.dtype)} and bins for dimension {d} with dtype {dt.c_name(bins.dtype)}"
-            )
+            raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
+                f"input with dtype {dt.c_name(input.dtype)} and bins for dimension {d} with dtype "
+                f"{dt.c_name(bins.dtype)}")
         return bins
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {d}")
@@ -265,20 +394,14 @@ def _counted(rows: Any, edges: list[Any], weights: Any, density: bool) -> Any:
 def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None,
         density=False):
     """Counts between edges, given or spread evenly."""
-    _floats(input, "histogramdd")
+    floating("histogramdd", input)
     if weight is not None and weight.shape != input.shape:
-        raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
-            f"excluding its innermost dimension, but got input with shape {[input.size, 1]} and weight with shape "
-            f"{list(weight.shape)}"
-        )
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided it should have the same shape as the input "
+            f"tensor excluding its innermost dimension, but got input with shape {[input.size, 1]} and weight with "
+            f"shape {list(weight.shape)}")
     if weight is not None and weight.dtype != input.dtype:
-        names = [{"float32": "float", "float64": "double", "int32": "int"}.get(d.name, d.name)
-            for d in (input.dtype, weight.dtype)]
-        raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
-            f"dtype, but got input({names[0]}), and weight({names[1]})"
-        )
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should "
+            f"have the same dtype, but got input({dt.c_name(input.dtype)}), and weight({dt.c_name(weight.dtype)})")
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
     if bins is None:
         hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
@@ -290,7 +413,7 @@ def histogram(input: Array, bins: Array | None = None, count=None, *, range=None
 @operator(places=())
 def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: Array | None = None, density=False):
     """The counts, then the edges for each column."""
-    _floats(input, "histogramdd")
+    floating("histogramdd", input)
     rows = input.reshape(-1, input.shape[-1])
     n = rows.shape[1]
     if counts is not None:
@@ -310,16 +433,7 @@ def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: 
 histogramdd.outputs = ...  # as many as there are columns, and one
 
 
-# -- searching ---------------------------------------------------------------------------------------------------------
-
-
-def _side(right: Any, side: Any) -> str:
-    if side is not None and side not in ("left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-    if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while "
-            "right was True")
-    return "right" if right or side == "right" else "left"
+# -- searching and finding ---------------------------------------------------------------------------------------------
 
 
 @operator(scalars=("input",), places=("torch",))
@@ -331,23 +445,23 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     tensor([1, 3])
     """
     edges, values = (sortable(real("searchsorted_out_cpu", x)) for x in (sorted_sequence, as_array(input)))
-    where: Any = _side(right, side)
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while "
+            "right was True")
+    where: Any = "right" if right or side == "right" else "left"
     if not edges.ndim:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
             "dimension")
     if edges.ndim != 1 and edges.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-            "tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value tensor "
-            f"{list(values.shape)}"
-        )
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
+            f"of boundaries tensor and input value tensor must match, but we got boundaries tensor {list(edges.shape)} "
+            f"and input value tensor {list(values.shape)}")
     if sorter is not None:
         if sorter.shape != edges.shape:
-            raise RuntimeError(
-                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-                f"{list(edges.shape)}and got sorter tensor {list(sorter.shape)}"
-            )
+            raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
+                f"tensor {list(edges.shape)}and got sorter tensor {list(sorter.shape)}")
         if sorter.size and not (0 <= sorter.min() and sorter.max() < edges.shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         edges = np.take_along_axis(edges, sorter, -1)
@@ -389,21 +503,16 @@ def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=F
     tensor([False,  True, False])
     """
     for x in (elements, test_elements):
-        d = getattr(x, "dtype", np.dtype(np.int64))
+        d = getattr(x, "dtype", dt.I64)
         if d.kind in "bc":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(d)}")
     return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
-# -- finding -----------------------------------------------------------------------------------------------------------
-
-
 @operator(places=())
 def nonzero(input: Array):
     """The places of all elements that are not zero, one a row."""
-    if not input.ndim:
-        return np.empty((int(bool(input)), 0), np.int64)
-    return np.argwhere(input)
+    return np.argwhere(input) if input.ndim else np.empty((int(bool(input)), 0), np.int64)
 
 
 @composite(by_example=True)

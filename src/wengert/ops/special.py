@@ -25,6 +25,29 @@ special, special_composite = family("special", pointwise=True, promote="float")
 
 PI = 3.141592653589793
 SQRT_PI, SQRT_2PI, SQRT_HALF = 1.772453850905516, 2.5066282746310002, 0.7071067811865476
+_WAVES = ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")  # not a number at infinity, as in PyTorch
+
+
+def _real(name: str, text: str, kernel: Any, rule: Any = None, label: str = "", declare: Any = special,
+        **options: Any) -> None:
+    """Declare ``kernel`` of real numbers; PyTorch's kernel ``label`` refuses complex ones."""
+    short = name.removeprefix("special_")
+
+    def forward(input: Array):
+        y = kernel(real(label or f"{short}_cpu", input))
+        return np.where(np.isinf(input), y.dtype.type(np.nan), y) if short in _WAVES else y
+
+    forward.__name__, forward.__doc__ = name, text
+    declare(grad=None if rule is None else dict(input=rule), name=name, **options)(forward)
+
+
+def _not_implemented(name: str) -> Any:
+    """The rule of an argument in which PyTorch has no derivative."""
+
+    def rule(F: Any, g: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return rule
 
 
 # -- error functions and the normal distribution ---------------------------------------------------------------------
@@ -40,22 +63,16 @@ def erf(input: Array):
     return K.erf(real("erf_vml_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, input: F.exp(-F.square(input)) * (-2 / SQRT_PI) * g))
-def erfc(input: Array):
-    """``1 - erf(input)`` without cancellation."""
-    return K.erfc(real("erfc_vml_cpu", input))
-
-
-@operator(grad=dict(input=lambda F, g, result: F.exp(F.square(result)) * (SQRT_PI / 2) * g))
-def erfinv(input: Array):
-    """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
-    return K.erfinv(real("erfinv_vml_cpu", input))
-
-
-@special(grad=dict(input=lambda F, g, input, result: (2 * input * result - 2 / SQRT_PI) * g))
-def special_erfcx(input: Array):
-    """``exp(input^2) * erfc(input)``."""
-    return K.erfcx(real("erfcx_cpu", input))
+_real("erfc", "``1 - erf(input)`` without cancellation.", lambda x: K.erfc(x),
+    lambda F, g, input: F.exp(-F.square(input)) * (-2 / SQRT_PI) * g, "erfc_vml_cpu", operator)
+_real("erfinv", "Inverse of ``erf``; infinite at -1 and 1, NaN outside.", lambda x: K.erfinv(x),
+    lambda F, g, result: F.exp(F.square(result)) * (SQRT_PI / 2) * g, "erfinv_vml_cpu", operator)
+_real("special_erfcx", "``exp(input^2) * erfc(input)``.", lambda x: K.erfcx(x),
+    lambda F, g, input, result: (2 * input * result - 2 / SQRT_PI) * g)
+_real("special_ndtri", "Inverse of ``ndtr``; infinite at 0 and 1, NaN outside.", lambda x: K.ndtri(x),
+    lambda F, g, result: g * SQRT_2PI * F.exp(F.square(result) / 2))
+_real("special_log_ndtr", "Logarithm of ``ndtr``, also where that underflows.", lambda x: K.log_ndtr(x),
+    lambda F, g, input, result: g / SQRT_2PI * F.exp(-(result + F.square(input) / 2)))
 
 
 @special_composite
@@ -64,31 +81,12 @@ def special_ndtr(F, input):
     return (1 + F.erf(input * SQRT_HALF)) * 0.5
 
 
-@special(grad=dict(input=lambda F, g, result: g * SQRT_2PI * F.exp(F.square(result) / 2)))
-def special_ndtri(input: Array):
-    """Inverse of ``ndtr``; infinite at 0 and 1, NaN outside."""
-    return K.ndtri(real("ndtri_cpu", input))
-
-
-@special(grad=dict(input=lambda F, g, input, result: g / SQRT_2PI * F.exp(-(result + F.square(input) / 2))))
-def special_log_ndtr(input: Array):
-    """Logarithm of ``ndtr``, also where that underflows."""
-    return K.log_ndtr(real("log_ndtr_cpu", input))
-
-
 # -- gamma functions -------------------------------------------------------------------------------------------------
 
-
-@method(grad=dict(input=lambda F, g, input: g * F.digamma(input)))
-def lgamma(input: Array):
-    """Logarithm of the absolute value of the gamma function."""
-    return K.lgamma(real("lgamma_vml_cpu", input))
-
-
-@operator(grad=dict(input=lambda F, g, input: g * F.polygamma(1, input)))
-def digamma(input: Array):
-    """Logarithmic derivative of the gamma function."""
-    return K.digamma(real("digamma", input))
+_real("lgamma", "Logarithm of the absolute value of the gamma function.", lambda x: K.lgamma(x),
+    lambda F, g, input: g * F.digamma(input), "lgamma_vml_cpu", method)
+_real("digamma", "Logarithmic derivative of the gamma function.", lambda x: K.digamma(x),
+    lambda F, g, input: g * F.polygamma(1, input), "digamma", operator)
 
 
 @function(grad=dict(input=lambda F, g, n, input: g * F.polygamma(n + 1, input)))
@@ -127,36 +125,26 @@ def mvlgamma(input: Array, p):
     return S.mvlgamma(_mvlgamma_input(input, p), p)
 
 
-def _igamma_first(F: Any, g: Any) -> Any:
-    raise NotImplementedError("the derivative for 'igamma: input' is not implemented.")
-
-
-def _igammac_first(F: Any, g: Any) -> Any:
-    raise NotImplementedError("the derivative for 'igammac: input' is not implemented.")
-
-
 def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:
     return g * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
 
 
-@method(grad=dict(input=_igamma_first, other=_gamma_density), promote="elementwise", scalars="")
+@method(grad=dict(input=_not_implemented("igamma: input"), other=_gamma_density), promote="elementwise", scalars="")
 def igamma(input: Array, other: Array):
     """Regularised lower incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
     return S.gammainc(floating("igamma_cpu", input), other)
 
 
-@method(grad=dict(input=_igammac_first, other=lambda F, g, input, other: -_gamma_density(F, g, input, other)),
-        promote="elementwise", scalars="")
+@method(grad=dict(input=_not_implemented("igammac: input"),
+                  other=lambda F, g, input, other: -_gamma_density(F, g, input, other)),
+    promote="elementwise", scalars="")
 def igammac(input: Array, other: Array):
     """Regularised upper incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
     return S.gammaincc(floating("igammac_cpu", input), other)
 
 
-def _zeta_first(F: Any, g: Any) -> Any:
-    raise NotImplementedError("the derivative for 'zeta' is not implemented.")
-
-
-@special(grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))))
+@special(grad=dict(input=_not_implemented("zeta"),
+                   other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))))
 def special_zeta(input: Array, other: Array):
     """Hurwitz zeta function, the sum of ``(other + k) ** -input`` over k >= 0; differentiable in ``other``."""
     return K.zeta(real("zeta_cpu", input), as_array(other).astype(input.dtype, copy=False))
@@ -208,19 +196,6 @@ def sinc(input: Array):
 # -- Bessel functions ------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.special_i1(input)))
-def i0(input: Array):
-    """Modified Bessel function of the first kind, order 0."""
-    return S.modified_i(real("i0_vml_cpu", input), 0)
-
-
-@special(grad=dict(input=lambda F, g, input, result: g * (F.special_i1e(input) - F.sgn(input) * result)),
-         node="SpecialI0EBackward0")
-def special_i0e(input: Array):
-    """``exp(-abs(input)) * i0(input)``."""
-    return S.modified_i(real("i0e_cpu", input), 0, True)
-
-
 def _away_from_zero(F: Any, input: Any) -> Any:
     """Where ``input`` is large enough to divide by, and ``input`` with a tiny number elsewhere."""
     tiny = float(np.finfo(F.dtype_of(input)).eps) if F.dtype_of(input).kind == "f" else 2.0**-7
@@ -238,48 +213,34 @@ def _i1e_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     return g * F.where(far, F.special_i0e(safe) - result * (F.sgn(safe) + F.reciprocal(safe)), 0.5)
 
 
-@special(grad=dict(input=_i1_grad))
-def special_i1(input: Array):
-    """Modified Bessel function of the first kind, order 1."""
-    return S.modified_i(real("i1_cpu", input), 1)
+_real("i0", "Modified Bessel function of the first kind, order 0.", lambda x: S.modified_i(x, 0),
+    lambda F, g, input: g * F.special_i1(input), "i0_vml_cpu", operator)
+_real("special_i0e", "``exp(-abs(input)) * i0(input)``.", lambda x: S.modified_i(x, 0, True),
+    lambda F, g, input, result: g * (F.special_i1e(input) - F.sgn(input) * result), node="SpecialI0EBackward0")
+_real("special_i1", "Modified Bessel function of the first kind, order 1.", lambda x: S.modified_i(x, 1), _i1_grad)
+_real("special_i1e", "``exp(-abs(input)) * i1(input)``.", lambda x: S.modified_i(x, 1, True), _i1e_grad,
+    node="SpecialI1EBackward0")
 
 
-@special(grad=dict(input=_i1e_grad), node="SpecialI1EBackward0")
-def special_i1e(input: Array):
-    """``exp(-abs(input)) * i1(input)``."""
-    return S.modified_i(real("i1e_cpu", input), 1, True)
+def _bessel_functions(n: int) -> None:
+    """Those of order ``n`` that have no gradient, as in PyTorch."""
+    _real(f"special_bessel_j{n}", f"Bessel function of the first kind, order {n}.", lambda x: S.bessel_j(x, n))
+    _real(f"special_bessel_y{n}", f"Bessel function of the second kind, order {n}.", lambda x: S.bessel_y(x, n))
+    _real(f"special_modified_bessel_i{n}", f"Modified Bessel function of the first kind, order {n}.",
+        lambda x: S.modified_i(x, n))
+    _real(f"special_modified_bessel_k{n}", f"Modified Bessel function of the second kind, order {n}.",
+        lambda x: S.modified_k(x, n))
+    _real(f"special_scaled_modified_bessel_k{n}", f"``exp(input) * modified_bessel_k{n}(input)``.",
+        lambda x: S.modified_k(x, n, True))
 
 
-# name: the function, its further arguments, its description. None has a gradient, as in PyTorch.
-_FORWARD_ONLY = {
-    "airy_ai": (S.airy_ai, (), "Airy function Ai."),
-    "bessel_j0": (S.bessel_j, (0,), "Bessel function of the first kind, order 0."),
-    "bessel_j1": (S.bessel_j, (1,), "Bessel function of the first kind, order 1."),
-    "bessel_y0": (S.bessel_y, (0,), "Bessel function of the second kind, order 0."),
-    "bessel_y1": (S.bessel_y, (1,), "Bessel function of the second kind, order 1."),
-    "modified_bessel_i0": (S.modified_i, (0,), "Modified Bessel function of the first kind, order 0."),
-    "modified_bessel_i1": (S.modified_i, (1,), "Modified Bessel function of the first kind, order 1."),
-    "modified_bessel_k0": (S.modified_k, (0,), "Modified Bessel function of the second kind, order 0."),
-    "modified_bessel_k1": (S.modified_k, (1,), "Modified Bessel function of the second kind, order 1."),
-    "scaled_modified_bessel_k0": (S.modified_k, (0, True),
-        "``exp(input)`` times the modified Bessel function of the second kind, order 0."),
-    "scaled_modified_bessel_k1": (S.modified_k, (1, True),
-        "``exp(input)`` times the modified Bessel function of the second kind, order 1."),
-    "spherical_bessel_j0": (S.spherical_j0, (), "Spherical Bessel function of the first kind, order 0."),
-}
+_bessel_functions(0)
+_bessel_functions(1)
+_real("special_airy_ai", "Airy function Ai.", S.airy_ai)
+_real("special_spherical_bessel_j0", "Spherical Bessel function of the first kind, order 0.", S.spherical_j0)
 
 
-_WAVES = ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")  # not a number at infinity, as in PyTorch
-
-
-def _declare_forward_only(name: str, function: Callable[..., Any], numbers: Any, text: str) -> None:
-    def forward(input: Array):
-        y = function(real(f"{name}_cpu", input), *numbers)
-        return np.where(np.isinf(input), y.dtype.type(np.nan), y) if name in _WAVES else y
-
-    forward.__doc__ = text
-    special(name=f"special_{name}")(forward)
-
+# -- orthogonal polynomials ------------------------------------------------------------------------------------------
 
 # name: the polynomial of degree 1; that of degree k + 1 from those of degree k (p) and k - 1 (q).
 _POLYNOMIALS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -304,8 +265,6 @@ def _declare_polynomial(name: str, first: Callable[..., Any], step: Callable[...
     special(name=f"special_{name}")(forward)
 
 
-for _name, (_function, _numbers, _text) in _FORWARD_ONLY.items():
-    _declare_forward_only(_name, _function, _numbers, _text)
 for _name, (_first, _step) in _POLYNOMIALS.items():
     _declare_polynomial(_name, _first, _step)
     if _name.startswith("chebyshev"):
@@ -323,14 +282,8 @@ def _declare_same(name: str, other: str) -> None:
     special_composite(same, name=f"special_{name}")
 
 
-for _name, _other in (
-    ("expit", "sigmoid"),
-    ("gammaln", "lgamma"),
-    ("psi", "digamma"),
-    ("multigammaln", "mvlgamma"),
-    ("gammainc", "igamma"),
-    ("gammaincc", "igammac"),
-):
+for _name, _other in (("expit", "sigmoid"), ("gammaln", "lgamma"), ("psi", "digamma"), ("multigammaln", "mvlgamma"),
+        ("gammainc", "igamma"), ("gammaincc", "igammac")):
     _declare_same(_name, _other)
 
 

@@ -29,17 +29,17 @@ def unfold(input: Array, dimension, size, step):
     """
     a = input if input.ndim else input.reshape(1)
     d = axis(dimension, input.ndim)
+    length, move = a.shape[d], a.strides[d]
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > a.shape[d]:
-        raise RuntimeError(f"maximum size for tensor at dimension {d} is {a.shape[d]} but size is {size}")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {length} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    shape, strides = list(a.shape), list(a.strides)
-    shape[d], strides[d] = (a.shape[d] - size) // step + 1, a.strides[d] * step
-    if not input.ndim:  # one window of one number (or of none)
-        shape, strides = [], []
-    return look(a, (*shape, size), (*strides, a.strides[d]), start_of(a))
+    shape, strides = list(input.shape), list(input.strides)
+    if input.ndim:  # otherwise there is one window of one number (or of none)
+        shape[d], strides[d] = (length - size) // step + 1, move * step
+    return look(a, (*shape, size), (*strides, move), start_of(a))
 
 
 @operator(grad=dict(input=lambda F, g, dimension, size, step: F.unfold(g, dimension, size, step)), places=(),
@@ -67,11 +67,16 @@ def _places(shape: Any, strides: Any, offset: int) -> Any:
     return out
 
 
-def _as_strided_back(F: Any, g: Any, size: Any, stride: Any, storage_offset: Any, source: Any) -> Any:
-    return F.through_memory(g, (tuple(size), tuple(stride), storage_offset), source, source)
+def _check_memory(size: Any, stride: Any, offset: int, item: int, room: int) -> None:
+    """Refuse a view that reaches beyond the ``room`` bytes of its memory."""
+    needed = _reach(size, stride, offset) * item
+    if needed > room:
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+            f"itemsize {item} requiring a storage size of {needed} are out of bounds for storage of size {room}")
 
 
-@operator(grad=dict(input=_as_strided_back), view=True, places=())
+@operator(grad=dict(input=lambda F, g, size, stride, storage_offset, source: F.through_memory(g,
+        (tuple(size), tuple(stride), storage_offset), source, source)), view=True, places=())
 def as_strided(input: Array, size, stride, storage_offset, source):
     """A view of the memory of ``input``; ``source`` is the ``geometry`` of ``input`` there, for the gradient."""
     if len(size) != len(stride):
@@ -82,26 +87,19 @@ def as_strided(input: Array, size, stride, storage_offset, source):
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     if any(n < 0 for n in size):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    item, room = input.itemsize, memory_of(input).size
-    needed = 0 if 0 in size else storage_offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
-    if needed * item > room:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset}, "
-            f"and itemsize {item} requiring a storage size of {needed * item} are out of bounds for storage of size "
-            f"{room}")
+    item = input.itemsize
+    _check_memory(size, stride, storage_offset, item, memory_of(input).size)
     return look(input, size, tuple(s * item for s in stride), storage_offset * item)
 
 
-def _through_back(F: Any, g: Any, written: Any, read: Any, shared: Any) -> Any:
-    return F.through_memory(g, read, written, shared)
-
-
-@operator(grad=dict(input=_through_back), node="AsStridedBackward0", places=())
+@operator(grad=dict(input=lambda F, g, written, read, shared: F.through_memory(g, read, written, shared)),
+    node="AsStridedBackward0", places=())
 def through_memory(input: Array, written, read, shared):
     """``input`` added into zeros at the places ``written``, then read at the places ``read``.
 
     Places that ``shared`` shows several times (an expanded tensor) get the mean: the map is its own adjoint's mirror.
     """
-    n = 1 + max(_last(*p) for p in (written, read, shared))
+    n = max(1, *(_reach(*p) for p in (written, read, shared)))
     memory = new_filled(input, np.zeros, n, input.dtype)
     if _apart(*written[:2]):
         _seen_in(memory, *written)[...] = input
@@ -113,14 +111,13 @@ def through_memory(input: Array, written, read, shared):
     return _seen_in(memory, *read).copy()
 
 
-def _last(shape: Any, strides: Any, offset: int) -> int:
-    return 0 if 0 in shape else offset + sum((n - 1) * s for n, s in zip(shape, strides))
+def _reach(shape: Any, strides: Any, offset: int) -> int:
+    """How many elements of memory a strided array needs."""
+    return 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))
 
 
 def _apart(shape: Any, strides: Any) -> bool:
-    """Whether the elements surely lie at different places: each step is longer than all that the
-    smaller steps cover.
-    """
+    """Whether elements surely lie at different places: each step is longer than all that the smaller steps cover."""
     reach = 0
     for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
         if s <= reach:
@@ -161,11 +158,7 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
     else:
         out = as_copy(input)
         whole, offset = memory_of(out).view(out.dtype), storage_offset or 0
-    reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
-    if reach > whole.size:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
-            f"itemsize {input.itemsize} requiring a storage size of {reach * input.itemsize} are out of bounds for "
-            f"storage of size {whole.nbytes}")
+    _check_memory(size, stride, offset, input.itemsize, whole.nbytes)
     whole[_places(size, stride, offset)] = src
     return out
 

@@ -15,6 +15,7 @@ from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
 from ..arrays.layouts import blank, lay, layout_like
 from ..arrays.strides import expanded, part, start_of, steps, taken, with_dimension, with_reshape_strides
+from .errors import common_shape
 from .operator import Array, Arrays, family
 
 operator, composite = family("torch", "Tensor")
@@ -53,14 +54,13 @@ def no_dimensions(dim: int) -> IndexError:
     return IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
 
 
-def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
+def resolve_shape(shape: Any, size: int) -> tuple[int, ...]:
     """``shape`` with its -1 filled in for ``size`` elements."""
     row = shape if isinstance(shape, (tuple, list)) else (shape,)
-    try:
-        shape = tuple([whole(n) for n in row])
-    except TypeError:
-        wrong = next((n for n in row if not hasattr(n, "__index__")), shape)
-        raise TypeError(f"argument 'size' must be tuple of ints, not {type(wrong).__name__}") from None
+    for n in row:
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"argument 'size' must be tuple of ints, not {type(n).__name__}")
+    shape = tuple(map(whole, row))
     known, hole = 1, None
     for i, n in enumerate(shape):
         if n == -1:
@@ -214,14 +214,10 @@ def transpose(input: Array, dim0, dim1):
 
 
 def _inverse(dims: Any) -> tuple[int, ...]:
-    n = len(dims)
-    out = [0] * n
-    for i, d in enumerate(dims):
-        out[d % n] = i
-    return tuple(out)
+    return tuple(sorted(range(len(dims)), key=lambda i: dims[i] % len(dims)))
 
 
-@operator(grad=dict(input=lambda F, g, dims: F.permute(g, _inverse(dims) if dims else dims)), view=True,
+@operator(grad=dict(input=lambda F, g, dims: F.permute(g, _inverse(dims))), view=True,
     variadic="dims")
 def permute(input: Array, dims=()):
     if len(dims) != input.ndim:
@@ -251,20 +247,19 @@ def t(input: Array):
 
 @operator(grad=dict(input=lambda F, g, dim: F.squeeze(g, dim)), view=True)
 def unsqueeze(input: Array, dim):
-    n = input.ndim + 1
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return with_dimension(input, dim % n)
+    return with_dimension(input, axis(dim, input.ndim + 1))
+
+
+def _ones(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
+    """Those of the dimensions ``dim`` (None: of all) that have size one."""
+    return () if dim in ((), []) else tuple(d for d in sorted(dims_of(dim, len(shape))) if shape[d] == 1)
 
 
 def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
     if F.raw:
         return F.reshape(g, input_shape)
-    dims = (range(len(input_shape)) if dim is None else sorted(dims_of(dim, len(input_shape)))
-        if dim != () and input_shape else ())
-    for d in dims:
-        if input_shape[d] == 1:
-            g = F.unsqueeze(g, d)
+    for d in _ones(input_shape, dim):
+        g = F.unsqueeze(g, d)
     return g
 
 
@@ -272,8 +267,7 @@ def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
 def squeeze(input: Array, dim=None):
     if dim is None:
         return input.squeeze()
-    axes = (tuple(d for d in dims_of(dim, input.ndim) if input.ndim and input.shape[d] == 1) if dim not in ((), [])
-        else ())
+    axes = _ones(input.shape, dim)
     return input.squeeze(axes) if axes else input[...]
 
 
@@ -320,12 +314,12 @@ def index(input: Array, indices: Arrays | None, exact=False):
     return taken(found, input, indices)
 
 
+BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+
+
 def index_key(indices: Any) -> tuple[Any, ...]:
     """Index arrays with None for whole dimensions as a NumPy key."""
     return tuple(slice(None) if i is None else _mask(i) if i.dtype.char == "B" else i for i in indices)
-
-
-BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 
 
 def _mask(index: Array) -> Array:
@@ -338,12 +332,10 @@ def _add_leading(out: Any, indices: Any, values: Any) -> bool:
     """Add where whole numbers name places of the first dimensions and the rest is whole; whether that was so."""
     named = [i for i in indices if i is not None]
     n = len(named)
-    if not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2:
+    if (not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2
+            or any(i is None for i in indices[:n]) or any(i.dtype.kind not in "iu" for i in named)
+            or any(i.size and (i.min() < -size or i.max() >= size) for i, size in zip(named, out.shape))):
         return False
-    if any(i is None for i in indices[:n]) or any(i.dtype.kind not in "iu" for i in named):
-        return False
-    if any(i.size and (i.min() < -size or i.max() >= size) for i, size in zip(named, out.shape)):
-        return False  # for NumPy to say
     places: Any = 0
     for i, size in zip(named, out.shape):
         places = places * size + np.where(i < 0, i + size, i)
@@ -360,9 +352,8 @@ def _shape_at(input: Any, indices: Any) -> tuple[int, ...] | None:
         if i is not None and i.dtype != bool and i.size and not n:
             raise IndexError("index is out of bounds for dimension with size 0")
     try:  # the first places stand for all
-        return (
-            input[
-                tuple(slice(None) if i is None else i if i.dtype == bool else np.zeros_like(i) for i in indices)].shape)
+        firsts = [slice(None) if i is None else i if i.dtype == bool else np.zeros_like(i) for i in indices]
+        return input[tuple(firsts)].shape
     except IndexError:
         return None
 
@@ -380,11 +371,9 @@ def _puts(input: Any, indices: Any, values: Any) -> bool:
     return 0 not in shape
 
 
-def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
-    return g if accumulate else F.index_put(g, indices, F.new_zeros(g, ()))
-
-
-@operator(grad=dict(input=_put_input, values=lambda F, g, indices, values_shape: F.index(g, indices)),
+@operator(grad=dict(
+        input=lambda F, g, indices, accumulate: g if accumulate else F.index_put(g, indices, F.new_zeros(g, ())),
+        values=lambda F, g, indices, values_shape: F.index(g, indices)),
     promoted=("values",), inplace=True, layout="first", linear=True)
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
     if indices is not None and len(indices) > input.ndim:
@@ -421,16 +410,13 @@ def neg_view(input: Array):
     return lazy.negative(input)
 
 
-def _imaginary(F: Any, g: Any) -> Any:
-    return F.complex(F.new_zeros(g, g.shape), g)
-
-
 @operator(grad=dict(input=lambda F, g: g), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
 def real(input: Array):
     return real_of(input) if has_memory(input) else input.real
 
 
-@operator(grad=dict(input=_imaginary), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
+@operator(grad=dict(input=lambda F, g: F.complex(F.new_zeros(g, g.shape), g)), view=True, lazy=True, wirtinger=True,
+    places=(), node="SelectBackward0")
 def imag(input: Array):
     if input.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
@@ -498,11 +484,7 @@ def copy(input: Array, src: Array, non_blocking=False):
         src = converted(src, input.dtype)
     if src.shape == input.shape:
         return src
-    for n, (a, b) in enumerate(zip(reversed(input.shape), reversed(src.shape)), 1):
-        if a != b and a != 1 and b != 1:
-            raise RuntimeError(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton "
-                f"dimension {max(input.ndim, src.ndim) - n}")
-    whole = np.broadcast_shapes(input.shape, src.shape)
+    whole = common_shape(input.shape, src.shape)
     if whole != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(whole)}")
     return np.broadcast_to(src, input.shape)
@@ -533,18 +515,14 @@ def assign(input: Array, array):
     return array
 
 
-def _nothing(F: Any, g: Any, shape: Any) -> Any:
-    return F.new_zeros(g, shape)
-
-
-@operator(grad=dict(input=lambda F, g, input_shape: _nothing(F, g, input_shape)), **_random)
+@operator(grad=dict(input=lambda F, g, input_shape: F.new_zeros(g, input_shape)), **_random)
 def drawn_from(input: Array, array):
     """Random numbers whose distribution depends on ``input``: the gradient is zero, as in PyTorch."""
     return array
 
 
-@operator(grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape),
-        std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_random)
+@operator(grad=dict(mean=lambda F, g, mean_shape: F.new_zeros(g, mean_shape),
+        std=lambda F, g, std_shape: F.new_zeros(g, std_shape)), **_random)
 def drawn_from_two(mean: Array, std: Array, array):
     """Random numbers whose distribution depends on two tensors."""
     return array
@@ -553,6 +531,3 @@ def drawn_from_two(mean: Array, std: Array, array):
 @operator(grad=dict(input=_overwritten), inplace=True, places=())
 def zero(input: Array):
     return np.broadcast_to(np.zeros((), input.dtype), input.shape)
-
-
-__all__ = ["as_view", "axis", "dims_of", "index_key", "resolve_shape"]

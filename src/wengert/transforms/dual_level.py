@@ -112,9 +112,7 @@ class Tangents(Scope):
         return found
 
     def shown(self, t: Any) -> Tensor:
-        """The tensor without its tangent as the user gets it: a view, for which the tangent of its
-        base does not count.
-        """
+        """The tensor as the user gets it: a view without its tangent, and without that of its base."""
         if type(t) is classes.Batched_ or type(t) in classes.DISPATCHING:
             return self.primal(t)
         found = _outside(self, TRACED_OPS.view, t, t.shape)
@@ -143,9 +141,7 @@ class Tangents(Scope):
         _unchecked(old.copy_, new)  # type: ignore[union-attr]
 
     def _varying(self, t: Tensor, new: Any) -> Tensor | None:
-        """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can
-        be written there.
-        """
+        """The tangent of ``t``, or of its base, made to vary along the maps of ``new``, to be written there."""
         b = batching()
         levels = b.unwrap_all(new)[1]
         view = t._wg_meta.view if t._wg_meta is not None else None
@@ -227,9 +223,7 @@ def _same_window(t: Tensor, base: Tensor) -> bool:
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays of one shape look at memory of one size in the same way: then every view of ``a`` is one of
-    ``b``.
-    """
+    """Whether two arrays of one shape lie alike in memories of one size: then views of ``a`` are views of ``b``."""
     if marks(a) != marks(b):
         return False
     if not a.size or (a.base is None and b.base is None and a.flags.c_contiguous and b.flags.c_contiguous):

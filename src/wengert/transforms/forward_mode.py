@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 
 
 class Levels(Interceptor):
-    """The levels of forward differentiation in force: the innermost that a call concerns runs it, as those outside of
-    it see it.
-    """
+    """The levels of forward mode: the innermost that a call concerns runs it, with that and inner ones disabled."""
 
     order = LEVELS
 
@@ -89,9 +87,7 @@ def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
 
 
 class DualLevel(Tangents):
-    """One forward differentiation in progress; ``transform``: one of ``func``, whose results are tensors of their own,
-    no views.
-    """
+    """One forward differentiation; ``transform``: one of ``func``, whose results are no views."""
 
     def __init__(self, transform: bool = False) -> None:
         super().__init__()
@@ -240,20 +236,16 @@ class DualLevel(Tangents):
             if not hasattr(o, "_wg_data"):  # whatever was said of it
                 continue
             if id(raw) in plain or o._wg_data.dtype.kind not in "fcVW":
-                raise RuntimeError(
-                    f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not "
-                    "a differentiable Tensor.You should return None at that position instead."
-                )
+                raise RuntimeError(f"Function's jvp returned a gradient at position {i}, but  the corresponding "
+                    "forward output is not a differentiable Tensor.You should return None at that position instead.")
             if id(raw) in dirty:
                 _check_written(raw, t, args, tangents, versions)
             elif o._is_view() and not self.transform:
                 _check_view(o, t, args, tangents)
             if t._wg_data.shape != o._wg_data.shape:
-                raise RuntimeError(
-                    "Trying to set a forward gradient that has a different size than that of the original Tensor, "
-                    f"this is not supported. Tensor is of size {list(o._wg_data.shape)} while the given forward "
-                    f"gradient is of size {list(t._wg_data.shape)}."
-                )
+                raise RuntimeError("Trying to set a forward gradient that has a different size than that of the "
+                    f"original Tensor, this is not supported. Tensor is of size {list(o._wg_data.shape)} while the "
+                    f"given forward gradient is of size {list(t._wg_data.shape)}.")
             self.attach(o, t)
 
     @staticmethod
@@ -406,9 +398,7 @@ def _history(t: Tensor) -> Any:
 
 
 def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
-    """The tensors that the operator is differentiated by, in the order of a node's edges; None for numbers and what is
-    missing.
-    """
+    """The tensors to differentiate by, in the order of a node's edges; None for numbers and what is missing."""
     row: list[Any] = []
     for p in op.wrt:
         v = args[op.params.index(p)]
@@ -423,9 +413,7 @@ def _diagonal(op: Operator, tensors: list[Any], answer: Any) -> bool:
 
 
 def _apart(t: Any, tangents: list[Any]) -> Any:
-    """The tangent of a result that is no view: in memory of its own, where a rule hands on what it got (that of
-    ``x + 1``).
-    """
+    """The tangent of a result that is no view, copied where a rule gives what it got (that of ``x + 1``)."""
     return t if t is None or all(x is None or x._wg_vc is not t._wg_vc for x in tangents) else TRACED_OPS.clone(t)
 
 
@@ -443,15 +431,13 @@ def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], v
     if at is None or given[at] is None:
         return
     if t._version == versions[at]:
-        raise RuntimeError(
-            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
-            "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
-        )
+        raise RuntimeError("An inplace custom Function is not modifying the forward mode gradients inplace. If the "
+            "forward is modifying an input inplace, then the jvp function must modify the corresponding gradient "
+            "inplace.")
     if t is not given[at]:
-        raise RuntimeError(
-            "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying "
-            "an input inplace, then the jvp function must modify the gradient inplace and return it as-is."
-        )
+        raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the "
+            "forward is modifying an input inplace, then the jvp function must modify the gradient inplace and return "
+            "it as-is.")
 
 
 def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None:
@@ -487,9 +473,7 @@ def _unsupported(op: Operator, complaint: str) -> NotImplementedError | None:
 
 
 def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
-    """Whether some tangent is of another type than its tensor: then the types of tangents are
-    promoted by themselves.
-    """
+    """Whether some tangent has another type than its tensor: types of tangents are then promoted by themselves."""
     return any(t is not None and t._wg_data.dtype != x._wg_data.dtype for x, t in zip(tensors, tangents))
 
 

@@ -64,9 +64,7 @@ class GradScope(Scope):
         self.user_requires_grad.clear()
 
     def give(self, made: Any, given: Any) -> None:
-        """The function is handed ``made``, which stands for the caller's tensor ``given``: it may write to it if the
-        caller may.
-        """
+        """The function gets ``made`` for the tensor ``given``: it may write to it if the caller may."""
         if self.parent is None or self.parent.may_write(given):
             made = _plain(made)
             self.inputs[id(made)] = made
@@ -94,9 +92,7 @@ class GradScope(Scope):
         return False
 
     def owner(self, t: Any) -> GradScope | None:
-        """The innermost run, of this one and those around it, that ``t`` belongs to: made there, or
-        an argument of it.
-        """
+        """The innermost run that ``t`` belongs to: made there, or an argument of it."""
         scope: GradScope | None = self
         while scope is not None and not scope.may_write(t):
             scope = scope.parent
@@ -222,9 +218,7 @@ class GradScope(Scope):
             t._wg_require(False)
 
     def add_leaf(self, t: Tensor, data: Tensor) -> None:
-        """``t``, a leaf around the memory of ``data``: where a transformed function has that, it is
-        nobody's outside.
-        """
+        """``t``, a leaf around the memory of ``data``, belongs to the run that ``data`` does."""
         owner = self.owner(data)
         if owner is not None:
             owner.inputs[id(t)] = t
@@ -258,11 +252,9 @@ class GradScope(Scope):
             from ..dispatch.torch_dispatch import named
 
             name = named(op, args, inplace=True).name().removesuffix(".default")
-        raise RuntimeError(
-            "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
-            f"operation ({name}) that would mutate a captured Tensor. This is not supported; please rewrite the "
-            "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
-        )
+        raise RuntimeError("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+            f"in-place operation ({name}) that would mutate a captured Tensor. This is not supported; please rewrite "
+            "the function being transformed to explicitly accept the mutated Tensor(s) as inputs.")
 
     def _check_start(self, t: Tensor) -> None:
         """Refuse to record a write to an input of the derivative, which may have a history outside of it."""
@@ -296,9 +288,7 @@ WRITES = Writes()
 
 
 class ScopedDetach(Node):
-    """A tensor that was detached where a function was differentiated: its history goes on for all derivatives but that
-    one.
-    """
+    """A tensor detached inside a derivative: its history goes on for all other derivatives."""
 
     __slots__ = ()
 
@@ -330,9 +320,7 @@ class computing_gradients(Scope):
 
 
 def shown(t: Any, text: Callable[[Any], str]) -> str:
-    """The tensor as text, ``text(tensor)``, in the levels of the transforms that have made it, as
-    PyTorch prints them.
-    """
+    """``text(tensor)`` inside the levels of the transforms that made the tensor, as PyTorch prints them."""
     layers = []
     while type(t) is classes.Batched_:
         t, (dim, level) = t.given[0] if t.given else t.value, (t.given[1] if t.given else 0, t.level)
@@ -361,9 +349,7 @@ def shown(t: Any, text: Callable[[Any], str]) -> str:
 
 
 def _below(t: Any, own: set[int]) -> Any:
-    """The tensor as it is outside of the runs whose arguments are ``own``: with no history but what leads to other
-    leaves.
-    """
+    """The tensor outside of the runs whose arguments are ``own``: with a history only if it leads to other leaves."""
     if not requires_grad(t):
         return t
     view = t._wg_meta.view if t._wg_meta is not None else None

@@ -33,11 +33,9 @@ def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: 
         raise RuntimeError(f"got {len(rows)} tensors and {len(vectors)} gradients")
     for v in vectors:
         if v is None:  # the 1 that stands for it has no dimension to map over
-            raise ValueError(
-                "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of "
-                "dimensionality 0 so expected in_dim to satisfy 0 <= in_dim < 0. With is_grads_batched=True every "
-                "output needs its batch of gradients."
-            )
+            raise ValueError("vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a "
+                "Tensor of dimensionality 0 so expected in_dim to satisfy 0 <= in_dim < 0. With is_grads_batched=True "
+                "every output needs its batch of gradients.")
         if not v._wg_data.ndim:
             raise IndexError("invalid index of a 0-dim tensor: with is_grads_batched=True the first dimension of a "
                 "gradient counts the batch")
@@ -61,12 +59,11 @@ def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: 
 
 def unfit(i: int, found: Any, wanted: Any) -> RuntimeError:
     """What to raise about a batch of gradients that does not have the shape of its output."""
-    return RuntimeError(
-        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
-        "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
-        f"detected: grad_output[{i}] has a shape of {show(found)} and output[{i}] has a shape of {show(wanted)}. If "
-        "you only want some tensors in `grad_output` to be considered batched, consider using vmap."
-    )
+    return RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+        "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding output, but "
+        f"a mismatch was detected: grad_output[{i}] has a shape of {show(found)} and output[{i}] has a shape of "
+        f"{show(wanted)}. If you only want some tensors in `grad_output` to be considered batched, consider using "
+        "vmap.")
 
 
 def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_graph: bool, allow_unused: Any,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..dispatch.watch_functions import watch_functions
 from ..graph.modes import Scope, modes
 from ..tensor import Tensor
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing",
     "transform_subclass"]
@@ -85,9 +82,7 @@ def _len_torch_dispatch_stack() -> int:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether some mode is active; those that say of themselves that they are of the
-    ``infra``structure may not count.
-    """
+    """Whether some mode is active; those whose ``is_infra_mode()`` is True may not count."""
     return any(include_infra_modes or not getattr(mode, "is_infra_mode", bool)()
         for mode in _get_current_dispatch_mode_stack())
 
@@ -97,28 +92,14 @@ def is_in_any_mode_without_ignore_compile_internals() -> bool:
     return bool(_get_current_dispatch_mode_stack())
 
 
-class _Without(Scope):
-    """A context in which some modes are not active; ``as`` gives the innermost of those."""
-
-    def __init__(self, count: int | None) -> None:
-        self.count = count
+class _disable_current_modes(Scope):
+    """A context in which no mode is active; ``as`` gives the innermost of those around it."""
 
     def _states(self, now: Any) -> Any:
-        keep = () if self.count is None else now.dispatch[: -self.count]
-        return now.with_(dispatch=keep), now, now.dispatch[-1] if now.dispatch else None
+        return now.with_(dispatch=()), now, now.dispatch[-1] if now.dispatch else None
 
     def _return(self, now: Any, back: Any) -> Any:
         return now.with_(dispatch=back.dispatch)
-
-
-def _disable_current_modes() -> AbstractContextManager[Any]:
-    """A context in which no mode is active."""
-    return _Without(None)
-
-
-def _pop_mode_temporarily(k: Any = None) -> AbstractContextManager[Any]:
-    """A context without the innermost mode."""
-    return _Without(1)
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
@@ -146,12 +127,6 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
     """Whether ``t`` is a tensor of a subclass that can be taken apart (``__tensor_flatten__``) and put together."""
     return (isinstance(t, Tensor) and type(t) is not Tensor and hasattr(t, "__tensor_flatten__")
-        and hasattr(t, "__tensor_unflatten__"))
-
-
-def is_traceable_wrapper_subclass_type(t: type) -> bool:
-    """The same question about a class."""
-    return (issubclass(t, Tensor) and t is not Tensor and hasattr(t, "__tensor_flatten__")
         and hasattr(t, "__tensor_unflatten__"))
 
 

@@ -7,8 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 from ..tensor.types import Size
-from ._pytree_nodes import SUPPORTED_NODES, namedtuple
-from ._pytree_spec import _NAMED, _WRITTEN, TreeSpec, treespec_leaf
+from ._pytree_nodes import _NAMED, _WRITTEN, SUPPORTED_NODES, TreeSpec, namedtuple, treespec_leaf
 
 PROTOCOL = 1
 

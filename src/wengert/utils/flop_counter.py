@@ -48,11 +48,10 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
     """
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
-        by_shape = shape_wrapper(formula)
         for target in targets if isinstance(targets, (list, tuple)) else [targets]:
             if target in flop_registry:
                 raise RuntimeError(f"duplicate registrations for {target}")
-            flop_registry[target] = formula if get_raw else by_shape
+            flop_registry[target] = formula if get_raw else shape_wrapper(formula)
         return formula
 
     return register
@@ -151,7 +150,7 @@ class FlopCounterMode(TorchDispatchMode):
         self.depth, self.display = depth, display
         self.flop_registry = {**flop_registry}
         for target, formula in (custom_mapping or {}).items():
-            self.flop_registry[target] = formula if getattr(formula, "_get_raw", False) else _by_shape(formula)
+            self.flop_registry[target] = formula if getattr(formula, "_get_raw", False) else shape_wrapper(formula)
         self.mod_tracker = ModuleTracker()
         if mods is not None:
             import warnings
@@ -211,13 +210,6 @@ class FlopCounterMode(TorchDispatchMode):
             for name in {"Global", *self.mod_tracker.parents}:
                 self.flop_counts[name][func.overloadpacket] += count
         return out
-
-
-def _by_shape(formula: Callable[..., int]) -> Callable[..., int]:
-    def count(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
-        return formula(*_shape(list(args)), out_shape=_shape(out_val), **{k: _shape(v) for k, v in kwargs.items()})
-
-    return count
 
 
 def _short(count: int, total: int) -> str:

@@ -59,10 +59,8 @@ NATIVE_UNARY_FNS, NATIVE_INPLACE_UNARY_FNS = _packets(UNARY_NAMES), _packets(INP
 
 def _unary(fn: Any, inplace: bool, *args: Any, **kwargs: Any) -> Any:
     if kwargs:
-        raise ValueError(
-            "MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, please open an issue "
-            "on Github."
-        )
+        raise ValueError("MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, please "
+            "open an issue on Github.")
     if any(isinstance(a, Tensor) for a in args[1:]):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     data = _get_data(args[0])

@@ -74,11 +74,9 @@ class NestedInt(SymInt):
         return True
 
     def _unknown(self, *args: Any) -> NoReturn:
-        raise AttributeError(
-            f"'NestedIntNode' object has no attribute 'int_': {self} is the size of a ragged dimension, which is "
-            "another in every part. Its products and comparisons have a meaning; take offsets() or lengths() for the "
-            "numbers."
-        )
+        raise AttributeError(f"'NestedIntNode' object has no attribute 'int_': {self} is the size of a ragged "
+            "dimension, which is another in every part. Its products and comparisons have a meaning; take offsets() or "
+            "lengths() for the numbers.")
 
     __int__ = __add__ = __radd__ = __sub__ = __rsub__ = __floordiv__ = __rfloordiv__ = __truediv__ = _unknown
     __mod__ = __neg__ = _unknown

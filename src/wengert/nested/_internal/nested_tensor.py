@@ -13,8 +13,8 @@ from ...tensor.autograd_meta import requires_grad
 from ...tensor.functions import function
 from ...tensor.tensor import wrap
 from ...tensor.types import Size, jagged
-from .. import _products, _reductions  # noqa: F401  they fill the table further
-from .._base import Nest, methods, numbers, viewed
+from .. import _jagged_math  # noqa: F401  which fills the table further
+from .._base import Nest, dimension, methods, numbers, viewed
 from .._jagged import TABLE
 from .._plans import Jagged, Rows, offsets_from
 
@@ -124,10 +124,8 @@ class NestedTensor(Nest):
 
     @classmethod
     def _refused(cls, name: str) -> Exception:
-        return NotImplementedError(
-            f"aten.{name}.default: there is no such operator for jagged tensors. It can be done to values(), to the "
-            "parts (unbind()), or to to_padded_tensor()."
-        )
+        return NotImplementedError(f"aten.{name}.default: there is no such operator for jagged tensors. It can be done "
+            "to values(), to the parts (unbind()), or to to_padded_tensor().")
 
     @classmethod
     def _operands(cls, name: str, first: Any, args: Any) -> list[Any]:
@@ -157,14 +155,6 @@ def _noted(cache: Any, name: str) -> int | None:
 
 def _rebuilt(values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged: int, wants: bool) -> Any:
     return NestedTensor(values, offsets, lengths=lengths, _ragged_idx=ragged, requires_grad=wants)
-
-
-def dimension(t: Any, dim: int) -> int:
-    """A dimension, counted from the front."""
-    n = t.dim()
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return dim % n
 
 
 def same_rows(a: Any, b: Any) -> bool:
@@ -236,10 +226,9 @@ def jagged_from_list(tensors: Sequence[Tensor], offsets: Tensor | None = None, d
     sizes = [t.shape for t in tensors]
     differing = [d for d in range(tensors[0].dim()) if len({s[d] for s in sizes}) > 1] or [0]
     if len(differing) > 1:
-        raise RuntimeError(
-            "Cannot represent given tensor list as a nested tensor with the jagged layout. Note that the jagged layout "
-            "only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim."
-        )
+        raise RuntimeError("Cannot represent given tensor list as a nested tensor with the jagged layout. Note that "
+            "the jagged layout only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), "
+            "with ragged * dim.")
     (at,) = differing
     values = function("cat")(list(tensors), at)
     if dtype is not None:

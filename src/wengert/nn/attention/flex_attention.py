@@ -37,9 +37,6 @@ class AuxOutput(NamedTuple):
     max_scores: Tensor | None = None
 
 
-# -- masks -------------------------------------------------------------------------------------------------------------
-
-
 def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
     """Hides nothing."""
     return batch.new_ones((), dtype=bool_)
@@ -257,13 +254,9 @@ def create_block_mask(mask_mod: Callable[..., Any], B: int | None, H: int | None
     shown = padded.reshape(b, h, rows // q, q, columns // kv, kv).sum((3, 5))
     full = shown == q * kv
     part = (shown > 0) & ~full if separate_full_blocks else shown > 0
-    lists: Any = [*_listed(part), *(_listed(full) if separate_full_blocks else (None, None))]
-    lists += [*_listed(part.mT), *(_listed(full.mT) if separate_full_blocks else (None, None))]
-    return BlockMask((Q_LEN, KV_LEN), BLOCK_SIZE=(size[0], size[1]), mask_mod=mask_mod,
-        **dict(zip(BlockMask._TENSORS, lists)))
-
-
-# -- attention ---------------------------------------------------------------------------------------------------------
+    lists: Any = zip(BlockMask._TENSORS, [*_listed(part), *(_listed(full) if separate_full_blocks else ())])
+    return BlockMask.from_kv_blocks(**dict(lists), BLOCK_SIZE=BLOCK_SIZE, mask_mod=mask_mod,
+        seq_lengths=(Q_LEN, KV_LEN))
 
 
 def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None,
@@ -271,14 +264,9 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Callabl
         return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None) -> Any:
     """Attention with scores changed by ``score_mod(score, b, h, q_idx, kv_idx)``, and hidden by ``block_mask``.
 
-    Args:
-        query: ``(B, heads, L, E)``.
-        key: ``(B, heads, S, E)``; fewer heads, of which several query heads use each, with ``enable_gqa``.
-        value: ``(B, heads, S, Ev)``.
-        scale: of the scores before they are changed; ``1 / sqrt(E)`` if left out.
-        return_lse, return_aux: what to give beside the result.
-
-    A row that sees nothing is zero. Computed in float32 at least.
+    ``query (B, heads, L, E)``, ``key (B, heads, S, E)``, ``value (B, heads, S, Ev)``; with ``enable_gqa`` these two
+    have fewer heads, each for several of the query's. ``scale`` is that of the scores before they are changed,
+    ``1 / sqrt(E)`` if left out. A row that sees nothing is zero. Computed in float32 at least.
 
     >>> q = torch.eye(2).reshape(1, 1, 2, 2)
     >>> flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score - 1000 * (i < j))[0, 0, 0]

@@ -144,7 +144,7 @@ class StateMethods:
         if strict:
             for title, names in (("Unexpected", keys.unexpected_keys), ("Missing", keys.missing_keys)):
                 if names:
-                    errors.insert(0, f"{title} key(s) in state_dict: {', '.join(map(_quoted, names))}. ")
+                    errors.insert(0, f"{title} key(s) in state_dict: " + ", ".join(f'"{n}"' for n in names) + ". ")
         if errors:
             lines = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
@@ -187,8 +187,8 @@ class StateMethods:
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any],
             with_module: bool = False) -> RemovableHandle:
-        wrapped = _WrappedHook(hook, self if with_module else None)  # type: ignore[arg-type]
-        return _register(self._load_state_dict_pre_hooks, wrapped)
+        return _register(self._load_state_dict_pre_hooks,
+            _WrappedHook(hook, self if with_module else None))  # type: ignore[arg-type]
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook`` before this module takes its state.
@@ -200,10 +200,6 @@ class StateMethods:
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys) -> None``, which may change the two lists, after the state is in."""
         return _register(self._load_state_dict_post_hooks, hook)
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"'
 
 
 def _load(module: Any, state: Any, prefix: str, metadata: Mapping[str, Any], assign: bool, keys: _IncompatibleKeys,
@@ -226,10 +222,8 @@ def _load(module: Any, state: Any, prefix: str, metadata: Mapping[str, Any], ass
 def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: bool) -> str | None:
     """Put ``value`` into ``param`` (or, with ``assign``, in its place); what went wrong, if anything."""
     if not isinstance(value, Tensor):
-        return (
-            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
-            f"but received {type(value)}"
-        )
+        return (f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+            f"checkpoint but received {type(value)}")
     if not is_lazy(param):
         if param.shape == () and value.shape == (1,):  # how 0-d tensors were saved before there were any
             value = value[0]
@@ -256,11 +250,9 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
             else:
                 param.copy_(value)
     except Exception as error:
-        return (
-            f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model are '
-            f'{param.size()} and whose '
-            f"dimensions in the checkpoint are {value.size()}, an exception occurred : {error.args}."
-        )
+        return (f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model '
+            f"are {param.size()} and whose dimensions in the checkpoint are {value.size()}, an exception occurred : "
+            f"{error.args}.")
     return None
 
 

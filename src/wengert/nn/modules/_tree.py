@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from wengert import __future__ as conversion
 from wengert.arrays.dtypes import OF_TYPES
@@ -67,11 +67,8 @@ class TreeMethods:
 
     def _named_members(self, get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]], prefix: str = "",
             recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        seen = set()
-        owners: Any = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
-        )
-        for path, owner in owners:
+        seen, alone = set(), [(prefix, cast("Module", self))]
+        for path, owner in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else alone:
             for name, member in get_members_fn(owner):
                 if member is None or member in seen:
                     continue
@@ -81,8 +78,7 @@ class TreeMethods:
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once, in the order of registration, this module's before its children's."""
-        for _, param in self.named_parameters(recurse=recurse):
-            yield param
+        return (param for _, param in self.named_parameters(recurse=recurse))
 
     def named_parameters(self, prefix: str = "", recurse: bool = True,
             remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
@@ -95,8 +91,7 @@ class TreeMethods:
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def named_buffers(self, prefix: str = "", recurse: bool = True,
             remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
@@ -105,8 +100,7 @@ class TreeMethods:
 
     def children(self) -> Iterator[Module]:
         """The immediate submodules, each once."""
-        for _, module in self.named_children():
-            yield module
+        return (module for _, module in self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Pairs of name and immediate submodule."""
@@ -118,8 +112,7 @@ class TreeMethods:
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all below it, each once, parents first."""
-        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
-            yield module
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_modules(self, memo: set[Module] | None = None, prefix: str = "",
             remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
@@ -146,9 +139,7 @@ class TreeMethods:
         return this
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace every parameter's and buffer's content by ``fn`` of it; parameters stay the same objects (but see
-        ``torch.__future__``).
-        """
+        """Replace what every parameter and buffer holds by ``fn`` of it (see also ``torch.__future__``)."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -237,7 +228,6 @@ class TreeMethods:
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self) -> Self:
-        """Move to the CPU."""
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Self:

@@ -15,11 +15,10 @@ from ._declared import Declared
 from .attention import MultiheadAttention
 from .module import Module
 
-__all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
-    "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax",
-    "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-]
+__all__ = ["CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU",
+    "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink",
+    "Threshold"]
 
 
 class Sigmoid(Declared, function="sigmoid"):
@@ -222,5 +221,4 @@ class PReLU(Declared, function="prelu", takes=["weight"], shows=["num_parameters
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the slopes to ``init``."""
         _init.constant_(self.weight, self.init)

@@ -78,24 +78,20 @@ class _Numbered(Module):
         self._modules = OrderedDict((str(i), module) for i, module in enumerate(self))
 
     def append(self, module: Module) -> Self:
-        """Add a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end."""
         for module in list(modules) if modules is self else modules:
             self.append(module)
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Put a module before the one at ``index``."""
         for i in range(len(self), index, -1):
             self._modules[str(i)] = self._modules[str(i - 1)]
         self._modules[str(index)] = module
 
     def pop(self, key: int | slice) -> Module:
-        """Remove and give back the module (or the slice) at ``key``."""
         value = self[key]  # type: ignore[index]
         del self[key]
         return value
@@ -113,9 +109,9 @@ class Sequential(_Numbered):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else enumerate(args)
-        for name, module in named:
-            self.add_module(str(name) if isinstance(name, int) else name, module)
+        is_named = len(args) == 1 and isinstance(args[0], OrderedDict)
+        for name, module in args[0].items() if is_named else zip(map(str, range(len(args))), args):
+            self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():
@@ -190,7 +186,6 @@ class ModuleList(_Numbered):
         return self._modules[self._key(idx)]
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end."""
         _require_iterable(modules, "ModuleList.extend should be called with an iterable, but got ")
         return super().extend(modules)
 
@@ -210,10 +205,8 @@ class ModuleList(_Numbered):
                 runs.append([i, i, text])
         if not runs:
             return self._get_name() + "()"
-        lines = [
-            f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
-            for first, last, text in runs
-        ]
+        lines = [f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
+            for first, last, text in runs]
         body = "\n  ".join(_addindent(line, 2) for line in lines)
         return f"{self._get_name()}(\n  {body}\n)"
 
@@ -252,34 +245,25 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Remove everything."""
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
-        """Remove and give back the module called ``key``."""
         return self._modules.pop(key)
 
     def keys(self) -> KeysView[str]:
-        """The names."""
         return self._modules.keys()
 
     def items(self) -> ItemsView[str, Module]:
-        """Pairs of name and module."""
         return self._modules.items()
 
     def values(self) -> ValuesView[Module]:
-        """The modules."""
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Add or replace modules: a mapping, or pairs."""
         _require_iterable(modules, "ModuleDict.update should be called with an iterable of key/value pairs, but got ")
-        if isinstance(modules, (ModuleDict, Mapping)):
-            for key, module in modules.items():
-                self[key] = module
-        else:
-            for key, module in _pairs(modules, "ModuleDict"):
-                self[key] = module
+        is_dict = isinstance(modules, (ModuleDict, Mapping))
+        for key, module in modules.items() if is_dict else _pairs(modules, "ModuleDict"):
+            self[key] = module
 
 
 def _describe(value: Any, kind: str) -> str:
@@ -331,13 +315,11 @@ class ParameterList(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def append(self, value: Any) -> Self:
-        """Add a value at the end."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add values at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):  # a tensor's rows are never meant
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
@@ -345,8 +327,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({i}): {_describe(value, str(getattr(value, 'dtype', '')))}" for i,
-            value in enumerate(self))
+        return "\n".join(f"  ({i}): {_describe(x, str(getattr(x, 'dtype', '')))}" for i, x in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
@@ -396,7 +377,6 @@ class ParameterDict(Module):
         return key in self._keys
 
     def copy(self) -> ParameterDict:
-        """Another container of the same parameters."""
         return ParameterDict(OrderedDict(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
@@ -406,25 +386,21 @@ class ParameterDict(Module):
         return self[key]
 
     def clear(self) -> None:
-        """Remove everything."""
         for key in list(self._keys):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Remove and give back the value of ``key``."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Remove and give back the last pair."""
         if not self._keys:
             raise KeyError("dictionary is empty")
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of ``key``, or ``default``."""
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
@@ -432,15 +408,12 @@ class ParameterDict(Module):
         return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> KeysView[str]:
-        """The names."""
         return self._keys.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Pairs of name and value."""
         return ((key, self[key]) for key in self._keys)
 
     def values(self) -> Iterable[Any]:
-        """The values."""
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:

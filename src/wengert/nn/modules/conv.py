@@ -7,20 +7,17 @@ from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
-from wengert.nn._tensors import empty
-from wengert.nn.parameter import Parameter, UninitializedParameter
+from wengert.nn.parameter import UninitializedParameter
 from wengert.tensor import Tensor
 
 from ._declared import OverDims
 from .lazy import LazyModuleMixin
-from .linear import _add_bias, _init_like_linear
+from .linear import _add_weight_and_bias, _init_like_linear
 from .module import weight_and_bias
 from .utils import Sizes, _ntuple, _reverse_repeat_tuple, _single, _unusual
 
-__all__ = [
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
-    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
-]
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d",
+    "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d"]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -35,7 +32,6 @@ class _ConvNd(OverDims):
             padding: str | tuple[int, ...], dilation: tuple[int, ...], transposed: bool,
             output_padding: tuple[int, ...], groups: int, bias: bool, padding_mode: str, device: Any = None,
             dtype: Any = None) -> None:
-        factory = {"device": device, "dtype": dtype}
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -56,9 +52,7 @@ class _ConvNd(OverDims):
         self.transposed, self.output_padding = transposed, output_padding
         self.groups, self.padding_mode = groups, padding_mode
         self._reversed_padding_repeated_twice = self._padding_for_pad()
-        self.weight = Parameter(empty(self._weight_shape(), **factory))
-        _add_bias(self, out_channels, bias, factory)
-        self.reset_parameters()
+        _add_weight_and_bias(self, self._weight_shape(), out_channels if bias else None, device, dtype)
 
     def _weight_shape(self) -> tuple[int, ...]:
         outer, inner = self.out_channels, self.in_channels
@@ -76,7 +70,6 @@ class _ConvNd(OverDims):
         return [side for total in reversed(totals) for side in (total // 2, total - total // 2)]
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
         _init_like_linear(self.weight, self.bias)
 
     def extra_repr(self) -> str:

@@ -32,9 +32,12 @@ class Identity(Module):
         return input
 
 
-def _add_bias(module: Module, size: int, bias: bool, factory: dict[str, Any]) -> None:
-    """Register the parameter ``bias``, its values not yet set, or reserve the name."""
-    module.register_parameter("bias", Parameter(empty(size, **factory)) if bias else None)
+def _add_weight_and_bias(module: Any, weight: Any, bias: Any, device: Any, dtype: Any) -> None:
+    """Register the two parameters by their shapes, None only reserving the name, and draw their values."""
+    for name, shape in (("weight", weight), ("bias", bias)):
+        param = None if shape is None else Parameter(empty(shape, device=device, dtype=dtype))
+        module.register_parameter(name, param)
+    module.reset_parameters()
 
 
 def _init_like_linear(weight: Tensor, bias: Tensor | None) -> None:
@@ -60,15 +63,11 @@ class Linear(Module):
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
             dtype: Any = None) -> None:
-        factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(empty((out_features, in_features), **factory))
-        _add_bias(self, out_features, bias, factory)
-        self.reset_parameters()
+        _add_weight_and_bias(self, (out_features, in_features), out_features if bias else None, device, dtype)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
         _init_like_linear(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -91,15 +90,12 @@ class Bilinear(Module):
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
             dtype: Any = None) -> None:
-        factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = Parameter(empty((out_features, in1_features, in2_features), **factory))
-        _add_bias(self, out_features, bias, factory)
-        self.reset_parameters()
+        shape = (out_features, in1_features, in2_features)
+        _add_weight_and_bias(self, shape, out_features if bias else None, device, dtype)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
         bound = 1 / math.sqrt(self.weight.size(1))

@@ -46,12 +46,10 @@ def of_compiled(name: str) -> str:
         "module anew from its class")
 
 
-__all__ = [
-    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
+__all__ = ["Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
     "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
-]
+    "register_module_parameter_registration_hook"]
 
 # The registries of hooks that every instance has, and the sets that qualify them.
 _HOOK_TABLES = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
@@ -119,9 +117,7 @@ class Module(HookMethods, StateMethods, TreeMethods):
                 or _global_backward_hooks or _global_backward_pre_hooks)
         except KeyError as missing:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute {missing}") from None
-        if hooked:
-            return HookedCall(self, args, kwargs).run()
-        return self.forward(*args, **kwargs)
+        return HookedCall(self, args, kwargs).run() if hooked else self.forward(*args, **kwargs)
 
     def compile(self, **settings: Any) -> None:
         """Accept the settings of ``torch.compile``, refuse what it refuses, and keep running eagerly."""
@@ -132,10 +128,7 @@ class Module(HookMethods, StateMethods, TreeMethods):
     # Registration
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Enter a tensor that is part of the state but no parameter, such as a running mean.
-
-        A buffer with ``persistent=False`` moves with the module but stays out of its state dict.
-        """
+        """Enter a tensor of the state that is no parameter; ``persistent=False`` keeps it out of the state dict."""
         _check_name(self, "buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None "

@@ -13,7 +13,8 @@ from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
 
 from ._declared import Declared
-from .batchnorm import _add_scale_and_shift, _reset_scale_and_shift
+from .batchnorm import _reset_scale_and_shift
+from .linear import _add_weight_and_bias
 from .module import Module, weight_and_bias
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -38,12 +39,10 @@ class LayerNorm(Module):
         super().__init__()
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        factory = {"device": device, "dtype": dtype}
-        _add_scale_and_shift(self, self.normalized_shape, elementwise_affine, bias, factory)
-        self.reset_parameters()
+        shape = self.normalized_shape if elementwise_affine else None
+        _add_weight_and_bias(self, shape, shape if bias else None, device, dtype)
 
     def reset_parameters(self) -> None:
-        """Scale 1, shift 0."""
         _reset_scale_and_shift(self)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -67,11 +66,10 @@ class GroupNorm(Module):
         if num_channels % num_groups != 0:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        _add_scale_and_shift(self, num_channels, affine, bias, {"device": device, "dtype": dtype})
-        self.reset_parameters()
+        shape = num_channels if affine else None
+        _add_weight_and_bias(self, shape, shape if bias else None, device, dtype)
 
     def reset_parameters(self) -> None:
-        """Scale 1, shift 0."""
         _reset_scale_and_shift(self)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -101,7 +99,6 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Scale 1."""
         if self.weight is not None:
             init.ones_(self.weight)
 

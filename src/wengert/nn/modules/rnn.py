@@ -71,24 +71,19 @@ class RNNBase(Module):
         gates, out_size = recurrent.GATES[mode] * hidden_size, proj_size or hidden_size
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
+            in_size = input_size if layer == 0 else out_size * (1 + bidirectional)
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                shapes: dict[str, Any] = {
-                    "weight_ih": (gates, input_size if layer == 0 else out_size * (1 + bidirectional)),
-                    "weight_hh": (gates, out_size),
-                }
+                shapes: dict[str, Any] = {"weight_ih": (gates, in_size), "weight_hh": (gates, out_size)}
                 if bias:
                     shapes.update(bias_ih=gates, bias_hh=gates)
                 if proj_size:
                     shapes["weight_hr"] = (proj_size, hidden_size)
-                names = []
-                for kind, shape in shapes.items():
-                    names.append(f"{kind}_l{layer}{suffix}")
-                    self.register_parameter(names[-1], Parameter(empty(shape, device=device, dtype=dtype)))
-                self._all_weights.append(names)
+                self._all_weights.append([f"{kind}_l{layer}{suffix}" for kind in shapes])
+                for name, shape in zip(self._all_weights[-1], shapes.values()):
+                    self.register_parameter(name, Parameter(empty(shape, device=device, dtype=dtype)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
         _uniform_by_hidden_size(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -139,6 +134,9 @@ class RNNBase(Module):
         batch = input.size(0 if self.batch_first else 1) if batch_sizes is None else int(batch_sizes[0])
         return self.num_layers * (1 + self.bidirectional), batch, features
 
+    def _state_sizes(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[tuple[int, int, int], ...]:
+        return (self.get_expected_hidden_size(input, batch_sizes),)
+
     def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int],
             msg: str = "Expected hidden size {}, got {}") -> None:
         """Refuse a state of another shape."""
@@ -152,7 +150,9 @@ class RNNBase(Module):
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """The state with its batch in another order."""
-        return hx if permutation is None else hx.index_select(1, permutation)
+        if permutation is None:
+            return hx
+        return self._pack_state(tuple(s.index_select(1, permutation) for s in self._unpack_state(hx)))
 
     # The forward pass, on states as tuples
 
@@ -163,8 +163,8 @@ class RNNBase(Module):
         return state[0]
 
     def _zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        shape = self.get_expected_hidden_size(input, batch_sizes)
-        return zeros(*shape, dtype=input.dtype, device=input.device)
+        sizes = self._state_sizes(input, batch_sizes)
+        return self._pack_state(tuple(zeros(*size, dtype=input.dtype, device=input.device) for size in sizes))
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """(T, N, features), the batch first with ``batch_first``, (T, features), or a ``PackedSequence``.
@@ -284,12 +284,8 @@ class LSTM(RNNBase):
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         self.check_input(input, batch_sizes)
-        sizes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
-        for i, size in enumerate(sizes):
+        for i, size in enumerate(self._state_sizes(input, batch_sizes)):
             self.check_hidden_size(hidden[i], size, f"Expected hidden[{i}] size {{}}, got {{}}")
-
-    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        return hx if permutation is None else tuple(s.index_select(1, permutation) for s in hx)
 
     def _unpack_state(self, hx: Any) -> tuple[Tensor, ...]:
         return tuple(hx)
@@ -297,9 +293,8 @@ class LSTM(RNNBase):
     def _pack_state(self, state: tuple[Tensor, ...]) -> Any:
         return state
 
-    def _zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        sizes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
-        return tuple(zeros(*size, dtype=input.dtype, device=input.device) for size in sizes)
+    def _state_sizes(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[tuple[int, int, int], ...]:
+        return self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
 
 
 class RNNCellBase(Module):
@@ -322,7 +317,6 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
         _uniform_by_hidden_size(self)
 
     def extra_repr(self) -> str:

@@ -23,9 +23,10 @@ class _Table(Module):
     weight: Tensor
     padding_idx: int | None
 
-    def _begin(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
-            norm_type: float, scale_grad_by_freq: bool, weight: Tensor | None, factory: dict[str, Any],
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
+            norm_type: float, scale_grad_by_freq: bool, weight: Tensor | None, device: Any, dtype: Any,
             freeze: bool = False) -> None:
+        super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < max(num_embeddings, 1):
@@ -35,13 +36,12 @@ class _Table(Module):
                 padding_idx += num_embeddings
         self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        if weight is None:
-            self.weight = Parameter(empty((num_embeddings, embedding_dim), **factory), requires_grad=not freeze)
-            self.reset_parameters()
-            return
-        if list(weight.shape) != [num_embeddings, embedding_dim]:
+        given = empty((num_embeddings, embedding_dim), device=device, dtype=dtype) if weight is None else weight
+        if list(given.shape) != [num_embeddings, embedding_dim]:
             raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-        self.weight = Parameter(weight, requires_grad=not freeze)
+        self.weight = Parameter(given, requires_grad=not freeze)
+        if weight is None:
+            self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the vectors anew from the standard normal distribution; the padding is zero."""
@@ -76,10 +76,8 @@ class Embedding(_Table):
             max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
             sparse: bool = False, _weight: Tensor | None = None, _freeze: bool = False, device: Any = None,
             dtype: Any = None) -> None:
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        self._begin(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, _weight,
-            factory, _freeze)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, _weight,
+            device, dtype, _freeze)
         self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
@@ -110,10 +108,8 @@ class EmbeddingBag(_Table):
             scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
             include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None,
             dtype: Any = None) -> None:
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        self._begin(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, _weight,
-            factory)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, _weight,
+            device, dtype)
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:

@@ -22,9 +22,8 @@ from .normalization import LayerNorm
 
 Activation = str | Callable[[Tensor], Tensor]
 
-__all__ = [
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-]
+__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer"]
 
 
 def _sequence_length(src: Tensor, batch_first: bool) -> int:

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     from .init import skip_init
     from .memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
 
-__all__ = [
-    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
     "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval",
     "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector",
     "parametrizations", "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init",
-    "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
-]
+    "spectral_norm", "stateless", "vector_to_parameters", "weight_norm"]
 
 # Imported at the first use: module -> the names it gives.
 _LATER: dict[str, tuple[str, ...]] = {
@@ -44,5 +42,4 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module = import_module(f"{__name__}.{_HOME[name]}")
-    found = globals()[name] = module if name == _HOME[name] else getattr(module, name)
-    return found
+    return globals().setdefault(name, module if name == _HOME[name] else getattr(module, name))

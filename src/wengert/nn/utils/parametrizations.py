@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from wengert.functions.limits import finfo
 from wengert.graph import no_grad
 from wengert.nn import functional as F
-from wengert.nn._tensors import cat, eye, randn, zeros_like
+from wengert.nn._tensors import cat, eye, geqrf, randn, zeros_like
 from wengert.nn.modules.conv import _ConvTransposeNd
 from wengert.nn.modules.module import Module
 from wengert.tensor import Tensor
@@ -27,10 +28,8 @@ def _tensor_of(module: Module, name: str) -> Tensor:
 
 
 def _is_orthogonal(matrix: Tensor) -> bool:
-    import numpy as np
-
     rows, columns = matrix.shape[-2:]
-    tolerance = 10.0 * rows * float(np.finfo(str(matrix.dtype).removeprefix("torch.")).eps)
+    tolerance = 10.0 * rows * finfo(matrix.dtype).eps
     return bool(((matrix.mH @ matrix - eye(columns, dtype=matrix.dtype)).abs() <= tolerance).all())
 
 
@@ -101,7 +100,14 @@ class _Orthogonal(Module):
             wide = Q.size(-2) < Q.size(-1)
             Q = Q.mT if wide else Q
             if not hasattr(self, "base"):
-                return self._without_base(Q, wide)
+                if self.orthogonal_map != "householder":
+                    raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
+                        "parametrizations when use_trivialization=False.")
+                A, tau = geqrf(Q)
+                diagonal = A.diagonal(dim1=-2, dim2=-1)
+                diagonal.sign_()
+                diagonal[tau == 0.0] *= -1  # a zero tau means the identity, which no reflection gives
+                return A.mT if wide else A
             n, k = Q.shape[-2:]
             if n != k:
                 filler = randn(*Q.shape[:-2], n, n - k, dtype=Q.dtype, device=Q.device)
@@ -111,18 +117,6 @@ class _Orthogonal(Module):
             start = zeros_like(given)  # -1 on the diagonal is what the maps send to the identity
             start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
             return start
-
-    def _without_base(self, Q: Tensor, wide: bool) -> Tensor:
-        if self.orthogonal_map != "householder":
-            raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
-                "parametrizations when use_trivialization=False.")
-        from wengert.nn._tensors import geqrf
-
-        A, tau = geqrf(Q)
-        diagonal = A.diagonal(dim1=-2, dim2=-1)
-        diagonal.sign_()
-        diagonal[tau == 0.0] *= -1  # a zero tau means the identity, which no reflection gives
-        return A.mT if wide else A
 
 
 def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
@@ -142,9 +136,8 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
         square = weight.size(-2) == weight.size(-1)
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in _MAPS:
-        raise ValueError(
-            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
-        )
+        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+            f"Got: {orthogonal_map}")
     parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return register_parametrization(module, name, parametrization, unsafe=True)
 

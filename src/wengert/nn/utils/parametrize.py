@@ -13,10 +13,8 @@ from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
 from wengert.utils._become import become
 
-__all__ = [
-    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-    "transfer_parametrizations_and_params", "type_before_parametrizations",
-]
+__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
+    "transfer_parametrizations_and_params", "type_before_parametrizations"]
 
 _cache_depth = 0
 _cache: dict[tuple[int, str], Tensor] = {}
@@ -75,7 +73,11 @@ class ParametrizationList(ModuleList):
             raise _sequence_error(f"Got {type(new).__name__}.")
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
-            _check_inverse(original, new)
+            for what in ("dtype", "device"):
+                before, after = getattr(original, what), getattr(new, what)
+                if before != after:
+                    raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the {what}.\n"
+                        f"original.{what}: {before}\nright_inverse(original).{what}: {after}")
             original.data = new.data
             _register(self, "original", original)
         else:
@@ -129,14 +131,6 @@ class ParametrizationList(ModuleList):
         for module in rest:
             x = module(x)
         return x
-
-
-def _check_inverse(original: Tensor, new: Tensor) -> None:
-    for what in ("dtype", "device"):
-        before, after = getattr(original, what), getattr(new, what)
-        if before != after:
-            raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the {what}.\n"
-                f"original.{what}: {before}\nright_inverse(original).{what}: {after}")
 
 
 def _check_result(result: Any, dtype: Any, shape: Any, before: str = "unparametrized",

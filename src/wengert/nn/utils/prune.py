@@ -14,11 +14,9 @@ from wengert.nn.modules.module import Module
 from wengert.nn.utils.convert_parameters import parameters_to_vector
 from wengert.tensor import Tensor
 
-__all__ = [
-    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
+__all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
     "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
-    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
-]
+    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove"]
 
 
 class BasePruningMethod:
@@ -44,7 +42,6 @@ class BasePruningMethod:
         raise NotImplementedError(f"{type(self).__name__} does not define compute_mask")
 
     def apply_mask(self, module: Module) -> Tensor:
-        """The pruned tensor."""
         name = self._name(module)
         original = getattr(module, name + "_orig")
         return getattr(module, name + "_mask").to(dtype=original.dtype) * original
@@ -106,11 +103,8 @@ class BasePruningMethod:
 def _combined(method: BasePruningMethod, module: Module, name: str) -> BasePruningMethod:
     """``method``, or a container of it and what was applied before, whose hook is taken away."""
     method._tensor_name = name
-    found = [
-        (key, hook)
-        for key, hook in module._forward_pre_hooks.items()
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
-    ]
+    found = [(key, hook) for key, hook in module._forward_pre_hooks.items()
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
     if len(found) > 1:
         raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a "
             "PruningContainer.")
@@ -166,9 +160,8 @@ def _what_is_left(method: Any, t: Tensor, mask: Tensor) -> Any:
     everything: list[Any] = [slice(None)] * t.dim()
     if method.PRUNING_TYPE == "structured":
         if not hasattr(method, "dim"):
-            raise AttributeError(
-                'Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.'
-            )
+            raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` '
+                "defined.")
         dim = method.dim + t.dim() if method.dim < 0 else method.dim
         if dim < 0:
             raise IndexError(f"Index is out of bounds for tensor with dimensions {t.dim()}")
@@ -210,9 +203,7 @@ class _Amount(BasePruningMethod):
 class _Unstructured(_Amount):
     PRUNING_TYPE = "unstructured"
     _largest = True
-
-    def _scores(self, t: Tensor) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} does not define _scores")
+    _scores: Any  # of a tensor
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self._count(t.nelement())
@@ -241,14 +232,11 @@ class L1Unstructured(_Unstructured):
 
 class _Structured(_Amount):
     PRUNING_TYPE = "structured"
+    _kept: Any  # the index of the channels that stay, for a tensor, its number of channels and that of those to prune
 
     def __init__(self, amount: float, dim: int = -1) -> None:
         super().__init__(amount)
         self.dim = dim
-
-    def _kept(self, t: Tensor, size: int, count: int) -> Tensor:
-        """The index of the channels that stay."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _kept")
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if t.dim() <= 1:

@@ -7,19 +7,28 @@ first, so that every step has as many rows as the one before or fewer.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
 from wengert.nn._tensors import arange, as_tensor, cat, empty_like, stack
 from wengert.tensor import Tensor, int64
 
-__all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
-    "pad_sequence", "unpack_sequence", "unpad_sequence",
-]
+__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence"]
 
 PackedSequence_ = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
+
+
+def _conversion(kind: str) -> Callable[[Any], Any]:
+    """The method that gives a sequence in another type; itself when it has it."""
+
+    def convert(self: Any) -> Any:
+        data = getattr(self.data, kind)()
+        return self if data is self.data else self._with(data, lambda order: order)
+
+    convert.__name__, convert.__qualname__ = kind, f"PackedSequence.{kind}"
+    return convert
 
 
 class PackedSequence(PackedSequence_):
@@ -46,70 +55,32 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def _with(self, data: Tensor, change: Any) -> Self:
-        orders = [None if order is None else change(order) for order in self[2:]]
-        return type(self)(data, self.batch_sizes, *orders)
+        return type(self)(data, self.batch_sizes, *(None if order is None else change(order) for order in self[2:]))
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same sequence in another type or on another device; itself when nothing changes."""
-        data = self.data.to(*args, **kwargs)
+        return self._moved(self.data.to(*args, **kwargs))
+
+    def _moved(self, data: Tensor) -> Self:
         return self if data is self.data else self._with(data, lambda order: order.to(data.device))
 
     def cuda(self, *args: Any, **kwargs: Any) -> Self:
-        """On a GPU."""
-        data = self.data.cuda(*args, **kwargs)
-        return self if data is self.data else self._with(data, lambda order: order.to(data.device))
+        return self._moved(self.data.cuda(*args, **kwargs))
 
     def cpu(self) -> Self:
-        """On the CPU."""
         return self.to("cpu")
 
     def pin_memory(self) -> Self:
-        """In page-locked memory."""
         return self._with(self.data.pin_memory(), lambda order: order.pin_memory())
 
-    def _as(self, kind: str) -> Self:
-        data = getattr(self.data, kind)()
-        return self if data is self.data else self._with(data, lambda order: order)
-
-    def double(self) -> Self:
-        """As float64."""
-        return self._as("double")
-
-    def float(self) -> Self:
-        """As float32."""
-        return self._as("float")
-
-    def half(self) -> Self:
-        """As float16."""
-        return self._as("half")
-
-    def long(self) -> Self:
-        """As int64."""
-        return self._as("long")
-
-    def int(self) -> Self:
-        """As int32."""
-        return self._as("int")
-
-    def short(self) -> Self:
-        """As int16."""
-        return self._as("short")
-
-    def char(self) -> Self:
-        """As int8."""
-        return self._as("char")
-
-    def byte(self) -> Self:
-        """As uint8."""
-        return self._as("byte")
+    double, float, half, long, int, short, char, byte = map(_conversion,
+        ("double", "float", "half", "long", "int", "short", "char", "byte"))
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data is on a GPU."""
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:
-        """Whether the data is in page-locked memory."""
         return self.data.is_pinned()
 
 

@@ -10,10 +10,8 @@ from wengert.nn.modules.module import Module
 from wengert.nn.parameter import Parameter, is_lazy
 from wengert.tensor import Tensor
 
-__all__ = [
-    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
-    "spectral_norm",
-]
+__all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
+    "spectral_norm"]
 
 
 class SpectralNorm:
@@ -31,7 +29,6 @@ class SpectralNorm:
         self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
-        """The weight as a matrix with ``dim`` in front."""
         return weight.movedim(self.dim, 0).flatten(1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
@@ -47,7 +44,6 @@ class SpectralNorm:
         return weight / u.dot(matrix.mv(v))
 
     def remove(self, module: Module) -> None:
-        """Make the weight an ordinary parameter again."""
         with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         for suffix in ("", "_u", "_v", "_orig"):
@@ -57,14 +53,8 @@ class SpectralNorm:
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
-    def _solve_v_and_rescale(self, matrix: Tensor, u: Tensor, sigma: Tensor) -> Tensor:
-        """A ``v`` with ``u = normalize(W v)`` and ``u W v = sigma``."""
-        v = ((matrix.t() @ matrix).pinverse() @ matrix.t() @ u.unsqueeze(1)).squeeze(1)
-        return v.mul_(sigma / u.dot(matrix.mv(v)))
-
     @staticmethod
     def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """Put the hook on ``module``."""
         if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
@@ -111,7 +101,9 @@ class SpectralNormLoadStateDictPreHook:
             original, weight = state_dict[key + "_orig"], state_dict.pop(key)
             sigma = (original / weight).mean()
             matrix = fn.reshape_weight_to_matrix(original)
-            state_dict[key + "_v"] = fn._solve_v_and_rescale(matrix, state_dict[key + "_u"], sigma)
+            u = state_dict[key + "_u"]
+            v = ((matrix.t() @ matrix).pinverse() @ matrix.t() @ u.unsqueeze(1)).squeeze(1)
+            state_dict[key + "_v"] = v.mul_(sigma / u.dot(matrix.mv(v)))  # u = normalize(W v) and u W v = sigma
 
 
 class SpectralNormStateDictHook:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from wengert.nn.modules.module import Module
@@ -15,12 +16,15 @@ __all__ = ["functional_call"]
 _ABSENT: Any = object()
 
 
+def _named_tensors(module: Module) -> Iterator[tuple[str, Tensor]]:
+    return chain(module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False))
+
+
 def _with_tied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
     """``given`` and, for every tensor in it that goes by several names, the same value under the others."""
     names: dict[Tensor, list[str]] = {}
-    for pairs in (module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)):
-        for name, tensor in pairs:
-            names.setdefault(tensor, []).append(name)
+    for name, tensor in _named_tensors(module):
+        names.setdefault(tensor, []).append(name)
     complete = dict(given)
     for tied in names.values():
         values = [given[name] for name in tied if name in given]
@@ -34,13 +38,9 @@ def _with_tied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _check_keys(module: Module, given: dict[str, Tensor]) -> None:
-    own = {name for name, _ in module.named_parameters(remove_duplicate=False)}
-    own |= {name for name, _ in module.named_buffers(remove_duplicate=False)}
-    errors = [
-        f"{title} key(s): {', '.join(map(repr, names))}."
-        for title, names in (("Unexpected", sorted(given.keys() - own)), ("Missing", sorted(own - given.keys())))
-        if names
-    ]
+    own = {name for name, _ in _named_tensors(module)}
+    differences = (("Unexpected", sorted(given.keys() - own)), ("Missing", sorted(own - given.keys())))
+    errors = [f"{title} key(s): {', '.join(map(repr, names))}." for title, names in differences if names]
     if errors:
         lines = "\n\t".join(errors)
         raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t{lines}")

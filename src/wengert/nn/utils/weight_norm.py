@@ -16,9 +16,7 @@ def norm_except_dim(v: Tensor, dim: int) -> Tensor:
     """The 2-norms of the slices along ``dim``, its other sizes 1; of the whole tensor with ``dim=-1``."""
     from wengert.linalg import vector_norm
 
-    if dim == -1:
-        return vector_norm(v)
-    return vector_norm(v, dim=[d for d in range(v.dim()) if d != dim], keepdim=True)
+    return vector_norm(v) if dim == -1 else vector_norm(v, dim=[d for d in range(v.dim()) if d != dim], keepdim=True)
 
 
 class WeightNorm:
@@ -28,13 +26,11 @@ class WeightNorm:
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Tensor:
-        """The weight of the present ``g`` and ``v``."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
         return v * (g / norm_except_dim(v, self.dim))
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
-        """Put the hook on ``module``."""
         if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         hook = WeightNorm(name, dim)
@@ -50,7 +46,6 @@ class WeightNorm:
         return hook
 
     def remove(self, module: Module) -> None:
-        """Make the weight an ordinary parameter again."""
         weight = self.compute_weight(module)
         delattr(module, self.name)
         del module._parameters[self.name + "_g"]
@@ -62,10 +57,7 @@ class WeightNorm:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Split ``weight`` into its norms ``weight_g`` and its direction ``weight_v``. Deprecated.
-
-    Prefer ``parametrizations.weight_norm``.
-    """
+    """Split ``weight`` into norms ``weight_g`` and direction ``weight_v``; prefer ``parametrizations.weight_norm``."""
     warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
         "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
     WeightNorm.apply(module, name, dim)

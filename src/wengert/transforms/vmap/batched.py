@@ -182,9 +182,7 @@ def _composed(t: Any, levels: Iterable[VmapLevel]) -> Any:
 
 
 def unwrap_levels(t: Any, levels: Sequence[VmapLevel]) -> Any:
-    """``t`` with the dimensions of ``levels`` shown in front, repeated where it does not vary;
-    other maps stay hidden.
-    """
+    """``t`` with the dimensions of ``levels`` in front, repeated where it does not vary; other maps stay hidden."""
     if not levels:
         return t
     inner, have = unwrap_all(t)
@@ -357,10 +355,8 @@ class Batched(Tensor):
         """Unset numbers with these sizes and strides for each example, one example's memory behind the other's."""
         size, stride = tuple(size), tuple(stride)
         if len(size) != len(stride):
-            raise RuntimeError(
-                f"new_empty_strided(sizes, strides): dimensionality of sizes ({len(size)}) must match dimensionality "
-                f"of strides ({len(stride)})"
-            )
+            raise RuntimeError(f"new_empty_strided(sizes, strides): dimensionality of sizes ({len(size)}) must match "
+                f"dimensionality of strides ({len(stride)})")
         apart = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride))
         return wrapped(self.value.new_empty_strided((self.level.size, *size), (apart, *stride), dtype, **options),
             self.level)

@@ -61,9 +61,7 @@ class Call:
         return [None if x is None else expanded(x, self.level) for x in self.given[p]]
 
     def aligned(self, p: str, rank: int) -> Any:
-        """The tensor so that it broadcasts against others of ``rank`` dimensions: ones between the
-        batch and the rest.
-        """
+        """The tensor with ones behind the batch, so that it broadcasts against others of ``rank`` dimensions."""
         x = self.values[p]
         missing = rank - self.rank(p)
         if p not in self.batched or missing <= 0:
@@ -122,13 +120,11 @@ def refuse_write(target: Any, level: VmapLevel, name: str) -> None:
     """Refuse to write the batch of ``level`` to a tensor without one; ``name``: what PyTorch calls that."""
     if type(target) is Batched and target.level is level:
         return
-    raise RuntimeError(
-        f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
-        "more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
-        f"{f'at level {level.number}' if ':' in name else 'in a vmap'}. Please try to use "
+    raise RuntimeError(f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+        "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not "
+        f"being vmapped over {f'at level {level.number}' if ':' in name else 'in a vmap'}. Please try to use "
         f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, "
-        "please file a bug report instead."
-    )
+        "please file a bug report instead.")
 
 
 def one_by_one(call: Call) -> Any:

@@ -38,21 +38,15 @@ class _Below(Scope):
 
 
 def check_rule(cls: Any) -> bool:
-    """Whether ``cls`` has a ``vmap`` of its own; one that has neither that nor a rule made from its parts, or both, is
-    refused.
-    """
+    """Whether ``cls`` has a ``vmap`` of its own; refused: both that and a generated rule, or neither."""
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and own:
-        raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
-            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
-            f"ambiguity. {_MORE}"
-        )
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an "
+            "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap "
+            f"staticmethod to avoid ambiguity. {_MORE}")
     if not cls.generate_vmap_rule and not own:
-        raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
-            f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
-        )
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override "
+            f"and implement the vmap staticmethod or set generate_vmap_rule=True. {_MORE}")
     return own
 
 
@@ -63,10 +57,8 @@ def apply_function(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     own = check_rule(cls)
     args, names = tuple(args), getattr(args, "names", {})
     if any(isinstance(v, Tensor) for v in names.values()):
-        raise NotImplementedError(
-            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
-            f"autograd.Function. Got: {names}"
-        )
+        raise NotImplementedError("Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass "
+            f"kwarg-only Tensors to autograd.Function. Got: {names}")
     if names and not own:
         raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(names))}'")
     level = max((x.level for x in leaves(args) if type(x) is Batched), key=lambda x: x.number)
@@ -95,19 +87,15 @@ def check_returns(answer: Any) -> None:
     """Refuse what a ``vmap`` staticmethod gave if it is no pair."""
     if not isinstance(answer, tuple) or len(answer) != 2:
         found = f"{len(answer)} returns" if isinstance(answer, tuple) else f"a {type(answer)}"
-        raise RuntimeError(
-            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
-            f"compatible with the output. Got {found} instead"
-        )
+        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
+            f"structure compatible with the output. Got {found} instead")
 
 
 def refuse_out_dims(dims: Any, output: Any) -> NoReturn:
     """Refuse ``out_dims`` of a ``vmap`` staticmethod that do not fit its output."""
-    raise RuntimeError(
-        "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
-        f"out_dims={dims} to be compatible with the structure of `output`. out_dims has structure {shape(dims)} but "
-        f"output has structure {shape(output)}. {_MORE}"
-    )
+    raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "
+        f"Expected out_dims={dims} to be compatible with the structure of `output`. out_dims has structure "
+        f"{shape(dims)} but output has structure {shape(output)}. {_MORE}")
 
 
 def _at(x: Any, level: VmapLevel) -> bool:
@@ -237,10 +225,8 @@ class Vmapped(Function):
             row = answer if isinstance(answer, tuple) else (answer,)
             count = len(plan.in_dims)
             if len(row) < count or any(g is not None for g in row[count:]):
-                raise RuntimeError(
-                    f"function {cls.__name__}GeneratedBackward returned an incorrect number of gradients (expected "
-                    f"{count}, got {len(row)})"
-                )
+                raise RuntimeError(f"function {cls.__name__}GeneratedBackward returned an incorrect number of "
+                    f"gradients (expected {count}, got {len(row)})")
             for g, d, shape in zip(row, plan.in_dims, plan.shapes):
                 if g is not None and not isinstance(g, Tensor):
                     raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
@@ -259,10 +245,8 @@ class Vmapped(Function):
             proxy._level = inner
             row = _row(plan.cls.jvp(proxy, *_given(tangents, [d is not None for d in plan.in_dims], inner)))
             if len(row) != len(plan.outputs):
-                raise RuntimeError(
-                    f"Function's jvp returned an invalid number of forward gradients (expected {len(plan.outputs)} but "
-                    f"got {len(row)})"
-                )
+                raise RuntimeError("Function's jvp returned an invalid number of forward gradients (expected "
+                    f"{len(plan.outputs)} but got {len(row)})")
             for i, t in enumerate(row):
                 if t is not None and not isinstance(t, Tensor):
                     raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")

@@ -19,7 +19,7 @@ from ...ops.structseq import rebuilt
 from ...tensor.classes import UNSET
 from ...tensor.functions import function, inplace_function
 from ...tensor.inplace import refuse_recorded
-from . import indexing, products, rules, windows
+from . import indexing, products, rules
 from .batched import Batched, all_alike, plain, repeated, with_batched_primal, wrapped
 from .call import Call, holds_batched, innermost, invoke, one_by_one, refuse_write
 from .rules import pointwise
@@ -53,22 +53,18 @@ class Maps(Interceptor):
 def _check_running(level: VmapLevel, where: str) -> None:
     """Refuse the tensor of a map that is over."""
     if level.over:
-        raise RuntimeError(
-            "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
-            "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
-            f"`{where}` Please file an issue if it looks like the latter. A mapped function hands its tensors out by "
-            "returning them."
-        )
+        raise RuntimeError("Either your tensor may have escaped from inside a function being vmapped and this is a "
+            "user error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal "
+            f"functorch error in `{where}` Please file an issue if it looks like the latter. A mapped function hands "
+            "its tensors out by returning them.")
 
 
 def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     """The operator on batched tensors."""
     if out is not None:
         refuse_recorded(op, (), {"": [plain(x) for x in args if type(x) is Batched and not x._innermost()]}, m)
-        raise RuntimeError(
-            f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view "
-            "ops."
-        )
+        raise RuntimeError(f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on "
+            "out= or view ops.")
     level = innermost(args)
     _check_running(level, "gen_vmap_plumbing")
     if m.levels:
@@ -117,15 +113,15 @@ def _hidden(answer: Any, level: VmapLevel) -> Any:
     return wrapped(answer, level)
 
 
-_ELEMENTWISE = {"pointwise", "compare", "trig", "activation", "pairs", "powers", "rounding", "special", "complexes"}
-_ALONG = {"reduce", "extrema", "scan", "order", "sorting", "linalg_norms", "activation"}
+_ELEMENTWISE = {"pointwise", "compare", "elementary", "activation", "pairs", "rounding", "special", "complexes"}
+_ALONG = {"reduce", "extrema", "scan", "sorting", "linalg_norms", "activation"}
 _MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
 _found: dict[str, Rule] = {}
 
 
 def choose(op: Operator) -> Rule:
     """The rule of an operator: its own, or that of its family, or example by example."""
-    for table in (rules.RULES, products.RULES, indexing.RULES, windows.RULES):
+    for table in (rules.RULES, products.RULES, indexing.RULES):
         if op.name in table:
             return table[op.name]
     family = op.forward.__module__.rpartition(".")[2]

@@ -199,11 +199,9 @@ def put(call: Call) -> Any:
 def masked_select(call: Call) -> Any:
     """With one mask for all, every example has as many elements; otherwise PyTorch's refusal."""
     if "mask" in call.batched:
-        raise RuntimeError(
-            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
-            "each batch this would return a different shaped Tensor. Please voice your support in "
-            "https://github.com/pytorch/functorch/issues/256"
-        )
+        raise RuntimeError("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support "
+            "this because for each batch this would return a different shaped Tensor. Please voice your support in "
+            "https://github.com/pytorch/functorch/issues/256")
     shape = np.broadcast_shapes(call.shape("input"), call.shape("mask"))
     mask = _f("expand", call["mask"], shape)
     x = _f("expand", call.aligned("input", len(shape)), (call.size, *shape))
@@ -284,9 +282,7 @@ def embedding_take(call: Call) -> Any:
 
 
 def classes_spread(call: Call) -> Any:
-    """The gradient of a class loss: linear in ``input``, so that what ones give is what each
-    example's numbers scale.
-    """
+    """The gradient of a class loss: linear in ``input``, which scales what ones give."""
     from ...tensor.tensor import wrap
 
     g, shape = call["input"], call.shape("input")

@@ -24,20 +24,16 @@ if TYPE_CHECKING:
 def _innermost() -> VmapLevel:
     level: VmapLevel = map_levels.get()[-1]
     if level.randomness == "error":
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-            "randomness flags on vmap or perform the randomness operation out of vmap"
-        )
+        raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' "
+            "or 'different' randomness flags on vmap or perform the randomness operation out of vmap")
     return level
 
 
 def refuse_out(out: Any) -> None:
     """Refuse to draw into a tensor."""
     if out is not None:
-        raise RuntimeError(
-            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out "
-            "variants as a workaround"
-        )
+        raise RuntimeError("vmap: We do not support calling out variants of random operations inside of vmap. Please "
+            "use non-out variants as a workaround")
 
 
 def made(make: Callable[[tuple[int, ...]], Any], shape: tuple[int, ...]) -> Any:
@@ -120,10 +116,8 @@ def randomly_inplace(f: Callable[..., Any], target: Any, args: tuple[Any, ...], 
     if level.randomness == "different" and _holds(level, args):
         refuse_write(target, level, f"inplace {f.__name__.removesuffix('_')}")
     if level.randomness == "different" and not batched:
-        raise RuntimeError(
-            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
-            "randomness. If this is necessary for your usage, please file an issue with functorch."
-        )
+        raise RuntimeError("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
+            "like same randomness. If this is necessary for your usage, please file an issue with functorch.")
     if _holds(level, args):
         if level.randomness == "same":
             raise RuntimeError(_NOT_ALIKE)

@@ -237,12 +237,10 @@ def as_strided(call: Call) -> Any:
     reach = sum((n - 1) * s for n, s in zip(call.shape("input"), steps[1:]))
     last = start + sum((n - 1) * s for n, s in zip(size, stride))
     if x.numel() and prod(size) and (start < 0 or last > reach):
-        raise RuntimeError(
-            f"result = tensor.as_strided({list(size)}, {list(stride)}, {start}) can access memory outside of `tensor`. "
-            f"`result` can access some memory in range [{start}, {last + 1}], but `tensor` can only access some memory "
-            f"in range [0, {reach + 1}]. This is not supported inside of vmap, please try to rewrite the `as_strided` "
-            "call as a sequence of PyTorch view operations"
-        )
+        raise RuntimeError(f"result = tensor.as_strided({list(size)}, {list(stride)}, {start}) can access memory "
+            f"outside of `tensor`. `result` can access some memory in range [{start}, {last + 1}], but `tensor` can "
+            f"only access some memory in range [0, {reach + 1}]. This is not supported inside of vmap, please try to "
+            "rewrite the `as_strided` call as a sequence of PyTorch view operations")
     whole = geometry(x._wg_data)
     return call.run(input=x, size=(call.size, *size), stride=(steps[0], *stride), storage_offset=whole[2] + start,
         source=whole)
@@ -308,30 +306,25 @@ def clone(call: Call) -> Any:
         return call.run()
     scope = modes().grad_scope
     if scope is None or scope.depth < call.level.number:
-        raise RuntimeError(
-            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format "
-            f"or torch.contiguous_format (got {'ChannelsLast3d' if named.endswith('3d') else 'ChannelsLast'})"
-        )
+        raise RuntimeError("NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format "
+            "torch.preserve_format or torch.contiguous_format (got "
+            f"{'ChannelsLast3d' if named.endswith('3d') else 'ChannelsLast'})")
     return call.run(memory_format=None)
 
 
 def one_hot(call: Call) -> Any:
     """Rows with a one; the number of classes cannot come from the data."""
     if call["num_classes"] == -1:
-        raise RuntimeError(
-            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument. It "
-            "cannot come from the data of one example."
-        )
+        raise RuntimeError("When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes "
+            "argument. It cannot come from the data of one example.")
     return call.run()
 
 
 def dynamic(call: Call) -> Any:
     """The size of the result depends on the numbers: examples would not fit together."""
-    raise RuntimeError(
-        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-        f"aten::{_ATEN.get(call.op.name, call.op.name)}. Please file an issue at "
-        "https://github.com/pytorch/pytorch/issues if you need this feature."
-    )
+    raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+        f"over aten::{_ATEN.get(call.op.name, call.op.name)}. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature.")
 
 
 _ATEN = {"unique": "_unique2"}

@@ -2,25 +2,28 @@
 
 Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016). The default recomputes through saved-tensor hooks
 (``recompute``), so that any graph, hook or keyword argument works; ``use_reentrant=True`` is the older form, a custom
-Function that runs a backward of its own (``reentrant``). ``selective`` keeps the results of chosen operators.
+Function that runs a backward of its own. ``selective`` keeps the results of chosen operators.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ...graph.modes import is_grad_enabled, modes, set_modes
+from ...graph.modes import is_grad_enabled
 from .recompute import (
     CheckpointError,
+    CheckpointFunction,
     Frame,
     GraphExecGroup,
     _StopRecomputationError,
-    debug_enabled,
+    check_backward_validity,
+    detach_variable,
+    restored,
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
+    settings,
 )
-from .reentrant import CheckpointFunction, check_backward_validity, detach_variable
 from .selective import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
@@ -36,7 +39,7 @@ from .state import get_device_module as _get_device_module
 from .state import infer_device_type as _infer_device_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 __all__ = [
     "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
@@ -79,43 +82,34 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     tensor([1.0000, 5.4366])
     """
     if use_reentrant is None:
-        import warnings
-
-        warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, "
-            "calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
-            "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
-            "more details on the differences between the two variants.",
-            stacklevel=2,
-        )
-        use_reentrant = True
+        use_reentrant = _reentrant("checkpoint", "Starting in PyTorch 2.9, calling checkpoint without use_reentrant "
+            "will raise an exception.")
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        with _restored():
+        with restored():
             return CheckpointFunction.apply(function, preserve, *args)
     return _recorded_again(function, args, kwargs, preserve, context_fn, determinism_check, debug, early_stop)
 
 
-@contextmanager
-def _restored() -> Iterator[None]:
-    """After an error the modes are what they were: an interrupt may come on the way into or out of any context."""
-    around = modes()
-    try:
-        yield
-    except BaseException:
-        set_modes(around)
-        raise
+def _reentrant(function: str, change: str) -> bool:
+    """The default of ``use_reentrant``, with a warning."""
+    import warnings
+
+    warnings.warn(f"torch.utils.{function}: the use_reentrant parameter should be passed explicitly. {change} "
+        "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
+        "use_reentrant=True. Refer to docs for more details on the differences between the two variants.", stacklevel=3)
+    return True
 
 
 def _recorded_again(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool,
         context_fn: Callable[[], Any], determinism_check: str, debug: bool, early_stop: bool) -> Any:
     """The form that is not reentrant: ``function`` runs again when backward reads the first saved value."""
     complain = None
-    if debug_enabled(debug):
+    if debug if settings["debug"] is None else settings["debug"]:
         from .report import logs
 
         if context_fn is not noop_context_fn:
@@ -128,7 +122,7 @@ def _recorded_again(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
         return function(*args, **kwargs)  # nothing will be computed again, so the contexts are not made
     frame = Frame(function, args, kwargs, preserve, recompute_context, determinism_check == "default", early_stop,
         complain)
-    with _restored(), frame.recording(), forward_context:
+    with restored(), frame.recording(), forward_context:
         answer = function(*args, **kwargs)
         frame.finished = True
     if not frame.finished:
@@ -151,16 +145,8 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     tensor([2.7183])
     """
     if use_reentrant is None:
-        import warnings
-
-        warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In "
-            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is "
-            "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. "
-            "Refer to docs for more details on the differences between the two variants.",
-            stacklevel=2,
-        )
-        use_reentrant = True
+        use_reentrant = _reentrant("checkpoint.checkpoint_sequential", "In version 2.9 we will raise an exception if "
+            "use_reentrant is not passed.")
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

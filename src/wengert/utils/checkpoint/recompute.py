@@ -1,4 +1,4 @@
-"""The second run: placeholders in the graph, and the frame that fills them.
+"""The second run: placeholders in the graph, and the frame that fills them; and the older form, ``CheckpointFunction``.
 
 While the checkpointed function runs, saved-tensor hooks put a ``_Holder`` into the graph for every tensor that would
 have been saved. The first holder that a backward reads makes its ``Frame`` run the function again, with hooks that
@@ -9,20 +9,23 @@ backward (``Walk``), and each tensor only until it is used.
 from __future__ import annotations
 
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ...arrays.context import ContextVar
 from ...autograd._function_node import SavedTensor
+from ...autograd.function import Function
 from ...autograd.graph import saved_tensors_hooks
 from ...graph.engine import current_graph_task
-from ...graph.modes import enable_grad, modes, set_modes
+from ...graph.modes import enable_grad, modes, no_grad, set_modes
 from ...tensor.autograd_meta import INFERENCE_VERSION, requires_grad
+from ...tensor.backward import backward as run_backward
 from ...tensor.tensor import Tensor
 from .state import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 
 class _Hooks(saved_tensors_hooks):
@@ -40,35 +43,37 @@ class _StopRecomputationError(Exception):
 
 
 # What the contexts below have set; None leaves it to each checkpoint's own argument.
-_early_stop: bool | None = None
-_debug: bool | None = None
+settings: dict[str, bool | None] = {"early_stop": None, "debug": None}
 
 
 @contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+def _setting(name: str, value: bool | None) -> Iterator[None]:
+    before, settings[name] = settings[name], value
+    try:
+        yield
+    finally:
+        settings[name] = before
+
+
+def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
     """Whether the checkpoints made inside ``with`` stop a recomputation as soon as it has what backward needs."""
-    global _early_stop
-    before, _early_stop = _early_stop, enable
-    try:
-        yield
-    finally:
-        _early_stop = before
+    return _setting("early_stop", enable)
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
+    """Whether the checkpoints made inside ``with`` record their operators, whatever their ``debug`` says."""
+    return _setting("debug", enabled)
 
 
 @contextmanager
-def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Whether the checkpoints made inside ``with`` record their operators, whatever their ``debug`` says."""
-    global _debug
-    before, _debug = _debug, enabled
+def restored() -> Iterator[None]:
+    """After an error the modes are what they were: an interrupt may come on the way into or out of any context."""
+    around = modes()
     try:
         yield
-    finally:
-        _debug = before
-
-
-def debug_enabled(asked: bool) -> bool:
-    """Whether a checkpoint with ``debug=asked`` records its operators."""
-    return asked if _debug is None else _debug
+    except BaseException:
+        set_modes(around)
+        raise
 
 
 class GraphExecGroup:
@@ -121,7 +126,7 @@ class Frame:
     def __init__(self, function: Any, args: Any, kwargs: Any, preserve: bool, context: Any, check: bool,
             early_stop: bool, complain: Any) -> None:
         self.function, self.kwargs, self.context, self.check, self.complain = function, kwargs, context, check, complain
-        self.early_stop = early_stop if _early_stop is None else _early_stop
+        self.early_stop = early_stop if settings["early_stop"] is None else settings["early_stop"]
         saved_tensor_hooks = modes().saved_tensor_hooks
         if not modes().inference and any(isinstance(a, Tensor) and a.is_inference() for a in args):
             _ = INFERENCE_VERSION[0]  # they cannot be saved, and it says so
@@ -196,16 +201,10 @@ class Frame:
                 raise _StopRecomputationError
             return kept
 
-        around = modes()
-        try:  # the context of the second run sees that it was stopped
-            with (enable_grad(), _Hooks(pack, _same), self.surroundings.again(), self.context,
-                    self.surroundings.device_again()):
-                self.function(*args, **self.kwargs)
-        except _StopRecomputationError:
-            pass
-        except BaseException:  # an interrupt may come on the way into or out of any context
-            set_modes(around)
-            raise
+        # the context of the second run sees that it was stopped
+        with (suppress(_StopRecomputationError), restored(), enable_grad(), _Hooks(pack, lambda t: t),
+                self.surroundings.again(), self.context, self.surroundings.device_again()):
+            self.function(*args, **self.kwargs)
 
     def compare(self, run: _Run) -> None:
         """Refuse a run that saved other tensors than the first."""
@@ -237,10 +236,6 @@ _TIP = ("\n\nTip: To see a more detailed error message, either pass `debug=True`
     "torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally.\n")
 
 
-def _same(t: Any) -> Any:
-    return t
-
-
 def _facts(t: Any) -> tuple[Any, ...]:
     return (tuple(t.shape), t.dtype, str(t.device))
 
@@ -248,3 +243,61 @@ def _facts(t: Any) -> tuple[Any, ...]:
 def _shown(facts: tuple[Any, ...]) -> str:
     shape, dtype, device = facts
     return f"{{'shape': torch.Size({list(shape)}), 'dtype': {dtype!r}, 'device': device(type='{device}')}}"
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors cut out of their graphs, as leaves that require gradients where they did."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    row = []
+    for x in inputs:
+        if isinstance(x, Tensor):
+            needs, x = x.requires_grad, x.detach()
+            x.requires_grad = needs
+        row.append(x)
+    return tuple(row)
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warn if no input requires a gradient."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
+        import warnings
+
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+class CheckpointFunction(Function):
+    """``CheckpointFunction.apply(function, preserve_rng_state, *args)``."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.surroundings = Surroundings(preserve_rng_state)
+        ctx.others = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*[args[i] for i in ctx.where])
+        with no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        walk = current_graph_task()
+        if walk is not None and walk.captures is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
+        given = list(ctx.others)
+        for i, t in zip(ctx.where, ctx.saved_tensors):
+            given[i] = t
+        args = detach_variable(tuple(given))
+        with restored(), ctx.surroundings.again(), enable_grad():
+            outputs = ctx.run_function(*args)
+        row = (outputs,) if isinstance(outputs, Tensor) else outputs
+        live = [(o, g) for o, g in zip(row, grads) if isinstance(o, Tensor) and o.requires_grad]
+        if not live:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        run_backward([o for o, _ in live], [g for _, g in live])
+        return (None, None, *[a.grad if isinstance(a, Tensor) else None for a in args])

@@ -1,8 +1,8 @@
-"""Samples for powers, roots, exponentials and logarithms."""
+"""Samples for powers, roots, exponentials, logarithms, circular and hyperbolic functions that are not defined everywhere."""
 
 from __future__ import annotations
 
-from ..sampling import A, C, P, call, unary
+from ..sampling import A, C, D, P, U, call, unary
 
 SAMPLES = {
     "pow": [
@@ -24,4 +24,11 @@ SAMPLES = {
     "log2": unary(P),
     "log10": unary(P),
     "log1p": unary(P),
+    "tan": unary(U),
+    "asin": unary(U),
+    "acos": unary(U),
+    "tanh_grad": [call(A(3), U(3))],
+    "acosh": [call(D(3, 1, 1)), call(D(0, 1, 1))],  # above one
+    "atanh": unary(U),
+    "sigmoid_grad": [call(A(3), U(3))],
 }
