@@ -138,10 +138,7 @@ def start_processes(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: 
     return None
 
 
-def spawn(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
-        start_method: str = "spawn") -> ProcessContext | None:
-    """Call ``fn(i, *args)`` in ``nprocs`` fresh processes; see ``start_processes``."""
-    return start_processes(fn, args, nprocs, join, daemon, start_method)
+spawn = start_processes
 
 
 def get_all_sharing_strategies() -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -200,7 +201,7 @@ dsmm = hsmm = spmm
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-class check_sparse_tensor_invariants:
+class check_sparse_tensor_invariants(ContextDecorator):
     """Whether the parts of new sparse tensors are checked: in a ``with`` block, for a decorated function, or from now
     on.
 
@@ -236,13 +237,8 @@ class check_sparse_tensor_invariants:
     def __exit__(self, *exc: object) -> None:
         CHECKS[0], self.saved_state = bool(self.saved_state), None
 
-    def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(mth)
-        def checked(*args: Any, **kwargs: Any) -> Any:
-            with type(self)(self.state):
-                return mth(*args, **kwargs)
-
-        return checked
+    def _recreate_cm(self) -> check_sparse_tensor_invariants:  # for each call of a decorated function
+        return type(self)(self.state)
 
 
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:

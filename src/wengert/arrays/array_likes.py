@@ -86,10 +86,8 @@ _AT_SPARSE = {
 
 def unsupported(name: str, backend: str = "SparseCPU") -> NotImplementedError:
     """The complaint about an operator that sparse arrays do not have."""
-    return NotImplementedError(
-        f"Could not run 'aten::{_AT_SPARSE.get(name, name)}' with arguments from the '{backend}' backend: the operator "
-        "is not there for sparse tensors. Use Tensor.to_dense() first."
-    )
+    return NotImplementedError(f"Could not run 'aten::{_AT_SPARSE.get(name, name)}' with arguments from the "
+        f"'{backend}' backend: the operator is not there for sparse tensors. Use Tensor.to_dense() first.")
 
 
 class _Flags:

@@ -45,7 +45,10 @@ class _Flags:
     writeable = c_contiguous = False
 
 
-class Nested:
+_ARITHMETIC = (np.add, np.subtract, np.multiply, np.true_divide, np.negative)
+
+
+class Nested(np.lib.mixins.NDArrayOperatorsMixin):
     """An array in parts: the numbers, ``packed``, and where they belong, ``plan``."""
 
     __slots__ = ("packed", "plan", "shape")
@@ -88,26 +91,14 @@ class Nested:
                 "nested.")
         return other
 
-    def __add__(self, other: Any) -> Nested:
-        return self.like(self.packed + self._other(other))
-
-    def __sub__(self, other: Any) -> Nested:
-        return self.like(self.packed - self._other(other))
-
-    def __mul__(self, other: Any) -> Nested:
-        return self.like(self.packed * self._other(other))
-
-    def __truediv__(self, other: Any) -> Nested:
-        return self.like(self.packed / self._other(other))
-
-    def __neg__(self) -> Nested:
-        return self.like(-self.packed)
-
-    __radd__, __rmul__ = __add__, __mul__
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc not in _ARITHMETIC or method != "__call__":
+            self._refuse()
+        return self.like(ufunc(*map(self._other, inputs)))
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError("a nested tensor is no rectangle of numbers: take its values(), its parts by unbind(), or "
             "to_padded_tensor()")
 
-    __array__ = __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __len__ = _refuse
+    __array__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __len__ = _refuse
     __bool__ = __float__ = __int__ = _refuse

@@ -28,10 +28,9 @@ class Stream:
         """Wait for all work: it is done."""
 
     def wait_event(self, event: Event) -> None:
-        """Let further work wait for ``event``: it has happened."""
+        """Let further work wait for ``event``, or for the work of a stream: it has happened."""
 
-    def wait_stream(self, stream: Stream) -> None:
-        """Let further work wait for the work of ``stream``: it is done."""
+    wait_stream = wait_event
 
     def record_event(self, event: Event | None = None) -> Event:
         """Put a mark after the work so far."""
@@ -69,10 +68,9 @@ class Event:
         return True
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let further work wait for the mark: it has been reached."""
+        """Wait, or let further work of a stream wait, for the mark: it has been reached."""
 
-    def synchronize(self) -> None:
-        """Wait for the mark: it has been reached."""
+    synchronize = wait
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds between two marks."""

@@ -1,8 +1,4 @@
-"""Storages whose elements have a type, from before tensors' memory was bytes: ``TypedStorage``, ``FloatStorage`` and
-their kin.
-
-``tensor.storage()`` gives one, files hold them, and libraries of that time compare ``storage().data_ptr()``.
-"""
+"""Storages whose elements have a type, of before tensors' memory was bytes: ``TypedStorage`` and its kin."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -203,12 +204,9 @@ def find(module: str, name: str) -> Any:
     for candidate in our_modules(rest):
         full = f"{OURS}.{candidate}".rstrip(".")
         try:
-            found: Any = sys.modules.get(full) or import_module(full)
-            for part in name.split("."):
-                found = getattr(found, part)
+            return attrgetter(name)(sys.modules.get(full) or import_module(full))
         except (ImportError, AttributeError):
             continue
-        return found
     return None
 
 
