@@ -37,7 +37,6 @@ class GradScope(Scope):
         self.parent: GradScope | None = None
         self.level = level
         self.depth = self.number = 0
-        self.inference = False
         self.own: set[int] = set()
         self.starts: dict[int, Tensor] = {}
         self.constants: set[int] = set()
@@ -50,15 +49,13 @@ class GradScope(Scope):
         levels = map_levels.get()
         self.parent, self.depth = now.grad_scope, levels[-1].number if levels else 0
         self.number = transforms.get()[0]
-        self.inference = now.inference  # not observable outside
-        return True, False, self
+        return now.with_(grad_scope=self, inference=False, grad=now.grad_mode), now, self
 
-    def _put(self, begins: bool) -> None:
-        m = modes()
-        if begins:
-            set_modes(m.with_(grad_scope=self, inference=False, grad=m.grad_mode))
-            return
-        set_modes(m.with_(grad_scope=self.parent, inference=self.inference, grad=m.grad_mode))
+    def _return(self, now: Any, back: Any) -> Any:
+        return now.with_(grad_scope=back.grad_scope, inference=back.inference, grad=now.grad_mode)
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
         self.inputs.clear()
         self.starts.clear()
         self.user_requires_grad.clear()
