@@ -58,7 +58,6 @@ class OpOverload:
 
     @property
     def _schema(self) -> Any:
-        """The signature; see the module ``schemas``."""
         found = self.__dict__.get("_signature")
         if found is None:
             from .schemas import schema_of
@@ -82,7 +81,6 @@ class OpOverload:
 
     @property
     def tags(self) -> list[Any]:
-        """Remarks about the operator: there are none here."""
         return []
 
     @property

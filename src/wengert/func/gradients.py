@@ -15,10 +15,10 @@ from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes
 from ..tensor import Tensor
 from ..tensor.autograd_meta import edge_of, normal_version, requires_grad
 from ..tensor.exchange import sealed
+from ..transforms import transforming
 from ..transforms import vmap as batching
 from ..transforms.grad_scope import GradScope, computing_gradients
 from ..transforms.mapped_backward import gradients as _grad
-from ..transforms.running import transforming
 from . import trees
 
 if TYPE_CHECKING:
@@ -247,7 +247,6 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     >>> torch.func.grad(lambda p: (p["w"] * p["b"]).sum())({"w": torch.tensor([2.0]), "b": torch.tensor([3.0])})
     {'w': tensor([3.]), 'b': tensor([2.])}
     """
-
     both = grad_and_value(func, argnums, has_aux)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:

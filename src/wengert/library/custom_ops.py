@@ -45,7 +45,6 @@ class Packet(dispatch.OpOverloadPacket):
         super().__init__(name)
 
     def add(self, operator: CustomOperator, overload: str) -> Any:
-        """One more overload."""
         made = self.__dict__[overload] = dispatch.OpOverload(self, overload)
         made._run, made._schema = operator, operator.schema
         self._made.append(overload)
@@ -69,7 +68,6 @@ class Packet(dispatch.OpOverloadPacket):
             "\n\n".join(("Overloaded torch operator invoked from Python failed to match any schema:", *complaints)))
 
     def overloads(self) -> list[str]:
-        """Their names."""
         return list(self._made)
 
 
@@ -280,7 +278,6 @@ class _Plan:
         self.tensors: tuple[bool, ...] = ()  # which of the flat arguments are tensors
 
     def taken(self, answer: Any) -> tuple[Any, ...]:
-        """A kernel's answer, flat."""
         self.single = not isinstance(answer, tuple)
         flat, self.output = _flatten((answer,) if self.single else answer)
         return tuple(flat)

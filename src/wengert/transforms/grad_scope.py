@@ -72,7 +72,6 @@ class GradScope(Scope):
             self.inputs[id(made)] = made
 
     def may_write(self, t: Any) -> bool:
-        """Whether ``t`` may be written to."""
         t = _plain(t)
         if type(t._wg_vc) is not list:  # an inference tensor has no version counter
             return True
@@ -186,7 +185,6 @@ class GradScope(Scope):
         return owner.level is None and requires_grad(t) and owner.depends_on_inputs(t)
 
     def is_leaf(self, t: Any) -> bool:
-        """``t.is_leaf`` in the same sense."""
         owner = self.owner(t)
         if owner is None:
             return t._wg_edge is None
@@ -358,7 +356,6 @@ def _below(t: Any, own: set[int]) -> Any:
 
 
 def _plain(t: Any) -> Any:
-    """The ordinary tensor below all maps."""
     while type(t) is classes.Batched_:
         t = t.value
     return t
