@@ -1,4 +1,4 @@
-/* Short ways for what a training step calls most, where NumPy's own way is long: sums, choices, broadcasting, matrix
+/* Functions that a training step calls often and that NumPy has a slower form of: sums, where, broadcasting, matrix
  * products, linear layers, and the cross-entropy loss. */
 #include "wengert.h"
 

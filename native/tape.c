@@ -1,4 +1,4 @@
-/* The short cut of an operator call: the forward, the tensor around its result, and the node on the tape, in one step.
+/* The native call of an operator: the forward, the tensor around its result, and the node on the tape, in one step.
  *
  * An operation(recipe) is called with the operator's arguments in order and does what the general path of
  * wengert.tensor.call does for them, in the everyday case: plain dense tensors of one real type, recording or silent and
@@ -185,7 +185,7 @@ static int new_accumulator(PyObject *t, PyObject *meta, PyObject *known, Edge *e
     return 0;
 }
 
-/* wengert.tensor.meta.edge_of; -1 on error. */
+/* wengert.tensor.autograd_meta.edge_of; -1 on error. */
 static int edge_of(PyObject *t, Edge *to)
 {
     PyObject *meta = SLOT(t, at.meta), *edge = SLOT(t, at.edge);
@@ -220,7 +220,7 @@ static int edge_of(PyObject *t, Edge *to)
 
 /* ---- results ---- */
 
-/* A tensor around an array; takes the reference. `grad_scope`: NULL, or the derivative in whose function it is made, which its version tells. */
+/* A tensor around an array; takes the reference. `grad_scope`: NULL, or the scope of the derivative in whose function it is made: its version counter refers to it. */
 static PyObject *tensor_of(PyObject *array, PyObject *grad_scope)
 {
     PyObject *counter = PyList_New(grad_scope ? 2 : 1), *t = counter ? new_instance(at.tensor) : NULL;
@@ -254,7 +254,7 @@ static int looks_at(PyObject *array, PyObject *source)
     return base && (base == source || base == PyArray_BASE((PyArrayObject *)source));
 }
 
-/* wengert.tensor.call.attach_view; `which` is the number of the result where there are many, else -1. */
+/* wengert.tensor.results.attach_view; `which` is the number of the result where there are many, else -1. */
 static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyObject *const *args, int silent, int which)
 {
     PyObject *meta = SLOT(source, at.meta), *parent = meta == Py_None ? Py_None : SLOT(meta, at.meta_view);

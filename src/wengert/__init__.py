@@ -108,7 +108,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("functions.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
     "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
-    **{n: ("amp.autocast_settings", n) for n in (
+    **{n: ("amp.autocast_mode", n) for n in (
         "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
         "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
         "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",

@@ -40,13 +40,11 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Any:
     return _masked_mm(mat1, mat2) if reduce is None else _mm_reduce(mat1, mat2, reduce)
 
 
-_REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "amax", "max": "amax", "amin": "amin", "min": "amin"}
-
-
 def _mm_reduce(mat1: Any, mat2: Tensor, reduce: str) -> Tensor:
     if reduce == "prod":
         raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
-    if reduce not in _REDUCTIONS:
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if mat1.layout is not sparse_csr:
         raise NotImplementedError(
@@ -54,7 +52,7 @@ def _mm_reduce(mat1: Any, mat2: Tensor, reduce: str) -> Tensor:
     lengths = mat1.crow_indices().diff()
     rows = arange(mat1.shape[0]).repeat_interleave(lengths)
     terms = mat1.values().unsqueeze(1) * mat2[mat1.col_indices()]
-    kept = terms if reduce in ("sum", "mean") else _only_extremes(terms, rows, mat1.shape[0], _REDUCTIONS[reduce])
+    kept = terms if reduce in ("sum", "mean") else _only_extremes(terms, rows, mat1.shape[0], reduce)
     total = terms.new_zeros(mat1.shape[0], mat2.shape[1]).index_add(0, rows, kept)
     return total / lengths.clamp(min=1).unsqueeze(1) if reduce == "mean" else total
 
@@ -108,12 +106,10 @@ def _over_stored(name: str, input: Any, dim: int, dtype: Any) -> Any:
             f"Could not run 'aten::_sparse_{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
     s = input.coalesce()
     s = s if dtype is None else s.to(dtype)
-    at = wrap(s._wg_data.indices)
-    there = made(full(s._wg_data.values.shape[:1], True), s._wg_data.indices, s.shape[: s.sparse_dim()],
-        True).to_dense()
-    there = there.reshape(*there.shape, *(1,) * s.dense_dim())
-    raised = function("where")(there, s.to_dense(), -float("inf"))
-    return like(s, sparse_taken(function(name)(raised, dim), at))
+    a = s._wg_data
+    there = made(full(a.values.shape[:1], True), a.indices, s.shape[: s.sparse_dim()], True).to_dense()
+    raised = where(there.reshape(*there.shape, *(1,) * s.dense_dim()), s.to_dense(), -float("inf"))
+    return like(s, sparse_taken(function(name)(raised, dim), wrap(a.indices)))
 
 
 @reporting
@@ -254,14 +250,15 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(gradcheck)
     def of_sparse(func: Callable[..., Any], inputs: Any, **options: Any) -> Any:
-        masked = options.get("masked", False)
+        def opened(t: Any) -> Any:
+            is_sparse = hasattr(t, "to_dense") and t.layout.name != "strided"
+            return t.to_dense(masked_grad=options.get("masked", False)) if is_sparse else t
 
         def dense(*args: Any) -> Any:
             found = func(*args)
-            rows = found if isinstance(found, (list, tuple)) else [found]
-            rows = [t.to_dense(masked_grad=masked) if hasattr(t, "to_dense") and t.layout.name != "strided" else t
-                for t in rows]
-            return tuple(rows) if isinstance(found, (list, tuple)) else rows[0]
+            if isinstance(found, (list, tuple)):
+                return tuple(opened(t) for t in found)
+            return opened(found)
 
         return gradcheck(dense, inputs, **options)
 

@@ -4,8 +4,7 @@ gradients alive.
 
 from __future__ import annotations
 
-from .autocast_mode import autocast, custom_bwd, custom_fwd
-from .autocast_settings import is_autocast_available, is_autocast_enabled
+from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available, is_autocast_enabled
 from .grad_scaler import GradScaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available", "is_autocast_enabled"]

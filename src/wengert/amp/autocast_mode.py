@@ -1,35 +1,252 @@
 """``autocast``: matrix products and convolutions in half precision, what needs precision in float32, the rest as it
 comes.
 
-An autocast region is an observer of the operators called in it (see ``graph.modes``): it casts their arguments, as
-recorded operations, so that gradients come back in the precision of the tensors they belong to. Of float64 it keeps
-off.
+An autocast region is an interceptor of the operators called in it (see ``graph.modes``): it casts their arguments, as
+recorded operations, so that gradients come back in the precision of the tensors they belong to; float64 is left alone.
+What is set, for each thread or task: which devices, which precisions, the cache of casts, how deep regions nest.
 """
 
 from __future__ import annotations
 
 import warnings
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import Scope, decorate
+from ..arrays.context import ContextVar
+from ..arrays.dtypes import NAMES, dtype
+from ..graph.interceptors import Interceptor
+from ..graph.modes import CASTS, Scope, change, decorate, modes
 from ..tensor import Tensor
 from ..tensor.types import device as _device
-from .autocast_settings import (
-    autocast_nesting,
-    clear_autocast_cache,
-    get_autocast_dtype,
-    is_autocast_available,
-    is_autocast_cache_enabled,
-    is_autocast_enabled,
-    set_autocast_cache_enabled,
-    set_autocast_dtype,
-    set_autocast_enabled,
-    set_autocast_nesting,
-)
-from .caster import ELIGIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ..graph.interceptors import Call
+
+
+# PyTorch's lists for the CPU, by the names that these operators have in our table.
+LOWER = frozenset(("addbmm", "addmm", "attention", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_input",
+    "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_weight", "convolution",
+    "convolution_forward", "elman_layer", "linalg_vecdot", "linear", "lstm_layer", "matmul", "mm", "prelu",
+    "scaled_dot_product_attention"))
+# (PyTorch composes a GRU of operators; its state, of float32, makes the sums so.)
+FLOAT = frozenset(("avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist",
+    "cholesky", "cholesky_inverse", "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index",
+    "cross_entropy_soft", "euclidean_cdist", "grid_sample", "gru_layer", "hinge_embedding_loss", "huber", "istft",
+    "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1", "stft", "trace",
+    "triplet_margin_loss", "view_as_complex"))
+_FLOAT32 = NAMES["float32"]
+ELIGIBLE = ("torch.float32", "torch.float16", "torch.bfloat16")
+_FLOAT_FAMILIES = ("fft_", "linalg_")
+_AS_IT_COMES = frozenset(
+    ("linalg_cross", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_vector_norm"))
+
+
+class Caster(Interceptor):
+    """The interceptor of an autocast region. ``casts()``: the weights cast so far, None if they are not kept."""
+
+    order = CASTS
+
+    def __init__(self, dtype: Any, casts: Callable[[], dict[Any, Any] | None]) -> None:
+        self.dtype, self.casts = dtype, casts
+
+    def applies_to(self, call: Call) -> bool:
+        return call.kind in ("operator", "composite") and call.out is None  # where results go says what they are
+
+    def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
+        """The call with its arguments cast; an operator made of others runs in the precision of the whole."""
+        dtype = self._wanted(call.op.name)
+        if dtype is None:
+            return call_next(call)
+        m = modes()
+        call.args = tuple(self._cast(v, dtype, m) for v in call.args)
+        if call.kind == "operator":
+            return call_next(call)
+        call.kwargs = {k: self._cast(v, dtype, m) for k, v in call.kwargs.items()}
+        change(watchers=tuple(w for w in m.watchers if w is not self))
+        try:
+            return call_next(call)
+        finally:
+            change(watchers=m.watchers)
+
+    def _wanted(self, name: str) -> Any:
+        """The dtype that an operator computes in, None if it takes what comes."""
+        if name in LOWER:
+            return self.dtype
+        return _FLOAT32 if name in FLOAT or (name.startswith(_FLOAT_FAMILIES) and name not in _AS_IT_COMES) else None
+
+    def _cast(self, v: Any, dtype: Any, m: Any) -> Any:
+        if type(v) in (list, tuple):
+            return type(v)(self._cast(x, dtype, m) for x in v)
+        if not isinstance(v, Tensor) or v.dtype == dtype or str(v.dtype) not in ELIGIBLE:
+            return v
+        known = self.casts() if m.grad and v.is_leaf and v.requires_grad else None
+        if known is None:
+            return v.to(dtype)
+        found = known.get((id(v), dtype))
+        if found is None or found[0] is not v or found[1] != v._version:  # written to since: cast again
+            found = known[id(v), dtype] = (v, v._version, v.to(dtype))
+        return found[2]
+
+
+_BFLOAT16 = ("cpu", "xla", "hpu")  # what is taken by default, float16 elsewhere
+_KNOWN = (*_BFLOAT16, "cuda", "mps", "xpu", "ipu", "mtia", "maia")
+
+_dtypes: ContextVar[dict[str, Any]] = ContextVar("wengert_autocast_dtypes", default={})
+# devices other than the CPU
+_enabled: ContextVar[frozenset[str]] = ContextVar("wengert_autocast_enabled", default=frozenset())
+_caching: ContextVar[bool] = ContextVar("wengert_autocast_caching", default=True)
+_nesting: ContextVar[int] = ContextVar("wengert_autocast_nesting", default=0)
+_casts: ContextVar[dict[Any, Any] | None] = ContextVar("wengert_autocast_casts", default=None)
+
+
+def _known(device_type: Any, name: str) -> str:
+    """The type of the device, if autocast supports it."""
+    if not isinstance(device_type, str):
+        raise TypeError(f"{name}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
+    if device_type not in _KNOWN:
+        kind = _device(device_type).type
+        if kind not in _KNOWN:
+            raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
+        return kind
+    return device_type
+
+
+def caster() -> Caster | None:
+    """The observer of the region in force on the CPU."""
+    return next((o for o in modes().watchers if isinstance(o, Caster)), None)
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether autocast has settings for the device type, available or not."""
+    return device_type in _KNOWN or _device(device_type).type in _KNOWN
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on for the device."""
+    kind = _known(device_type, "is_autocast_enabled")
+    return caster() is not None if kind == "cpu" else kind in _enabled.get()
+
+
+def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
+    """Switch autocast on or off for a device, from here on; with one argument, for ``"cuda"``.
+
+    >>> torch.set_autocast_enabled("cpu", True)
+    >>> (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
+    torch.bfloat16
+    >>> torch.set_autocast_enabled("cpu", False)
+    """
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
+    if type(enabled) is not bool:
+        raise TypeError("set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not "
+            f"{type(enabled).__name__}")
+    kind = _known(device_type, "set_autocast_enabled")
+    if kind == "cpu":
+        switch(enabled)
+    else:
+        _enabled.set(_enabled.get() | {kind} if enabled else _enabled.get() - {kind})
+
+
+def switch(enabled: bool) -> None:
+    """Switch autocast on or off for the CPU, with what is set at the time."""
+    others = tuple(o for o in modes().watchers if not isinstance(o, Caster))
+    change(watchers=(*others, Caster(get_autocast_dtype("cpu"), casts)) if enabled else others)
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The lower precision that is, or would be, used for the device."""
+    kind = _known(device_type, "get_autocast_dtype")
+    return _dtypes.get().get(kind) or NAMES["bfloat16" if kind in _BFLOAT16 else "float16"]
+
+
+def set_autocast_dtype(device_type: str, dtype_: Any) -> None:
+    """Set the lower precision for a device."""
+    kind = _known(device_type, "set_autocast_dtype")
+    if not isinstance(dtype_, dtype):
+        raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not "
+            f"{type(dtype_).__name__}")
+    _dtypes.set({**_dtypes.get(), kind: dtype_})
+    if kind == "cpu" and caster() is not None:
+        switch(True)
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether weights are cast once in a region."""
+    return _caching.get()
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Whether weights are cast once in a region, rather than at each use."""
+    if type(enabled) is not bool:
+        raise TypeError("enabled must be a bool (got " + type(enabled).__name__ + ")")
+    _caching.set(enabled)
+
+
+def casts() -> dict[Any, Any] | None:
+    """The weights that were cast so far in the outermost region; None if they are not kept."""
+    if not _caching.get():
+        return None
+    found = _casts.get()
+    if found is None:
+        found = {}
+        _casts.set(found)
+    return found
+
+
+def clear_autocast_cache() -> None:
+    """Forget the weights that were cast."""
+    _casts.set(None)
+
+
+def autocast_nesting() -> int:
+    """How many regions there are around."""
+    return _nesting.get()
+
+
+def set_autocast_nesting(nesting: int) -> None:
+    """Say how many regions there are around."""
+    _nesting.set(nesting)
+
+
+def autocast_increment_nesting() -> int:
+    """Say that one more region begins; how many there are."""
+    _nesting.set(_nesting.get() + 1)
+    return _nesting.get()
+
+
+def autocast_decrement_nesting() -> int:
+    """Say that a region ends; how many are left."""
+    _nesting.set(_nesting.get() - 1)
+    return _nesting.get()
+
+
+def _old(name: str, new: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call`` under an old name, which warns."""
+
+    def function(*args: Any) -> Any:
+        warnings.warn(f"torch.{name} is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=2)
+        return call(*args)
+
+    function.__name__ = function.__qualname__ = name.partition("(")[0]
+    function.__doc__ = f"Of old: ``{new}``."
+    return function
+
+
+is_autocast_cpu_enabled = _old("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')",
+    partial(is_autocast_enabled, "cpu"))
+set_autocast_cpu_enabled = _old("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)",
+    partial(set_autocast_enabled, "cpu"))
+get_autocast_cpu_dtype = _old("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')",
+    partial(get_autocast_dtype, "cpu"))
+set_autocast_cpu_dtype = _old("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)",
+    partial(set_autocast_dtype, "cpu"))
+get_autocast_gpu_dtype = _old("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')",
+    partial(get_autocast_dtype, "cuda"))
+set_autocast_gpu_dtype = _old("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)",
+    partial(set_autocast_dtype, "cuda"))
 
 
 class autocast(Scope):
@@ -47,8 +264,7 @@ class autocast(Scope):
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
             cache_enabled: bool | None = None) -> None:
-        if not isinstance(device_type, str):
-            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        _check_device(device_type)
         self.device = _device(device_type).type
         if not is_autocast_available(self.device):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
@@ -89,13 +305,11 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
     ``cast_inputs``: in an autocast region, cast floating inputs to this dtype and run ``forward`` outside of the
     region.
     """
-    import functools
-
     _check_device(device_type)
     if fwd is None:
-        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+        return partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
-    @functools.wraps(fwd)
+    @wraps(fwd)
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         ctx._dtype = get_autocast_dtype(device_type)
         inside = is_autocast_enabled(device_type)
@@ -110,13 +324,11 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorate the ``backward`` of a custom Function: it runs in the autocast state of its ``forward``."""
-    import functools
-
     _check_device(device_type)
     if bwd is None:
-        return functools.partial(custom_bwd, device_type=device_type)
+        return partial(custom_bwd, device_type=device_type)
 
-    @functools.wraps(bwd)
+    @wraps(bwd)
     def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
             return bwd(ctx, *args, **kwargs)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 NESTED: list[bool] = []  # not empty once a nested tensor was made
 
-
+#: The types of arrays that a tensor may hold as an operator's result; others are made NumPy arrays. Modules that bring
+#: arrays of their own add their types.
+ARRAYS: set[type] = {np.ndarray}
 #: The classes of ``foreign.ForeignArray`` in use.
 FOREIGN: set[type] = set()
 

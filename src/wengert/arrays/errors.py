@@ -81,13 +81,10 @@ def alert(name: str) -> None:
     text = f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True"
     help_us = ("file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic "
         "support for this operation.")
-    if alerts == 2:
-        warn(f"{text}, warn_only=True)'. You can {help_us}")
-        return
-    raise RuntimeError(
-        f"{text})'. You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, "
-        f"if that's acceptable for your application. You can also {help_us}"
-    )
+    if alerts == 1:
+        raise RuntimeError(f"{text})'. You can turn off determinism just for this operation, or you can use the "
+            f"'warn_only=True' option, if that's acceptable for your application. You can also {help_us}")
+    warn(f"{text}, warn_only=True)'. You can {help_us}")
 
 
 def bad_index(a: np.ndarray, key: tuple[Any, ...]) -> IndexError:
@@ -125,10 +122,9 @@ def refuse_overflow(value: Any, dtype: np.dtype) -> None:
         return
     else:
         fits = True
-    if kind in "iu":
+    if kind in "iu":  # unsigned types take negative numbers, modulo their size
         limits = np.iinfo(dtype)
-        fits = (fits and value == value
-            and (limits.min <= value <= limits.max or (kind == "u" and -limits.max <= value < 0)))
+        fits = fits and (-limits.max if kind == "u" else limits.min) <= value <= limits.max
     elif kind == "f" and abs(value) != np.inf and value == value:
         fits = fits and abs(value) <= float(np.finfo(dtype).max)
     if not fits:

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from . import kernels
-from .array_likes import FOREIGN
-from .kinds import ARRAYS
+from .array_likes import ARRAYS, FOREIGN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,8 +207,9 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
             if call is None:
                 raise LeavesDeviceError(f"{name}.{method}")
         if out is not None and all(type(o) is cls for o in out) and method == "__call__" and "where" not in options:
-            found = self._called(call, inputs, {**options, "out": out if len(out) > 1 else out[0]})
-            return out[0] if len(out) == 1 else out
+            target = out if len(out) > 1 else out[0]
+            self._called(call, inputs, {**options, "out": target})
+            return target
         where = options.pop("where", None)
         found = self._called(call, inputs, options)
         if where is None or out is None:
@@ -255,8 +255,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
     # -- methods ------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.inner[self.unwrapped(key)]
-        return self.wrapped(found, self)
+        return self.wrapped(self.inner[self.unwrapped(key)], self)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if type(value) is np.ndarray and value.ndim == 0:
@@ -279,11 +278,11 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         if name.startswith("_") or name not in METHODS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         method = getattr(self.inner, name)
-        if not self.ndim and name not in VIEWS:  # NumPy takes the axes 0 and -1 of a number
-            return lambda *args, **kwargs: self._called(method, args, {**kwargs, "axis": None}
-                if kwargs.get("axis") in (0, -1) else kwargs)
         if name in VIEWS:
             return lambda *args, **kwargs: self.wrapped(method(*args, **kwargs), self)
+        if not self.ndim:  # NumPy takes the axes 0 and -1 of a number
+            return lambda *args, **kwargs: self._called(method, args, {**kwargs, "axis": None}
+                if kwargs.get("axis") in (0, -1) else kwargs)
         return lambda *args, **kwargs: self._called(method, args, kwargs)
 
     def __repr__(self) -> str:
@@ -354,8 +353,7 @@ def on_host(name: str, call: Callable[..., Any], args: Any, kwargs: Any, error: 
     if cls is None:
         raise error
     cls.left[name] += 1
-    found = call(*_downloaded(tuple(args)), **_downloaded(kwargs))
-    return _uploaded(cls, found)
+    return _uploaded(cls, call(*_downloaded(tuple(args)), **_downloaded(kwargs)))
 
 
 def _downloaded(value: Any) -> Any:

@@ -1,9 +1,8 @@
 """The kernels: array functions beyond NumPy's, native where the C extension was built, plain NumPy elsewhere.
 
-``from wengert.arrays import kernels as K`` and call ``K.gelu(x)``. Which definition a name has is decided at its first
-use: the native one when the extension is there (and the environment does not say ``WENGERT_NATIVE=0``), otherwise the
-definition in ``wengert.arrays.plain``, which is also the oracle of the native kernels' tests. Both have the same
-signature and meaning; results agree to rounding.
+The definition of a name is chosen at its first use: the native one if the extension is there (and not
+``WENGERT_NATIVE=0``), otherwise that in ``wengert.arrays.plain``, which is also the oracle of the native kernels'
+tests. Both have the same signature and meaning; results agree to rounding.
 
 >>> import numpy as np
 >>> from wengert.arrays import kernels as K
@@ -72,16 +71,16 @@ def _native_module() -> ModuleType | None:
         return None
     here = os.path.dirname(os.path.abspath(__file__))
     if stale(here, os.path.join(here, "..", "..", "..", "native")):
-        print("wengert: the native kernels are older than their sources; until `pip install -e .` NumPy does their "
-            "work", file=sys.stderr)
-        return None
-    try:
-        from wengert.arrays import native
-    except ImportError:  # installed without a C compiler, as a rule; pip does not show what a build says
-        print("wengert: there are no native kernels; NumPy does their work, slower (WENGERT_NATIVE=0 hides this line)",
-            file=sys.stderr)
-        return None
-    return native
+        problem = "the native kernels are older than their sources; until `pip install -e .` NumPy does their work"
+    else:
+        try:
+            from wengert.arrays import native
+
+            return native
+        except ImportError:  # installed without a C compiler, as a rule; pip does not show what a build says
+            problem = "there are no native kernels; NumPy does their work, slower (WENGERT_NATIVE=0 hides this line)"
+    print(f"wengert: {problem}", file=sys.stderr)
+    return None
 
 
 _native = _native_module()
@@ -116,9 +115,8 @@ def plain(name: str) -> Callable[..., Any]:
 
 
 def ask(class_among: Callable[[Any], Any], answer: Callable[..., Any]) -> None:
-    """Have kernels look for foreign arrays among their arguments from now on: see ``arrays.foreign``.
-
-    ``class_among(args)`` gives their class or None; ``answer(cls, name, args, kwargs)`` then stands for the kernel.
+    """From now on call ``answer(cls, name, args, kwargs)`` for a kernel where ``cls = class_among(args)`` is not None:
+    see ``arrays.foreign``.
     """
     global _foreign
     if _foreign is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .array_likes import Window, as_array
+from .array_likes import ARRAYS, Window, as_array
 from .dtypes import RARE_IN_USE
 from .float8 import converted, imag_of, real_of
 
@@ -108,6 +108,9 @@ class Lazy(Window):
         if name.startswith("__"):  # NumPy's other conversions, which would get the memory without the conjugation
             raise AttributeError(f"'Lazy' object has no attribute {name!r}")
         return getattr(self.resolved(), name)
+
+
+ARRAYS.add(Lazy)
 
 
 def seen(window: Any, conjugated: bool, negated: bool) -> Any:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def _assign(target: np.ndarray, value: np.ndarray) -> None:
-    target[...] = value  # rounds, where the target is a half
+def _put_back(target: np.ndarray, wide: np.ndarray) -> None:
+    """Round ``wide``, a copy of ``target`` that was updated, into it."""
+    if wide is not target:
+        target[...] = wide
 
 
 def _wide(a: np.ndarray) -> np.ndarray:
@@ -37,8 +39,7 @@ def adafactor_update(param: np.ndarray, grad: np.ndarray, row_var: np.ndarray | 
         weight_decay: float = 0.0, maximize: bool = False) -> None:
     """Adafactor (Shazeer and Stern 2018): second moments as row and column means; ``variance`` for vectors.
 
-    ``row_var`` has the shape of ``grad`` with last extent 1, ``col_var`` with last but one extent 1.  ``step`` counts
-    from 1.
+    ``row_var`` has the shape of ``grad`` with last size 1, ``col_var`` with last but one size 1; ``step`` is from 1 on.
     """
     if param.ndim == 0 and variance is not None:  # views: NumPy gives numbers, not arrays, for 0-d arithmetic
         param, grad, variance = param.reshape(1), grad.reshape(1), variance.reshape(1)
@@ -51,16 +52,14 @@ def adafactor_update(param: np.ndarray, grad: np.ndarray, row_var: np.ndarray | 
     if variance is not None:
         wide = _wide(variance)
         wide += p.dtype.type(fresh) * (square - wide)
-        if wide is not variance:
-            _assign(variance, wide)
+        _put_back(variance, wide)
         update = np.maximum(wide, p.dtype.type(eps1 * eps1), out=square)
     else:
         assert row_var is not None and col_var is not None
         rows, cols = _wide(row_var), _wide(col_var)
         for mean, axis, store in ((rows, -1, row_var), (cols, -2, col_var)):
             mean += p.dtype.type(fresh) * (square.mean(axis, keepdims=True) - mean)
-            if mean is not store:
-                _assign(store, mean)
+            _put_back(store, mean)
         update = np.multiply(rows, cols, out=square)
         update /= np.maximum(rows.mean(-2, keepdims=True), p.dtype.type(eps1))
         np.maximum(update, p.dtype.type(eps1 * eps1), out=update)
@@ -71,8 +70,7 @@ def adafactor_update(param: np.ndarray, grad: np.ndarray, row_var: np.ndarray | 
         p *= p.dtype.type(1 - lr * weight_decay)
     update *= p.dtype.type(-rate / clip)
     p += update
-    if p is not param:
-        _assign(param, p)
+    _put_back(param, p)
 
 
 def round_to_bfloat16(a: np.ndarray) -> np.ndarray:
@@ -115,19 +113,15 @@ def muon_update(param: np.ndarray, grad: np.ndarray, momentum_buffer: np.ndarray
         weight_decay: float, momentum: float, nesterov: bool, ns_coefficients: Sequence[float], ns_steps: int,
         eps: float) -> None:
     """Muon (Jordan et al. 2024): momentum, made orthogonal, applied with the shape-adjusted ``rate``."""
-    kind = _wide(param).dtype.type
-    g = _wide(grad)
-    buffer = _wide(momentum_buffer)
+    kind, g, buffer = _wide(param).dtype.type, _wide(grad), _wide(momentum_buffer)
     buffer += kind(1 - momentum) * (g - buffer)
-    if buffer is not momentum_buffer:
-        _assign(momentum_buffer, buffer)
-    update = g + kind(momentum) * (buffer - g) if nesterov else buffer
-    update = orthogonalize(update, ns_coefficients, ns_steps, eps)
+    _put_back(momentum_buffer, buffer)
+    direction = g + kind(momentum) * (buffer - g) if nesterov else buffer
+    update = orthogonalize(direction, ns_coefficients, ns_steps, eps)
     p = _wide(param)
     p *= kind(1 - lr * weight_decay)
     p -= kind(rate) * update.astype(p.dtype, copy=False)
-    if p is not param:
-        _assign(param, p)
+    _put_back(param, p)
 
 
 @np.errstate(all="ignore")

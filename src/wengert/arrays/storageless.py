@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .array_likes import Window
+from .array_likes import ARRAYS, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +114,9 @@ class StoragelessArray(Window):
         if name.startswith("__") or not hasattr(np.ndarray, name):
             raise AttributeError(f"'StoragelessArray' object has no attribute {name!r}")
         return self._refuse()
+
+
+ARRAYS.add(StoragelessArray)
 
 
 def zeros_if_storageless(a: Any) -> Any:

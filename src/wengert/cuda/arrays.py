@@ -7,17 +7,20 @@ extra ``wengert[cuda]`` brings CuPy.
 from __future__ import annotations
 
 from collections import Counter
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..arrays.foreign import ForeignArray
-from ..arrays.optional import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy as np
 
-cupy, cupyx = require("cupy", extra="cuda"), require("cupyx", extra="cuda")
+try:
+    cupy, cupyx = import_module("cupy"), import_module("cupyx")
+except ImportError as error:
+    raise ImportError("this needs cupy, which is not installed: pip install 'wengert[cuda]'") from error
 
 
 def _solve(a: Any, b: Any) -> Any:

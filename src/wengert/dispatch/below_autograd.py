@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.kinds import ARRAYS
+from ..arrays.array_likes import ARRAYS
 from ..arrays.storageless import StoragelessArray
 from ..functions.creation import scalar_tensor
 from ..graph.interceptors import Interceptor

@@ -47,8 +47,9 @@ class Geometry(Methods):
         _wg_meta: Meta | None
         _wg_vc: list[int]
 
-    is_xla = is_ipu = is_maia = is_xpu = is_mps = is_mkldnn = is_quantized = property(lambda self: False)
-    is_nested = is_sparse = is_sparse_csr = property(lambda self: False)
+    # one property each: function modes tell them apart by identity
+    is_xla, is_ipu, is_maia, is_xpu, is_mps, is_mkldnn = (property(lambda self: False) for _ in range(6))
+    is_quantized, is_nested, is_sparse, is_sparse_csr = (property(lambda self: False) for _ in range(4))
     layout = property(lambda self: strided)
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_cpu = property(lambda self: self.device.type == "cpu")

@@ -16,7 +16,6 @@ from ..arrays.sparse import Coo
 from ..functions.creation import as_tensor
 from ..ops import compressed as declared
 from ..tensor.autograd_meta import requires_grad
-from ..tensor.functions import FUNCTIONS
 from ..tensor.tensor import Tensor, wrap
 from ..tensor.types import LAYOUTS, strided
 from . import sparse as S
@@ -25,18 +24,10 @@ from .sparse_arrange import becomes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_made, compressed_opened = S._recorded(declared.compressed_made), S._recorded(declared.compressed_opened)
+compressed_made, compressed_opened = S._recorded(declared.compressed_made), S._recorded(declared.compressed_opened)
 _SPELLED = {"sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
 _TURNED = {"sparse_csr": "sparse_csc", "sparse_csc": "sparse_csr", "sparse_bsr": "sparse_bsc",
     "sparse_bsc": "sparse_bsr"}
-
-
-def compressed_made(values: Tensor, pattern: Compressed) -> Any:
-    """The tensor with ``values``, one after the other, at the places of ``pattern``."""
-    return _made(values, pattern)
-
-
-FUNCTIONS["compressed_made"] = compressed_made
 
 
 class CompressedTensor(S.ScatteredTensor):
@@ -54,15 +45,11 @@ class CompressedTensor(S.ScatteredTensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.__name__
-        if name in _KEEPING:
-            return _keeping(name, *args, **(kwargs or {}))
-        run = OPERATORS.get(name)
+        run = OPERATORS.get(func.__name__)
         if run is None:
             found = next(x for x in args if isinstance(x, CompressedTensor))
-            kind = _SPELLED[found._wg_data.layout]
-            raise RuntimeError(f"unsupported tensor layout: {kind}\nThere is no {name} of such tensors. Use "
-                "Tensor.to_dense() first.")
+            raise RuntimeError(f"unsupported tensor layout: {_SPELLED[found._wg_data.layout]}\nThere is no "
+                f"{func.__name__} of such tensors. Use Tensor.to_dense() first.")
         return run(*args, **(kwargs or {}))
 
     @property
@@ -149,13 +136,11 @@ class CompressedTensor(S.ScatteredTensor):
         return self.to(dtype)
 
     def __getitem__(self, index: Any) -> Any:
-        row, *rest = index if isinstance(index, tuple) else (index,)
-        if not all(isinstance(i, int) for i in (row, *rest)):
+        row = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(i, int) for i in row):
             raise unsupported("index.Tensor")
-        s = opened(self.detach())
-        for i in (row, *rest):
-            s = s.to_dense()[i]
-        return s if len(rest) + 1 == self._wg_data.ndim else s.to_sparse()
+        found = opened(self.detach()).to_dense()[row]
+        return found if len(row) == self._wg_data.ndim else found.to_sparse()
 
     def __len__(self) -> int:
         return self._wg_data.shape[0]
@@ -210,12 +195,12 @@ def converted(x: Any, name: str, blocksize: Any = None, dense_dim: int | None = 
     if blocksize is not None:
         blocksize = _block(name, blocksize)
     if isinstance(x, CompressedTensor):
-        if x._wg_data.layout == name and (blocksize is None or tuple(blocksize) == x._wg_data.block):
+        if x._wg_data.layout == name and blocksize in (None, x._wg_data.block):
             return x
         if x._wg_data.layout in BLOCKED and name not in BLOCKED:
             raise RuntimeError(f"sparse_compressed_to_{name}: expected SparseCsr or SparseCsc layout but got "
                 f"{_SPELLED[x._wg_data.layout]}")
-    source = "Strided" if not isinstance(x, (CompressedTensor, S.SparseTensor)) else "Sparse"
+    source = "Sparse" if isinstance(x, S.ScatteredTensor) else "Strided"
     if name in BLOCKED and blocksize is None:
         raise RuntimeError(f"dense_to_sparse: conversion from {source} to {_SPELLED[name]} without blocksize argument "
             "given is not supported")
@@ -225,15 +210,13 @@ def converted(x: Any, name: str, blocksize: Any = None, dense_dim: int | None = 
     if x.ndim < 2:
         raise RuntimeError(f"Only tensors with two or more dimensions can be converted to the {_SPELLED[name]} layout "
             f"but got size {list(x.shape)}")
-    block = tuple(blocksize) if blocksize is not None else ()
-    coo = opened(x) if isinstance(x, (CompressedTensor, S.SparseTensor)) else S.found(x, x.ndim - (dense_dim or 0))
-    coo = coo.coalesce()
+    block = blocksize or ()
+    coo = (S.found(x, x.ndim - (dense_dim or 0)) if source == "Strided" else opened(x)).coalesce()
     size = coo._wg_data.shape[len(coo._wg_data.indices) - 2 : len(coo._wg_data.indices)]
     if block and (size[0] % block[0] or size[1] % block[1]):
-        raise RuntimeError(
-            f"dense_to_{name}: tensor sparse size ({','.join(map(str, size))}) must be divisible by given blocksize "
-            f"({','.join(map(str, block))})"
-        )
+        sizes, blocks = (",".join(map(str, row)) for row in (size, block))
+        raise RuntimeError(f"dense_to_{name}: tensor sparse size ({sizes}) must be divisible by given blocksize "
+            f"({blocks})")
     pattern = pressed(coo._wg_data, name, block)
     take = S.sparse_taken if source == "Strided" else S.sparse_rearranged
     return compressed_made(take(coo, wrap(pattern.indices)), pattern)
@@ -286,29 +269,20 @@ def _check(name: str, s: np.ndarray, o: np.ndarray, v: Tensor, size: tuple[int, 
     a = Compressed(name if name not in BLOCKED else name.replace("bs", "cs"), s, o, np.zeros(o.shape),
         (*size[:k], n_rows, n_cols))
     if (np.diff(a.indices[-2 if by_row else -1]) == 0)[np.diff(o.reshape(-1)) <= 0].any():
-        raise RuntimeError(
-            f"`{others}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i = 1, ..., n{along}s are sorted and "
-            "distinct along the last dimension values` is not satisfied."
-        )
+        raise RuntimeError(f"`{others}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i = 1, ..., n{along}s are "
+            "sorted and distinct along the last dimension values` is not satisfied.")
 
 
 # -- operators ---------------------------------------------------------------------------------------------------------
 
 
-def _keeping(name: str, c: Any, *args: Any, **kwargs: Any) -> Any:
+def _keeping(name: str) -> Callable[..., Any]:
     """An operator on the values, put back in the layout."""
-    return compressed_made(_KEEPING[name](elements(c), *args, **kwargs), c._wg_data)
 
-
-def _on(name: str) -> Callable[..., Any]:
-    def run(values: Any, *args: Any, **kwargs: Any) -> Any:
-        return S.function(name)(values, *args, **kwargs)
+    def run(c: Any, *args: Any, **kwargs: Any) -> Any:
+        return compressed_made(S.function(name)(elements(c), *args, **kwargs), c._wg_data)
 
     return run
-
-
-_KEEPING: dict[str, Callable[..., Any]] = {name: _on(name) for name in (*S._LINEAR, *S.KEEPS_ZERO, "clone")}
-_KEEPING["clone"] = lambda values, memory_format=None: values.clone()
 
 
 def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
@@ -398,5 +372,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "mul": _mul, "matmul": _mm, "mm": _mm, "mv": _mm, "t": _transpose, "transpose": _transpose,
     "sum": _sum, "sum_dim": _sum, "copy_": _copy, "select": _select, "addmm": _addmm,
     "sub": lambda a, b, alpha=1: _add(a, b * -alpha), "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
+    **{name: _keeping(name) for name in (*S._LINEAR, *S.KEEPS_ZERO)},
+    "clone": lambda c, memory_format=None: compressed_made(elements(c).clone(), c._wg_data),
 }
 S.CONVERTED.update(dict.fromkeys(_SPELLED, converted))

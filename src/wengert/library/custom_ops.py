@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..amp.autocast_settings import is_autocast_enabled
+from ..amp.autocast_mode import is_autocast_enabled
 from ..arrays.context import ContextVar
 from ..arrays.storageless import META_DEVICE
 from ..autograd.function import Function

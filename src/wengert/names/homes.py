@@ -72,7 +72,7 @@ _WHOLE = {
 # ... or some.
 _SOME = {
     "arrays.dtypes": {"": "dtype get_default_dtype set_default_dtype"},
-    "amp.autocast_settings": {"": "is_autocast_enabled", "amp.autocast_mode": "is_autocast_available"},
+    "amp.autocast_mode": {"": "is_autocast_enabled"},
     "autograd._mutation": {"autograd.graph": "allow_mutation_on_saved_tensors"},
     "compiler": {"": "compile"},
     "cpu.amp": {"cpu.amp.autocast_mode": "autocast", "cpu.amp.grad_scaler": "GradScaler"},
@@ -122,7 +122,18 @@ _SOME = {
         "full_backward_pre_hook", "module_registration_hook", "parameter_registration_hook"))},
     "nn.modules._state": {"nn.modules.module": "_IncompatibleKeys"},
     "nn.modules.attention": {"nn.modules.activation": "MultiheadAttention"},
-    "nn.modules.loss": {"nn.modules.linear_cross_entropy_options": "LinearCrossEntropyOptions"},
+    "nn.modules.batchnorm": {"nn.modules.instancenorm": "_InstanceNorm " + " ".join(
+        f"{lazy}InstanceNorm{n}d" for lazy in ("", "Lazy") for n in (1, 2, 3))},
+    "nn.modules.loss": {"nn.modules.linear_cross_entropy_options": "LinearCrossEntropyOptions",
+        "nn.modules.adaptive": "AdaptiveLogSoftmaxWithLoss _ASMoutput",
+        "nn.modules.distance": "CosineSimilarity PairwiseDistance"},
+    "nn.modules.shapes": {
+        "nn.modules.channelshuffle": "ChannelShuffle", "nn.modules.flatten": "Flatten Unflatten",
+        "nn.modules.fold": "Fold Unfold", "nn.modules.pixelshuffle": "PixelShuffle PixelUnshuffle",
+        "nn.modules.upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d"},
+    "nn.parallel": {
+        "nn.parallel.data_parallel": "DataParallel data_parallel", "nn.parallel.distributed": "DistributedDataParallel",
+        "nn.parallel.scatter_gather": "gather scatter scatter_kwargs"},
     "optim.adam": {f"optim.{n.lower()}": n for n in ("Adamax", "AdamW", "NAdam", "RAdam")} | {
         "optim.sparse_adam": "SparseAdam"},
     "optim.sgd": {f"optim.{n.lower()}": n for n in ("Adadelta", "Adagrad", "ASGD", "RMSprop", "Rprop")},

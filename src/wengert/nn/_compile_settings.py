@@ -41,8 +41,5 @@ def say_what_is_ignored(**settings: Any) -> None:
     if given:
         shown = ", ".join(f"{name}={getattr(value, '__name__', repr(value))}" for name, value in given.items())
         backend = "; the backend is not called" if callable(given.get("backend")) else ""
-        warn_once(
-            "torch.compile: nothing is compiled here, the model runs eagerly and computes the same; without effect: "
-            f"{shown}{backend}",
-            key=f"torch.compile: {sorted(given)}{backend}",
-        )
+        warn_once("torch.compile: nothing is compiled here, the model runs eagerly and computes the same; without "
+            f"effect: {shown}{backend}", key=f"torch.compile: {sorted(given)}{backend}")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays import linalg_ldl
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import LinAlgError, warn
+from ..arrays.linalg import ldl_factor, ldl_solve
 from .linalg_solve import check_alike, check_matrix, check_square, mH
 from .operator import Array, family
 from .pointwise import no_derivative
@@ -254,7 +254,7 @@ def corrcoef(F, input):
 
 def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any]:
     check_square(name, A)
-    LD, pivots, info = linalg_ldl.factor(A, hermitian)
+    LD, pivots, info = ldl_factor(A, hermitian)
     if check and info.any():
         raise LinAlgError(f"{name}: the factorization found a zero on the diagonal of D: solving with it would divide "
             "by zero")
@@ -285,4 +285,4 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
         raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible shapes of LD and B ({LD.shape[-2]}x{LD.shape[-1]} "
             f"and {B.shape[-2]}x{B.shape[-1]})")
     check_alike("", ".", b=B.dtype, A=LD.dtype)
-    return linalg_ldl.solve(LD, pivots, B, hermitian)
+    return ldl_solve(LD, pivots, B, hermitian)

@@ -9,10 +9,9 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import flags
 from ..arrays import kernels as K
-from ..arrays.array_likes import FOREIGN
+from ..arrays.array_likes import ARRAYS, FOREIGN
 from ..arrays.float8 import converted
 from ..arrays.foreign import run
-from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import Lazy, plain, through
 from ..ops import float8
 from ..ops.errors import must_be as complaint

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.kinds import ARRAYS
+from ..arrays.array_likes import ARRAYS
 from ..arrays.layouts import in_order_of
 from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes

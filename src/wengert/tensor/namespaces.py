@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import FOREIGN, Scattered, as_array, new_filled
+from ..arrays.array_likes import ARRAYS, FOREIGN, Scattered, as_array, new_filled
 from ..arrays.context import ContextVar
 from ..arrays.float8 import real_of
 from ..arrays.foreign import guarded
-from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import plain
 from ..arrays.reduce import sum_to
 from ..arrays.storageless import META_DEVICE, StoragelessArray

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.array_likes import ARRAYS
 from ..arrays.dtypes import F32, F64
-from ..arrays.kinds import ARRAYS
 from ..arrays.lazy import plain
 from ..graph import anomaly
 from ..graph.modes import modes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from ..arrays.kinds import ARRAYS
+from ..arrays.array_likes import ARRAYS
 from ..graph.modes import modes, set_modes
 from .autograd_meta import INFERENCE_VERSION, meta_of, normal_version
 from .namespaces import ARRAY_OPS

@@ -31,18 +31,16 @@ def empty(count: int, dtype: np.dtype, out: NDArray | None = None) -> NDArray:
     return np.empty(count, dtype)
 
 
-def in_memory_order(draw: Callable[[Shape], NDArray], shape: Shape, strides: Shape) -> NDArray:
+def in_memory_order(draw: Callable[[Shape], NDArray], shape: Shape, strides: Shape | None) -> NDArray:
     """``draw(shape)`` for an array with these strides: from the largest stride to the smallest, as PyTorch fills."""
+    if strides is None:
+        return draw(shape)
     order = sorted(range(len(shape)), key=lambda axis: -strides[axis])
     long = [axis for axis in order if shape[axis] != 1]
     if long == sorted(long):
         return draw(shape)
     back = sorted(range(len(order)), key=order.__getitem__)
     return draw(tuple(shape[axis] for axis in order)).transpose(back)
-
-
-def _laid_out(draw: Callable[[Shape], NDArray], shape: Shape, strides: Shape | None) -> NDArray:
-    return draw(shape) if strides is None else in_memory_order(draw, shape, strides)
 
 
 class Generator:
@@ -241,7 +239,7 @@ class Generator:
         if not ((p >= 0) & (p <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
         single = np.dtype(np.float64 if given.wide else np.float32)
-        return np.asarray(_laid_out(lambda shape: self.uniform(shape, single), p.shape, strides) < p, kind.dtype)
+        return np.asarray(in_memory_order(lambda shape: self.uniform(shape, single), p.shape, strides) < p, kind.dtype)
 
     def dropout_mask(self, shape: Shape, keep_probability: float, strides: Shape | None = None) -> NDArray[np.bool_]:
         """Which elements dropout keeps. ``strides``: those of its input, where that is not in row-major order.
@@ -250,7 +248,7 @@ class Generator:
         """
         if not 0.0 < keep_probability < 1.0:
             return np.full(shape, keep_probability > 0.0)
-        return _laid_out(lambda shape: self.bernoulli(shape, keep_probability, np.bool_), shape, strides)
+        return in_memory_order(lambda shape: self.bernoulli(shape, keep_probability, np.bool_), shape, strides)
 
     # ---- choosing
 

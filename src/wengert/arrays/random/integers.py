@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import warn
 from .kinds import narrow
 from .stream import Stream, pieces
 
@@ -16,12 +17,8 @@ if TYPE_CHECKING:
 
     from .kinds import Kind
 
-WIDE = 1 << 28
-"""Ranges from this size on take 64 bits a number, which makes the bias of the remainder negligible."""
-
-MANY = 0xFFFFFFFF // 20
-"""Permutations from this length on are drawn in another way."""
-
+WIDE = 1 << 28  # ranges from this size on take 64 bits a number, which makes the bias of the remainder negligible
+MANY = 0xFFFFFFFF // 20  # permutations from this length on are drawn in another way
 LOWEST = -(1 << 63)
 
 
@@ -55,11 +52,7 @@ def full(stream: Stream, count: int, kind: Kind) -> NDArray:
 
 
 def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) -> NDArray:
-    """Numbers in ``[low, high)``, or from ``low`` to the type's greatest where ``high`` is None.
-
-    Errors:
-        RuntimeError: an empty range, or an end that the type cannot hold.
-    """
+    """Numbers in ``[low, high)``, or from ``low`` to the type's greatest where ``high`` is None."""
     if high is not None and low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if high is None and low == LOWEST:
@@ -106,14 +99,9 @@ def _check_bounds(kind: Kind, low: int, last: int) -> None:
 def _warn_beyond(kind: Kind, low: int, last: int) -> None:
     for value, what in ((low, "from"), (last, "to - 1")):
         if abs(value) > 1 << kind.digits:
-            import warnings
-
-            warnings.warn(
-                f"{what} is out of bounds [-(2^{kind.digits}), 2^{kind.digits}]. Due to precision limitations "
+            warn(f"{what} is out of bounds [-(2^{kind.digits}), 2^{kind.digits}]. Due to precision limitations "
                 f"{kind.c_name} can support discrete uniform distribution only within this range. This warning will "
-                "become an error in version 1.7 release, please fix the code in advance",
-                stacklevel=4,
-            )
+                "become an error in version 1.7 release, please fix the code in advance")
 
 
 def _as_held(value: int, kind: Kind) -> int:
@@ -126,17 +114,13 @@ def _as_held(value: int, kind: Kind) -> int:
 def _representable_low(low: int, kind: Kind) -> int:
     """``low``, moved up where the type would round ``low + 1`` below it."""
     held = _as_held(low + 1, kind)
-    if held < low:
-        return held + (1 << max(abs(low + 1).bit_length() - kind.digits, 0))
-    return low
+    return held + (1 << max(abs(low + 1).bit_length() - kind.digits, 0)) if held < low else low
 
 
 def _representable_high(high: int, kind: Kind) -> int:
     """``high``, moved down where the type would round ``high - 1`` up to it."""
     held = _as_held(high - 1, kind)
-    if held >= high:
-        return held - (1 << max(abs(high - 1).bit_length() - kind.digits, 0))
-    return high
+    return held - (1 << max(abs(high - 1).bit_length() - kind.digits, 0)) if held >= high else high
 
 
 def permutation(stream: Stream, count: int) -> NDArray[np.int64]:

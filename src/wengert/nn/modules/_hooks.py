@@ -204,10 +204,8 @@ class HookMethods:
         """The backward hooks that apply here, the process's first: the full ones and the legacy ones."""
         full: list[Callable[..., Any]] = []
         legacy: list[Callable[..., Any]] = []
-        for is_full, hooks in (
-            (_global_is_full_backward_hook, _global_backward_hooks),
-            (self._is_full_backward_hook, self._backward_hooks),
-        ):
+        for is_full, hooks in ((_global_is_full_backward_hook, _global_backward_hooks),
+                (self._is_full_backward_hook, self._backward_hooks)):
             if is_full is not None:
                 (full if is_full else legacy).extend(hooks.values())
         return full, legacy
@@ -280,9 +278,8 @@ class HookedCall:
         """Run the always-called hooks that have not run; what they raise must not hide the first error."""
         module = self.module
         for kind, hooks, always in (
-            ("global module", _global_forward_hooks, _global_forward_hooks_always_called),
-            ("module", module._forward_hooks, module._forward_hooks_always_called),
-        ):
+                ("global module", _global_forward_hooks, _global_forward_hooks_always_called),
+                ("module", module._forward_hooks, module._forward_hooks_always_called)):
             for key, hook in hooks.items():
                 if key not in always or key in self.finished:
                     continue

@@ -222,10 +222,8 @@ def _load(module: Any, state: Any, prefix: str, metadata: Mapping[str, Any], ass
 def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: bool) -> str | None:
     """Put ``value`` into ``param`` (or, with ``assign``, in its place); what went wrong, if anything."""
     if not isinstance(value, Tensor):
-        return (
-            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
-            f"but received {type(value)}"
-        )
+        return (f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+            f"checkpoint but received {type(value)}")
     if not is_lazy(param):
         if param.shape == () and value.shape == (1,):  # how 0-d tensors were saved before there were any
             value = value[0]
@@ -252,11 +250,9 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
             else:
                 param.copy_(value)
     except Exception as error:
-        return (
-            f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model are '
-            f'{param.size()} and whose '
-            f"dimensions in the checkpoint are {value.size()}, an exception occurred : {error.args}."
-        )
+        return (f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model '
+            f"are {param.size()} and whose dimensions in the checkpoint are {value.size()}, an exception occurred : "
+            f"{error.args}.")
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from wengert import __future__ as conversion
 from wengert.arrays.dtypes import OF_TYPES
@@ -67,11 +67,8 @@ class TreeMethods:
 
     def _named_members(self, get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]], prefix: str = "",
             recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        seen = set()
-        owners: Any = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
-        )
-        for path, owner in owners:
+        seen, alone = set(), [(prefix, cast("Module", self))]
+        for path, owner in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else alone:
             for name, member in get_members_fn(owner):
                 if member is None or member in seen:
                     continue

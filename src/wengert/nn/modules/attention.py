@@ -83,10 +83,8 @@ class MultiheadAttention(Module):
         self.num_heads, self.dropout, self.batch_first = num_heads, dropout, batch_first
         self.head_dim = embed_dim // num_heads
         joint = {"in_proj_weight": (3 * embed_dim, embed_dim)}
-        apart = {
-            "q_proj_weight": (embed_dim, embed_dim), "k_proj_weight": (embed_dim, self.kdim),
-            "v_proj_weight": (embed_dim, self.vdim),
-        }
+        apart = {f"{name}_proj_weight": (embed_dim, size)
+            for name, size in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim))}
         used, unused = (joint, apart) if self._qkv_same_embed_dim else (apart, joint)
         for name, shape in used.items():
             self.register_parameter(name, Parameter(empty(shape, **factory)))

@@ -71,20 +71,16 @@ class RNNBase(Module):
         gates, out_size = recurrent.GATES[mode] * hidden_size, proj_size or hidden_size
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
+            in_size = input_size if layer == 0 else out_size * (1 + bidirectional)
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                shapes: dict[str, Any] = {
-                    "weight_ih": (gates, input_size if layer == 0 else out_size * (1 + bidirectional)),
-                    "weight_hh": (gates, out_size),
-                }
+                shapes: dict[str, Any] = {"weight_ih": (gates, in_size), "weight_hh": (gates, out_size)}
                 if bias:
                     shapes.update(bias_ih=gates, bias_hh=gates)
                 if proj_size:
                     shapes["weight_hr"] = (proj_size, hidden_size)
-                names = []
-                for kind, shape in shapes.items():
-                    names.append(f"{kind}_l{layer}{suffix}")
-                    self.register_parameter(names[-1], Parameter(empty(shape, device=device, dtype=dtype)))
-                self._all_weights.append(names)
+                self._all_weights.append([f"{kind}_l{layer}{suffix}" for kind in shapes])
+                for name, shape in zip(self._all_weights[-1], shapes.values()):
+                    self.register_parameter(name, Parameter(empty(shape, device=device, dtype=dtype)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -50,3 +50,12 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     for key in list(metadata):
         if key and (key == prefix.replace(".", "") or key.startswith(prefix)):
             metadata[key[len(prefix) :]] = metadata.pop(key)
+
+
+def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
+    """``out_size``, with the last of ``defaults`` where it has None; a number as it is."""
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    return [d if v is None else v for v, d in zip(out_size, defaults[-len(out_size) :])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from wengert.functions.limits import finfo
 from wengert.graph import no_grad
 from wengert.nn import functional as F
 from wengert.nn._tensors import cat, eye, geqrf, randn, zeros_like
@@ -27,10 +28,8 @@ def _tensor_of(module: Module, name: str) -> Tensor:
 
 
 def _is_orthogonal(matrix: Tensor) -> bool:
-    import numpy as np
-
     rows, columns = matrix.shape[-2:]
-    tolerance = 10.0 * rows * float(np.finfo(str(matrix.dtype).removeprefix("torch.")).eps)
+    tolerance = 10.0 * rows * finfo(matrix.dtype).eps
     return bool(((matrix.mH @ matrix - eye(columns, dtype=matrix.dtype)).abs() <= tolerance).all())
 
 
@@ -137,9 +136,8 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
         square = weight.size(-2) == weight.size(-1)
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in _MAPS:
-        raise ValueError(
-            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
-        )
+        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+            f"Got: {orthogonal_map}")
     parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return register_parametrization(module, name, parametrization, unsafe=True)
 

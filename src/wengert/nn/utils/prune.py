@@ -103,11 +103,8 @@ class BasePruningMethod:
 def _combined(method: BasePruningMethod, module: Module, name: str) -> BasePruningMethod:
     """``method``, or a container of it and what was applied before, whose hook is taken away."""
     method._tensor_name = name
-    found = [
-        (key, hook)
-        for key, hook in module._forward_pre_hooks.items()
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
-    ]
+    found = [(key, hook) for key, hook in module._forward_pre_hooks.items()
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
     if len(found) > 1:
         raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a "
             "PruningContainer.")
@@ -163,9 +160,8 @@ def _what_is_left(method: Any, t: Tensor, mask: Tensor) -> Any:
     everything: list[Any] = [slice(None)] * t.dim()
     if method.PRUNING_TYPE == "structured":
         if not hasattr(method, "dim"):
-            raise AttributeError(
-                'Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.'
-            )
+            raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` '
+                "defined.")
         dim = method.dim + t.dim() if method.dim < 0 else method.dim
         if dim < 0:
             raise IndexError(f"Index is out of bounds for tensor with dimensions {t.dim()}")

@@ -6,13 +6,13 @@ import sys
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ...amp.autocast_settings import (
+from ...amp.autocast_mode import (
+    Caster,
     get_autocast_dtype,
     is_autocast_available,
     is_autocast_cache_enabled,
     is_autocast_enabled,
 )
-from ...amp.caster import Caster
 from ...dispatch.default_device import DeviceContext, innermost
 from ...functions.random import get_rng_state, set_rng_state
 from ...graph.modes import change, modes
