@@ -40,10 +40,6 @@ class Namespace:
 class Packet(dispatch.OpOverloadPacket):
     """``torch.ops.name.operator``, of one overload, ``default``, or of several that have names."""
 
-    def __init__(self, namespace: str, name: str) -> None:
-        self.namespace = namespace  # type: ignore[misc]
-        super().__init__(name)
-
     def add(self, operator: CustomOperator, overload: str) -> Any:
         made = self.__dict__[overload] = dispatch.OpOverload(self, overload)
         made._run, made._schema = operator, operator.schema
@@ -119,7 +115,7 @@ class CustomOperator:
         self.disabled: set[str] = set()  # devices whose kernels are switched off
         place = NAMESPACES.setdefault(namespace, Namespace(namespace))
         known = place.__dict__.get(name)
-        self.packet = known if overload and known is not None else Packet(namespace, name)
+        self.packet = known if overload and known is not None else Packet(name, namespace)
         self.overload = self.packet.add(self, overload or "default")
         self.function: Any = type(f"GeneratedBackwardFor_{namespace}_{name}_{overload or 'default'}", (_Recorded,),
             {"operator": self})
