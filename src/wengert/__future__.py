@@ -30,11 +30,9 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Whether modules are converted, and loaded from state dictionaries, by ``torch.utils.swap_tensors``: also to
-    tensors of other classes.
+    """Whether modules are converted, and loaded, by ``torch.utils.swap_tensors``: also to tensors of other classes.
 
-    Comes before ``set_overwrite_module_params_on_conversion``. What is loaded into a parameter is what its
-    ``module_load`` makes of it.
+    What is loaded into a parameter is what its ``module_load`` makes of it.
     """
     global _swap
     _swap = value

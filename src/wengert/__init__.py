@@ -16,6 +16,8 @@ tensor([2., 4., 6.])
 from __future__ import annotations
 
 import os as _os
+import sys as _sys
+from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,6 @@ from .arrays import dtypes as _dtypes
 from .arrays.dtypes import get_default_dtype, set_default_dtype
 from .compat import finder as _finder
 from .functions.conversion import LEGACY as _LEGACY
-from .functions.limits import finfo, iinfo
 from .functions.places import PLACES as _PLACES
 from .functions.random import Generator, default_generator
 from .functions.settings import *  # noqa: F403
@@ -47,36 +48,9 @@ from .tensor.types import (
 )
 
 if TYPE_CHECKING:
-    from .arrays.dtypes import (
-        bfloat16,
-        cdouble,
-        cfloat,
-        chalf,
-        complex32,
-        complex64,
-        complex128,
-        double,
-        float4_e2m1fn_x2,
-        float8_e4m3fn,
-        float8_e4m3fnuz,
-        float8_e5m2,
-        float8_e5m2fnuz,
-        float8_e8m0fnu,
-        float16,
-        float32,
-        float64,
-        half,
-        int8,
-        int16,
-        int32,
-        int64,
-        long,
-        short,
-        uint8,
-        uint16,
-        uint32,
-        uint64,
-    )
+    bfloat16 = half = float16 = float32 = double = float64 = complex32 = chalf = complex64 = cfloat = _dtypes.bfloat16
+    complex128 = cdouble = int8 = short = int16 = int32 = long = int64 = uint8 = uint16 = uint32 = uint64 = bfloat16
+    float4_e2m1fn_x2 = float8_e4m3fn = float8_e4m3fnuz = float8_e5m2 = float8_e5m2fnuz = float8_e8m0fnu = bfloat16
     from .names.torch import *  # noqa: F403
 
 globals().update(_PLACES["torch"])
@@ -89,18 +63,19 @@ _SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "auto
     "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
     "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version",
     "types", "utils", "version", "xpu"))
-_LOWLEVEL = ("compiled_with_cxx11_abi", "get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp",
-    "has_spectral", "set_anomaly_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
-    "thread_safe_generator", "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d",
-    "addmv_", "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
-    "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding",
-    "embedding_bag", "embedding_renorm_", "feature_alpha_dropout_", "feature_dropout_", "frobenius_norm", "get_device",
-    "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "gru", "gru_cell", "hinge_embedding_loss", "index_put_",
-    "is_distributed", "kl_div", "lstm", "lstm_cell", "lstsq", "margin_ranking_loss", "matrix_rank",
-    "max_pool1d_with_indices", "narrow_copy", "native_batch_norm", "native_dropout", "native_group_norm",
-    "native_layer_norm", "nonzero_static", "norm_except_dim", "nuclear_norm", "poisson_nll_loss", "put", "resize_as_",
-    "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "solve", "sym_float", "sym_int", "sym_ite", "sym_max",
-    "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig", "triplet_margin_loss", "unique_dim", "view_as_complex_copy",
+_LOWLEVEL = ("_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
+    "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits",
+    "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cosine_embedding_loss", "crow_indices_copy",
+    "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag", "embedding_renorm_", "feature_alpha_dropout_",
+    "feature_dropout_", "frobenius_norm", "get_deterministic_debug_mode", "get_device", "grid_sampler",
+    "grid_sampler_2d", "grid_sampler_3d", "gru", "gru_cell", "has_lapack", "has_mkl", "has_openmp", "has_spectral",
+    "hinge_embedding_loss", "index_put_", "indices_copy", "kl_div", "lstm", "lstm_cell", "lstsq",
+    "margin_ranking_loss", "matrix_rank", "max_pool1d_with_indices", "narrow_copy", "native_batch_norm",
+    "native_dropout", "native_group_norm", "native_layer_norm", "nonzero_static", "norm_except_dim", "nuclear_norm",
+    "poisson_nll_loss", "put", "resize_as_", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
+    "row_indices_copy", "set_anomaly_enabled", "set_deterministic_debug_mode", "set_flush_denormal", "solve",
+    "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig",
+    "thread_safe_generator", "triplet_margin_loss", "unique_dim", "values_copy", "view_as_complex_copy",
     "view_as_real_copy")
 _ELSEWHERE = {  # name -> (module, its name there)
     **{n: ("sparse", n) for n in ("dsmm", "hsmm", "hspmm", "smm", "spmm", "sspaddmm")},
@@ -139,48 +114,33 @@ if "TORCH_LOGS" in _os.environ:
 
 def __getattr__(name: str) -> Any:
     if name == "torch":  # PyTorch's package is an attribute of its own
-        import sys
-
-        return sys.modules[__name__]
-    from importlib import import_module
-
+        return _sys.modules[__name__]
     if name in _SUBMODULES:
-        try:
-            return import_module(f"{__package__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__package__}.{name}":
-                raise
-    elif name in _ELSEWHERE:
+        return _import_module(f"{__package__}.{name}")
+    if name in _ELSEWHERE:
         module, attribute = _ELSEWHERE[name]
-        try:
-            value = getattr(import_module(f"{__package__}.{module}"), attribute)
-        except ModuleNotFoundError as error:
-            if error.name != f"{__package__}.{module}":
-                raise
-        else:
-            if module in ("compat.lowlevel", "sparse") and callable(value):
-                from .dispatch.argument_errors import reporting
+        value = getattr(_import_module(f"{__package__}.{module}"), attribute)
+        if module in ("compat.lowlevel", "sparse") and callable(value):
+            from .dispatch.argument_errors import reporting
 
-                value = reporting(value)
-            globals()[name] = value
-            return value
-    elif name.startswith("_foreach_"):
+            value = reporting(value)
+        globals()[name] = value
+        return value
+    if name.startswith("_foreach_"):
         from .functions.foreach import FUNCTIONS
 
         if name in FUNCTIONS:
             return FUNCTIONS[name]
-    import sys
-
     from .names.homes import MOVED
     from .names.missing import AREAS, missing
 
     if name in MOVED:
-        return import_module(f"{__package__}.{name}")
+        return _import_module(f"{__package__}.{name}")
     if name in AREAS:
         from .names.absent import absent_module
 
         return absent_module(name)
-    raise missing(sys.modules[__package__], name)
+    raise missing(_sys.modules[__package__], name)
 
 
 def __dir__() -> list[str]:

@@ -30,10 +30,7 @@ __all__ = [
 
 
 class OptimizedModule(Module):
-    """A module that has been through ``compile``: calls and attributes are those of the module inside, ``_orig_mod``.
-
-    As in PyTorch the names of its state begin with ``_orig_mod.``.
-    """
+    """A compiled module: calls and attributes are those of ``_orig_mod``, a prefix of the names of its state."""
 
     _orig_mod: Module
 
@@ -67,17 +64,13 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
         isolate_recompiles: bool = False, shapes_spec: Any = None) -> Any:
     """A module or function that computes what ``model`` does. Nothing is compiled: settings have no effect.
 
-    A warning, once in a process, names the settings that were given. There is none for ``compile(model)`` alone, nor
-    for the backend ``"eager"``, which is what runs.
+    A warning, once in a process, names the settings that were given (but not the backend ``"eager"``, which is what
+    runs). A module is wrapped in an :class:`OptimizedModule`; without ``model`` a decorator is returned. ``disable``:
+    return ``model`` itself. A backend that is a function is not called.
 
-    ``model``: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped;
-    without it a decorator is returned. ``disable``: return ``model`` itself. A backend function is not called.
-
-    Raises:
-        torch._dynamo.exc.InvalidBackend: for a backend of an unknown name.
-        RuntimeError: for ``mode`` and ``options`` together, or an unknown mode.
-        TypeError: for a backend that is neither a name nor a function, and options that are no dictionary.
-        AssertionError: for what cannot be called.
+    Raises ``torch._dynamo.exc.InvalidBackend`` for an unknown backend, ``RuntimeError`` for an unknown mode or ``mode``
+    and ``options`` together, ``TypeError`` for a backend or options of the wrong kind, ``AssertionError`` for what
+    cannot be called.
     """
     check_settings(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
     if model is None:

@@ -62,10 +62,8 @@ class Future(Generic[T]):
     def _complete(self, value: Any, error: BaseException | None) -> None:
         with self._done:
             if self._completed:
-                raise RuntimeError(
-                    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked "
-                    "completed once."
-                )
+                raise RuntimeError("Attempting to mark a completed Future as complete again. Note that a Future can "
+                    "only be marked completed once.")
             self._value, self._error, self._completed = value, error, True
             callbacks, self._callbacks = self._callbacks, []
             self._done.notify_all()

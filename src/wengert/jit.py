@@ -42,10 +42,7 @@ class TracerWarning(Warning):
 
 
 class ScriptModule(Module):
-    """A base class of modules that are written to be compiled: a module like any other.
-
-    What :func:`script` and :func:`trace` give for a module is the module itself, which is of this class only if it was.
-    """
+    """A base class of modules that are written to be compiled: a module like any other."""
 
 
 class RecursiveScriptModule(ScriptModule):

@@ -62,7 +62,7 @@ _IGNORED: dict[str, str] = {
         to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unflatten""",
 }
 # found among public names, but none of PyTorch's
-_HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "missing_from", "_wg_opaque"))
+_HELPERS = frozenset(("overridable", "feature_dropout", "missing_from", "_wg_opaque"))
 
 
 def has_torch_function_unary(x: Any) -> bool:
@@ -107,7 +107,6 @@ def get_ignored_functions() -> set[Any]:
 
 @functools.cache
 def _addresses() -> dict[Any, str]:
-    """Every function that can be overridden, with its name."""
     found: dict[Any, str] = {}
     places = get_overridable_functions()
     torch = next(iter(places))

@@ -19,10 +19,8 @@ _whole = Tensor._wg_wrap
 class SobolEngine:
     """Points of a Sobol' sequence in the unit cube, scrambled if wanted.
 
-    Args:
-        dimension: from 1 to 21201.
-        scramble: shuffle the sequence (Owen's scrambling, by random lower triangular matrices and a random shift).
-        seed: of the shuffling; without one it comes from the global generator.
+    ``dimension``: from 1 to 21201. ``scramble``: shuffle it by random lower triangular matrices and a random shift,
+    which ``seed``, or without it the global generator, gives.
 
     The numbers are PyTorch's. Source: S. Joe and F. Y. Kuo, SIAM J. Sci. Comput. 30 (2008); A. B. Owen,
     "Scrambling Sobol' and Niederreiter-Xing points", J. Complexity 14 (1998).
@@ -77,11 +75,10 @@ class SobolEngine:
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):
-            raise ValueError(
-                f"The balance properties of Sobol' points require n to be a power of 2. {self.num_generated} points "
-                f"have been previously generated, then: n={self.num_generated}+2**{m}={total}. If you still want to do "
-                "this, please use 'SobolEngine.draw()' instead."
-            )
+            raise ValueError("The balance properties of Sobol' points require n to be a power of 2. "
+                f"{self.num_generated} points have been previously generated, then: "
+                f"n={self.num_generated}+2**{m}={total}. If you still want to do this, please use 'SobolEngine.draw()' "
+                "instead.")
         return self.draw(n=n, out=out, dtype=dtype)
 
     def reset(self) -> SobolEngine:

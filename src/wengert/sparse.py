@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from .dispatch.argument_errors import reporting
 from .functions.creation import as_tensor, full
 from .functions.overloads_sparse import CHECKS, sparse_coo_tensor
 from .functions.ranges import arange
+from .layouts.compressed import compressed_made, elements
 from .layouts.compressed import masked_mm as _masked_mm
 from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
 from .layouts.sparse import total as _total
@@ -146,8 +148,6 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
 @reporting
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``, computed only where ``input``, a CSR matrix, stores elements."""
-    from .layouts.compressed import compressed_made, elements
-
     if not input.is_sparse_csr:
         raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")
     row, column = (wrap(i) for i in input._wg_data.indices)
@@ -200,7 +200,7 @@ dsmm = hsmm = spmm
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-class check_sparse_tensor_invariants:
+class check_sparse_tensor_invariants(ContextDecorator):
     """Whether the parts of new sparse tensors are checked: in a ``with`` block, for a decorated function, or from now
     on.
 
@@ -236,13 +236,8 @@ class check_sparse_tensor_invariants:
     def __exit__(self, *exc: object) -> None:
         CHECKS[0], self.saved_state = bool(self.saved_state), None
 
-    def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(mth)
-        def checked(*args: Any, **kwargs: Any) -> Any:
-            with type(self)(self.state):
-                return mth(*args, **kwargs)
-
-        return checked
+    def _recreate_cm(self) -> check_sparse_tensor_invariants:  # for each call of a decorated function
+        return type(self)(self.state)
 
 
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:

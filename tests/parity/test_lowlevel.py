@@ -194,6 +194,5 @@ def test_layouts():
         assert torch.ones(2).new_empty_strided((2, 3), (1, 2)).stride() == (1, 2)
         assert torch.empty(2, 3).t().dim_order() == (1, 0)
         assert torch.get_device(torch.ones(1)) == -1
-        assert not torch.is_distributed(torch.ones(1))
         assert ((torch.sym_int(2.7), torch.sym_max(1, 2.0), torch.sym_not(True), torch.sym_ite(True, 1, 2)) == (2, 2.0,
             False, 1))

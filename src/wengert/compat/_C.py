@@ -1,3 +1,4 @@
+# ruff: noqa: F401  programs import these names from here
 """The names of PyTorch's compiled core that programs use: overrides, modes, nodes and the engine."""
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from ..graph.node import InputMetadata
 from ..library.fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ..library.fallback import get_mode as _get_autograd_fallback_mode
 from ..library.fallback import set_mode as _set_autograd_fallback_mode
-from ..names.absent import absent_from
+from ..names.absent import absent_from, absent_name
 from ..tensor import Tensor
 from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
 from ..tensor.copy_slices import CopySlices
@@ -50,8 +51,6 @@ has_lapack = has_spectral = True
 has_mkl = has_openmp = False
 
 _ImperativeEngine = ImperativeEngine
-
-
 _functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, CopySlices=CopySlices)
 
 
@@ -105,29 +104,10 @@ class _Profiler(ModuleType):
 
         if name in ("ProfilerActivity", "RecordScope", "_ExperimentalConfig"):
             return getattr(profiler, name)
-        from ..names.absent import absent_name
-
         return absent_name(self.__name__, name)
 
 
 _profiler = sys.modules[f"{_KNOWN_AS}._profiler"] = _Profiler(f"{_KNOWN_AS}._profiler")
 TensorBase = Tensor
 _VariableFunctions = _VariableFunctionsClass = _VF
-
-
-__all__ = [
-    "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_nn",
-    "_set_autograd_fallback_mode", "_increment_version",
-    "Generator", "TensorBase",
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_autograd",
-    "_FunctionBase", "_InferenceMode",
-    "_len_torch_dispatch_stack", "_len_torch_function_stack",
-    "_get_function_stack_at",
-    "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
-    "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled",
-    "_is_multithreading_enabled", "_is_grad_layout_enforcement_enabled", "_is_view_replay_enabled",
-    "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey",
-    "DispatchKeySet", "is_grad_enabled", "is_inference_mode_enabled",
-]
-
 __getattr__ = absent_from(__name__)

@@ -19,11 +19,7 @@ def active_fake_mode() -> FakeTensorMode | None:
 
 
 def detect_fake_mode(inputs: Any = None) -> FakeTensorMode | None:
-    """The fake mode that is active, or that the tensors among ``inputs`` were made in.
-
-    Raises:
-        AssertionError: there are several.
-    """
+    """The fake mode that is active, or that tensors of ``inputs`` were made in; ``AssertionError`` for several."""
     found = [mode for mode in [active_fake_mode()] if mode is not None]
     found += [t.fake_mode for t in tree_leaves(inputs) if isinstance(t, FakeTensor)]
     for mode in found[1:]:

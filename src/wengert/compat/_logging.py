@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from ..graph import engine
@@ -40,11 +41,8 @@ _log = logging.getLogger("torch.autograd.graph")
 def set_logs(*, all: int | None = None, modules: dict[str, int | bool] | None = None, **names: Any) -> None:
     """Log from these parts at these levels (``logging.DEBUG`` …), and from no others.
 
-    ``all``: every part. ``modules``: by the full names of loggers. The variable ``TORCH_LOGS`` wins over calls.
-
-    Raises:
-        TypeError: there is no part of that name.
-        ValueError: what is given for one is no level.
+    ``all``: every part. ``modules``: by the full names of loggers. The variable ``TORCH_LOGS`` wins over calls. Raises
+    ``TypeError`` for a part that there is not, ``ValueError`` for what is no level.
     """
     if "TORCH_LOGS" in os.environ:
         _log.warning("Using TORCH_LOGS environment variable for log settings, ignoring call to set_logs")
@@ -64,10 +62,7 @@ def set_logs(*, all: int | None = None, modules: dict[str, int | bool] | None = 
 
 
 def _init_logs() -> None:
-    """Follow ``TORCH_LOGS``: names with commas between, ``+`` before one for DEBUG and ``-`` for ERROR, else INFO.
-
-    Without the variable, what ``set_logs`` has chosen stays in force.
-    """
+    """Follow ``TORCH_LOGS``: names with commas between, ``+`` before one for DEBUG, ``-`` for ERROR, else INFO."""
     settings = os.environ.get("TORCH_LOGS")
     if settings is None:
         _apply(_levels)
@@ -86,15 +81,15 @@ def _init_logs() -> None:
 
 
 def _apply(levels: dict[str, int]) -> None:
+    global _levels
     for name, handler in _handlers.items():
-        logging.getLogger(name).removeHandler(handler)
-        logging.getLogger(name).setLevel(logging.NOTSET)
-        logging.getLogger(name).propagate = True
+        logger = logging.getLogger(name)
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = True
     _handlers.clear()
-    wanted = dict(levels)
-    _levels.clear()
-    _levels.update(wanted)
-    for name, level in wanted.items():
+    _levels = levels
+    for name, level in levels.items():
         logger, handler = logging.getLogger(name), logging.StreamHandler()
         handler.setFormatter(_Format())
         logger.addHandler(handler)
@@ -117,20 +112,17 @@ class _Format(logging.Formatter):
 
 def _attend(roots: list[tuple[Any, Any]]) -> Callable[[], None]:
     """Have every node below the roots say when it runs; gives what ends that."""
-    handles = [node.register_prehook(_teller(node)) for node in engine.reachable_nodes(edge for edge, _ in roots)]
+    def log(node: Any, grads: Any) -> None:
+        _log.debug("Executing: %s with grad_outputs: [%s]", node, ",".join(map(_brief, grads)))
+
+    nodes = engine.reachable_nodes(edge for edge, _ in roots)
+    handles = [node.register_prehook(partial(log, node)) for node in nodes]
 
     def end() -> None:
         for handle in handles:
             handle.remove()
 
     return end
-
-
-def _teller(node: Any) -> Callable[[Any], None]:
-    def tell(grads: Any) -> None:
-        _log.debug("Executing: %s with grad_outputs: [%s]", node, ",".join(map(_brief, grads)))
-
-    return tell
 
 
 def _brief(t: Any) -> str:
@@ -141,12 +133,7 @@ def _brief(t: Any) -> str:
     return f"{_SHORT.get(word, word[0])}{bits or '8'}[{', '.join(map(str, t.shape))}]"
 
 
+@cache
 def warning_once(logger: logging.Logger, *args: Any, **kwargs: Any) -> None:
     """``logger.warning`` for the first of equal calls."""
-    key = (logger.name, args, tuple(kwargs.items()))
-    if key not in _warned:
-        _warned.add(key)
-        logger.warning(*args, **kwargs)
-
-
-_warned: set[Any] = set()
+    logger.warning(*args, **kwargs)

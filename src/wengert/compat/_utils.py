@@ -18,11 +18,7 @@ __all__ = [
 
 
 def _element_size(dtype: Any) -> int:
-    """How many bytes an element takes.
-
-    Raises:
-        RuntimeError: not a dtype.
-    """
+    """How many bytes an element takes; ``RuntimeError`` for what is no dtype."""
     if not isinstance(dtype, _dtype):
         raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
     return int(dtype.itemsize)

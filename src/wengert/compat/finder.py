@@ -12,8 +12,6 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from .loader import Loader
-
 OURS = __name__.partition(".")[0]
 
 
@@ -35,7 +33,7 @@ class Finder:
 
 
 def _moved(fullname: str, name: str) -> ModuleSpec | None:
-    from ..names.homes import moved
+    from ..names.homes import Loader, moved
 
     place = moved(name)
     if place is None:

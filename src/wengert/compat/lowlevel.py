@@ -1,8 +1,7 @@
 """Functions that PyTorch offers under ``torch`` beside the modern form of the same thing.
 
-They are what ``nn.functional`` and the modules are built on there, with arguments in another order and numbers where
-today's functions take words (``reduction=1`` for ``"mean"``), and what older programs call. Each is defined here by
-the modern form. ``torch.NAME`` finds them at the first access.
+``nn.functional`` and older programs call them there, with arguments in another order and numbers in place of words
+(``reduction=1`` for ``"mean"``). Each is defined here by the modern form, and found at the first access.
 """
 
 from __future__ import annotations
@@ -12,12 +11,19 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.dtypes import float64
-from ..dispatch.aten import _unique2, native_batch_norm, native_group_norm, native_layer_norm
+from ..autograd.anomaly_mode import set_detect_anomaly
+from ..dispatch.aten import _unique2, native_batch_norm, native_group_norm, native_layer_norm  # noqa: F401
 from ..functions.overloads_deprecated import GONE, removed
-from ..functions.places import PLACES
+from ..functions.places import PLACES, described
+from ..functions.settings import (
+    are_deterministic_algorithms_enabled,
+    is_deterministic_algorithms_warn_only_enabled,
+    use_deterministic_algorithms,
+)
 from ..nn import _recurrent
 from ..nn import functional as F
-from ..random import thread_safe_generator
+from ..ops import pathwise  # noqa: F401  declares operators
+from ..random import thread_safe_generator  # noqa: F401
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
 
@@ -49,12 +55,8 @@ def _loss(name: str, order: str) -> Callable[..., Any]:
         reduction = _REDUCTIONS[given.pop("reduction", 0)]
         return modern(**given, reduction=reduction)
 
-    loss.__name__ = loss.__qualname__ = name
-    loss.__doc__ = (
-        f"``nn.functional.{name}`` with the arguments ``{', '.join(names)}``; ``reduction``: 0 none, 1 mean, 2 sum. "
-        "Where nothing is said PyTorch takes none here."
-    )
-    return loss
+    return described(loss, name, f"``nn.functional.{name}`` with the arguments ``{', '.join(names)}``; ``reduction``: "
+        "0 none (also if left out), 1 mean, 2 sum.")
 
 
 # -- normalisation ----------------------------------------------------------------------------------------------------
@@ -83,18 +85,14 @@ def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
 
 def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """The root of the sum of squares over ``dim``. Deprecated: ``linalg.vector_norm``."""
-    return function("linalg_vector_norm")(input, 2, dim if dim != [] else None, keepdim, **_out(out))
+    return function("linalg_vector_norm")(input, 2, dim if dim != [] else None, keepdim, out=out)
 
 
 def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of the singular values of the matrices in the plane ``dim``. Deprecated: ``linalg.matrix_norm``."""
     if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
         dim, keepdim = (-2, -1), dim
-    return function("linalg_matrix_norm")(input, "nuc", dim, keepdim, **_out(out))
-
-
-def _out(out: Any) -> dict[str, Any]:
-    return {} if out is None else {"out": out}
+    return function("linalg_matrix_norm")(input, "nuc", dim, keepdim, out=out)
 
 
 # -- embeddings -------------------------------------------------------------------------------------------------------
@@ -116,10 +114,9 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
         sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
         padding_idx: int | None = None) -> tuple[Any, Any, Any, Any]:
-    """``(output, offset2bag, bag_size, max_indices)``: the bags, the bag of each index, sizes of bags, places of
-    maxima.
+    """``(output, offset2bag, bag_size, max_indices)``; ``mode``: 0 sum, 1 mean, 2 max.
 
-    ``mode``: 0 sum, 1 mean, 2 max. What a mode does not need for its gradient is empty or zero.
+    What a mode does not need for its gradient is empty or zero.
     """
     word = ("sum", "mean", "max")[mode]
     output: Any = F.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse,
@@ -136,14 +133,10 @@ def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: b
     places = sizes
     if mode == 2:
         places = indices.new_zeros((bags, weight.shape[1]))
-        for i, bag in enumerate(of_index.tolist()):
-            if indices[i].item() != padding_idx:
-                found = weight.detach()[indices[i]]
-                first = ((of_index[:i] == bag) & (indices[:i] != padding_idx) if padding_idx is not None
-                    else of_index[:i] == bag)
-                better = (found > weight.detach()[places[bag], T["arange"](weight.shape[1])] if bool(first.any())
-                    else found == found)
-                places[bag] = T["where"](better, indices[i], places[bag])
+        for bag in range(bags):
+            row = indices[(of_index == bag) & (kept != 0)]
+            if len(row):
+                places[bag] = row[weight.detach()[row].argmax(0)]
     return output, of_index, sizes, places
 
 
@@ -175,13 +168,11 @@ def _network(name: str, mode: str) -> Callable[..., Any]:
                 output = output.transpose(0, 1)
         return (output, *last)
 
-    network.__name__ = network.__qualname__ = name
-    network.__doc__ = f"""What ``nn.{name.split("_")[0].upper()}`` runs: ``(output, *last_states)``.
+    return described(network, name, f"""What ``nn.{name.split("_")[0].upper()}`` runs: ``(output, *last_states)``.
 
     ``{name}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed
     rows ``{name}(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
-    """
-    return network
+    """)
 
 
 def _cell(name: str, mode: str) -> Callable[..., Any]:
@@ -189,9 +180,7 @@ def _cell(name: str, mode: str) -> Callable[..., Any]:
         state = _recurrent.cell(mode, input, tuple(hx) if mode == "LSTM" else (hx,), w_ih, w_hh, b_ih, b_hh)
         return state if mode == "LSTM" else state[0]
 
-    cell.__name__ = cell.__qualname__ = name
-    cell.__doc__ = f"One step of {'an LSTM: ``(h, c)``' if mode == 'LSTM' else mode + ': the next state'}."
-    return cell
+    return described(cell, name, f"One step of {mode}: the next state; of an LSTM, ``(h, c)``.")
 
 
 _MODES = {"rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU", "gru": "GRU", "lstm": "LSTM"}
@@ -222,16 +211,6 @@ def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = (), padd
     return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode=ceil_mode, return_indices=True)
 
 
-def get_device(input: Tensor) -> int:
-    """The number of the tensor's accelerator: -1 for the processor."""
-    return -1
-
-
-def is_distributed(input: Tensor) -> bool:
-    """False: tensors live in this process."""
-    return False
-
-
 # -- plain numbers in place of symbolic ones ----------------------------------------------------------------------
 
 
@@ -252,7 +231,7 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
 
 # -- methods as functions, and in-place forms -------------------------------------------------------------------------
 
-_METHODS = ("put", "index_put_", "resize_as_", "as_strided_", "addmv_", "narrow_copy", "nonzero_static")
+_METHODS = ("get_device", "put", "index_put_", "resize_as_", "as_strided_", "addmv_", "narrow_copy", "nonzero_static")
 
 
 _DROPOUTS = {"dropout_": F.dropout, "alpha_dropout_": F.alpha_dropout,
@@ -263,9 +242,7 @@ def _in_place(name: str, plain: Any) -> Callable[..., Any]:
     def drop(input: Any, p: float, train: bool) -> Any:
         return plain(input, p, train, True)
 
-    drop.__name__ = drop.__qualname__ = name
-    drop.__doc__ = f"``nn.functional.{name[:-1]}`` in place."
-    return drop
+    return described(drop, name, f"``nn.functional.{name[:-1]}`` in place.")
 
 
 def feature_dropout_(input: Any, p: float, train: bool) -> Any:
@@ -274,14 +251,13 @@ def feature_dropout_(input: Any, p: float, train: bool) -> Any:
     return input.mul_(kept)
 
 
-def view_as_real_copy(input: Any) -> Any:
-    """``view_as_real`` in memory of its own."""
-    return T["view_as_real"](input).clone()
+def _copy_of(part: str) -> Callable[..., Any]:
+    """A view, or a part of a sparse tensor, in memory of its own."""
 
+    def copied(input: Any) -> Any:
+        return (T[part](input) if part in T else getattr(input, part)()).clone()
 
-def view_as_complex_copy(input: Any) -> Any:
-    """``view_as_complex`` in memory of its own."""
-    return T["view_as_complex"](input).clone()
+    return described(copied, f"{part}_copy", f"``{part}`` in memory of its own.")
 
 
 # -- seldom used ------------------------------------------------------------------------------------------------------
@@ -289,8 +265,6 @@ def view_as_complex_copy(input: Any) -> Any:
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Anomaly mode from now on: see ``torch.autograd.set_detect_anomaly``."""
-    from ..autograd.anomaly_mode import set_detect_anomaly
-
     set_detect_anomaly(mode, check_nan)
 
 
@@ -299,8 +273,6 @@ _DEBUG_MODES = ("default", "warn", "error")
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """``"default"`` (0), ``"warn"`` (1) or ``"error"`` (2) about results that differ from run to run: none do here."""
-    from ..functions.settings import use_deterministic_algorithms
-
     if isinstance(debug_mode, str):
         if debug_mode not in _DEBUG_MODES:
             raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
@@ -313,8 +285,6 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """The value of ``set_deterministic_debug_mode`` or ``use_deterministic_algorithms``: 0, 1 or 2."""
-    from ..functions.settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
-
     return are_deterministic_algorithms_enabled() * (2 - is_deterministic_algorithms_warn_only_enabled())
 
 
@@ -328,36 +298,20 @@ def compiled_with_cxx11_abi() -> bool:
     return True
 
 
-def _pathwise(name: str) -> Callable[..., Any]:
-    """A function of a family of operators that is loaded at its first use."""
-    from ..ops import pathwise  # noqa: F401  declares them
-
-    return function(name)
-
-
-NAMES: dict[str, Any] = {
-    **{name: _pathwise(name) for name in ("_standard_gamma_grad", "_dirichlet_grad")},
+globals().update({
+    **{name: function(name) for name in ("_standard_gamma_grad", "_dirichlet_grad")},
     **{name: _loss(name, order) for name, order in _LOSSES.items()},
     **{name: _network(name, mode) for name, mode in _MODES.items()},
     **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},
     **{name: _in_place(name, plain) for name, plain in _DROPOUTS.items()},
     **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
+    **{f"{name}_copy": _copy_of(name) for name in ("ccol_indices", "col_indices", "crow_indices", "indices",
+        "row_indices", "values", "view_as_complex", "view_as_real")},
     **{name: removed(name) for name in GONE},
-    "sym_int": int, "sym_float": float, "sym_not": operator.not_, "sym_sqrt": math.sqrt, "sym_sum": sum,
     **{name: getattr(Tensor, name) for name in _METHODS},
-    **{
-        f.__name__: f
-        for f in (adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_,
-                feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed, max_pool1d_with_indices,
-                native_batch_norm, native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm,
-                sym_ite, sym_max, sym_min, view_as_complex_copy, view_as_real_copy, set_anomaly_enabled,
-                set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal,
-                compiled_with_cxx11_abi, thread_safe_generator)
-    },
-    "grid_sampler_2d": grid_sampler,
-    "grid_sampler_3d": grid_sampler,
-}
-globals().update(NAMES)
+    "sym_int": int, "sym_float": float, "sym_not": operator.not_, "sym_sqrt": math.sqrt, "sym_sum": sum,
+    "grid_sampler_2d": grid_sampler, "grid_sampler_3d": grid_sampler,
+})
 
 
 # -- distinct elements ------------------------------------------------------------------------------------------------
@@ -366,13 +320,11 @@ globals().update(NAMES)
 def unique_dim(input: Any, dim: int, sorted: bool = True, return_inverse: bool = False,
         return_counts: bool = False) -> tuple[Any, Any, Any]:
     """``unique`` along ``dim``: always ``(values, inverse, counts)``, empty where not asked for."""
-    return _three(T["unique"](input, sorted, True, True, dim), return_inverse, return_counts)
+    values, inverse, counts = T["unique"](input, sorted, True, True, dim)
+    return (values, inverse if return_inverse else inverse.new_empty(0),
+        counts if return_counts else counts.new_empty(0))
 
 
 def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, Any]:
     """``unique``: always ``(values, inverse)``, the latter empty if not asked for."""
     return _unique2(input, sorted, return_inverse)[:2]
-
-
-def _three(found: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:
-    return found[0], found[1] if inverse else found[1].new_empty(0), found[2] if counts else found[2].new_empty(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ..tensor.types import device as device_class
@@ -28,10 +29,9 @@ class Stream:
         """Wait for all work: it is done."""
 
     def wait_event(self, event: Event) -> None:
-        """Let further work wait for ``event``: it has happened."""
+        """Let further work wait for ``event``, or for the work of a stream: it has happened."""
 
-    def wait_stream(self, stream: Stream) -> None:
-        """Let further work wait for the work of ``stream``: it is done."""
+    wait_stream = wait_event
 
     def record_event(self, event: Event | None = None) -> Event:
         """Put a mark after the work so far."""
@@ -60,8 +60,6 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Note that the work so far is done."""
-        import time
-
         self._at = time.perf_counter()
 
     def query(self) -> bool:
@@ -69,10 +67,9 @@ class Event:
         return True
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let further work wait for the mark: it has been reached."""
+        """Wait, or let further work of a stream wait, for the mark: it has been reached."""
 
-    def synchronize(self) -> None:
-        """Wait for the mark: it has been reached."""
+    synchronize = wait
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds between two marks."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..tensor import Tensor, bool_
+from .places import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,9 +43,7 @@ def _raising(name: str, error: type[Exception]) -> Callable[..., None]:
     def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
         _check_with(error, cond, message)
 
-    check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"Raise ``{error.__name__}`` unless ``cond`` holds."
-    return check
+    return described(check, name, f"Raise ``{error.__name__}`` unless ``cond`` holds.")
 
 
 _check = _raising("_check", RuntimeError)

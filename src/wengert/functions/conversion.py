@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
-from ..arrays.layouts import format_name, is_in_format, seems
+from ..arrays.layouts import format_name, is_in_format, seems, strides_for
 from ..arrays.lazy import window as plain_window
 from ..arrays.storageless import StoragelessArray
 from ..dispatch.meta_device import NO_DATA
@@ -28,7 +28,7 @@ from ..tensor.types import device as device_type
 from . import legacy_constructors
 from .creation import finish, without_numbers
 from .legacy_constructors import by_keyword, legacy
-from .memory import row_major
+from .places import described
 from .sizes import sizes_given
 from .storage import look_at, window
 from .typed_storage import LEGACY_STORAGES, TypedStorage
@@ -46,7 +46,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         raise TypeError(f"to() received an invalid combination of arguments - got (dtype={type(dtype).__name__})")
     if device is not None and device is not CPU and placed(device) is not None:
         if not self.is_meta:
-            return _moved(self, dtype, copy, memory_format)
+            return _moved(self, dtype, memory_format)
     elif device is not None and self.is_meta:
         raise NotImplementedError(NO_DATA)
     if len(flags) > 1:
@@ -86,7 +86,7 @@ def _by_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any,
     return dtype, device, flags
 
 
-def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:
+def _moved(self: Tensor, dtype: Any, memory_format: Any) -> Tensor:
     """``to("meta")``: the shape and the type; what was recorded leads back to this tensor."""
     if modes().grad and requires_grad(self):
         found = to(self, dtype=dtype, memory_format=memory_format, copy=True)
@@ -101,9 +101,7 @@ def _to(name: str, target: Any) -> Any:
     def method(self: Tensor, memory_format: Any = preserve_format) -> Tensor:
         return to(self, target, memory_format=memory_format)
 
-    method.__name__ = name
-    method.__doc__ = f"The tensor as {target!r}."
-    return method
+    return described(method, name, f"The tensor as {target!r}.")
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
@@ -179,19 +177,14 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other.dtype) if self.device == other.device else to(self, other.device, other.dtype)
 
 
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """A view in the shape of ``other``."""
-    return self.view(other.shape)
+def _as(name: str) -> Any:
+    def method(self: Tensor, other: Tensor) -> Tensor:
+        return getattr(self, name)(other.shape)  # type: ignore[no-any-return]
+
+    return described(method, f"{name}_as", f"``{name}`` with the shape of ``other``.")
 
 
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the shape of ``other``."""
-    return self.reshape(other.shape)
-
-
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor expanded to the shape of ``other``."""
-    return self.expand(other.shape)
+view_as, reshape_as, expand_as = map(_as, ("view", "reshape", "expand"))
 
 
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
@@ -262,8 +255,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         storage = window(given._wg_data)[0] if given is not None else source.untyped()
         item = self._wg_data.itemsize
         shape = (storage.nbytes() // item,) if size is None else tuple(size)
-        array = look_at(storage, storage_offset, shape, row_major(shape) if stride is None else tuple(stride),
-            self.dtype)
+        strides = strides_for(shape, range(len(shape))) if stride is None else tuple(stride)
+        array = look_at(storage, storage_offset, shape, strides, self.dtype)
     bump(self)
     if recording:
         node = undifferentiable("set_", self)
@@ -277,11 +270,9 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
 def storage(self: Tensor) -> Any:
     """The memory that the tensor looks at, as elements of its type."""
-    warn_once(
-        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
-        "class. This should only matter to you if you are using storages directly.  To access UntypedStorage directly, "
-        "use tensor.untyped_storage() instead of tensor.storage()"
-    )
+    warn_once("TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
+        "storage class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
+        "directly, use tensor.untyped_storage() instead of tensor.storage()")
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 
 

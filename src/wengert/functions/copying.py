@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import Any
 
 import numpy as np
 
-from ..arrays.lazy import address
+from ..arrays.storageless import StoragelessArray
 from ..tensor.autograd_meta import new_version, requires_grad
-
-if TYPE_CHECKING:
-    from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor
+from .memory import array_at, place_and_type, place_of
+from .parameter import Parameter
 
 
 def memory_of(t: Tensor) -> np.ndarray:
@@ -21,50 +22,30 @@ def memory_of(t: Tensor) -> np.ndarray:
     return a
 
 
-def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
+def deep_copy(t: Tensor, memo: dict[Any, Any]) -> Any:
     """A copy of a leaf; tensors that share memory share it in the copy too."""
-    from ..arrays.storageless import StoragelessArray
-
     seen = t._wg_data
-    if type(seen) is StoragelessArray:
-        return _deep_copy_of(t, seen.like(seen.window), memo)
-    whole = memory_of(t) if type(seen) is np.ndarray else seen.copy()
-    key = ("wengert memory", id(whole))
-    twin = memo.get(key)  # type: ignore[call-overload]
-    if twin is None:
-        twin = whole.copy(order="K")
-        if twin.strides != whole.strides:
-            twin = whole.copy(order="C") if whole.flags.c_contiguous else None
-        memo[key] = twin  # type: ignore[index]
-        memo[("keep", id(whole))] = whole  # type: ignore[index]
-    if twin is not None and whole is not seen and type(seen) is np.ndarray:
-        offset = address(seen) - address(whole)
-        if twin.flags.c_contiguous:
-            tail = twin.reshape(-1)[offset // twin.itemsize :]
-            array = np.lib.stride_tricks.as_strided(tail, seen.shape, seen.strides)
-        else:
-            array = seen.copy()
-    else:
-        array = twin if twin is not None else seen.copy()
-    return _deep_copy_of(t, array, memo)
+    if type(seen) is not np.ndarray:
+        return _deep_copy_of(t, seen.like(seen.window) if type(seen) is StoragelessArray else seen.copy(), memo)
+    flat, offset, strides = place_of(seen)
+    key = ("wengert memory", place_and_type(flat))
+    if key not in memo:
+        memo[key] = flat.copy(), flat  # which keeps the address in use
+    return _deep_copy_of(t, array_at(memo[key][0], offset, seen.shape, strides), memo)
 
 
 def same_class(t: Tensor, made: Tensor, kind: str, method: str) -> None:
     """Refuse to copy ``t`` if its class has no way to make a tensor of itself: what it ``made`` is of another."""
     if type(made) is not type(t):
         name = method.partition("(")[0]
-        raise RuntimeError(
-            f"The default implementation of __deepcopy__() for {kind} subclasses only works for subclass types that "
-            f"implement {method} returns another instance of the same subclass. You should either properly implement "
-            f"{name}() for your subclass or override __deepcopy__() if it is intended behavior for {name}() to return "
-            "an instance of a different type."
-        )
+        raise RuntimeError(f"The default implementation of __deepcopy__() for {kind} subclasses only works for "
+            f"subclass types that implement {method} returns another instance of the same subclass. You should either "
+            f"properly implement {name}() for your subclass or override __deepcopy__() if it is intended behavior for "
+            f"{name}() to return an instance of a different type.")
 
 
 def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
     """Copy to ``new`` the gradient of ``t`` and the attributes that the program has set, in slots too."""
-    import copy
-
     if t._wg_meta is not None and t._wg_meta.grad is not None:
         new.grad = copy.deepcopy(t._wg_meta.grad, memo)
     for name, value in own_slots(t).items():
@@ -76,8 +57,6 @@ def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
 def own_slots(t: Any) -> dict[str, Any]:
     """What is in the slots of classes that the program has derived from Tensor."""
     from ..dispatch.torch_function import Overriding
-    from ..tensor.tensor import Tensor
-    from .parameter import Parameter
 
     kinds = [k for k in type(t).__mro__
         if k not in Tensor.__mro__ and k not in (Parameter, Overriding) and "_own_operators" not in vars(k)]

@@ -16,6 +16,7 @@ from ..arrays.float8 import converted
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
 from ..arrays.storageless import StoragelessArray
 from ..graph.modes import modes
+from ..ops.errors import must_be
 from ..ops.outs import OVERLAP, overlapping
 from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
@@ -25,6 +26,7 @@ from ..tensor.tensor import Tensor
 from ..tensor.types import on_cpu, placed, strided
 from .data import array_of
 from .memory import file_array
+from .places import described
 from .sizes import shape_of, sizes_given
 
 if TYPE_CHECKING:
@@ -83,16 +85,11 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """
     where = placed(device, data if isinstance(data, Tensor) else None)
     if isinstance(data, Tensor):
-        import warnings
-
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning,
-            stacklevel=2)
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).")
     if type(data) is list and data and type(data[0]) is np.ndarray:
-        warn_once(
-            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to "
-            "a single numpy.ndarray with numpy.array() before converting to a tensor."
-        )
+        warn_once("Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the "
+            "list to a single numpy.ndarray with numpy.array() before converting to a tensor.")
     if where is not None and isinstance(data, Tensor):
         return finish(data._wg_data if dtype is None else data._wg_data.astype(np_dtype(dtype)), requires_grad, where)
     return finish(array_of(data, None if dtype is None else np_dtype(dtype)), requires_grad, where)
@@ -144,7 +141,6 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 
 
 def _has_memory(obj: Any) -> bool:
-    """Whether ``obj`` shows its memory by Python's buffer protocol."""
     try:
         memoryview(obj)
     except TypeError:
@@ -167,12 +163,10 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "are not currently supported. (You can probably work around this by making a copy of your array  with "
             "array.copy().) ")
     if not array.flags.writeable:
-        warn_once(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
-            "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
-            "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
-            "the rest of this program."
-        )
+        warn_once("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This "
+            "means writing to this tensor will result in undefined behavior. You may want to copy the array to protect "
+            "its data or make it writable before converting it to a tensor. This type of warning will be suppressed "
+            "for the rest of this program.")
     if isinstance(array.base, np.ndarray) and type(array) is np.ndarray and array.flags.writeable:
         array = np.ndarray(array.shape, array.dtype, np.asarray(_Memory(array)), 0, array.strides)
     return finish(np.asarray(array))
@@ -212,12 +206,10 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             f"element size ({item})")
     array = np.frombuffer(buffer, kind, count, offset)
     if not array.flags.writeable:
-        warn_once(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
-            "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
+        warn_once("The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you "
+            "can write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
             "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
-            "will be suppressed for the rest of this program."
-        )
+            "will be suppressed for the rest of this program.")
     return finish(array, requires_grad)
 
 
@@ -326,12 +318,9 @@ def _sized(name: str, make: Callable[..., np.ndarray],
         d = np_dtype(dtype, self._wg_data.dtype)
         return finish(make(shape, d) if placed(device, self) is None else unmade(shape, d), requires_grad)
 
-    for f, public_name in ((sized, name), (like, name + "_like"), (new, "new_" + name)):
-        f.__name__ = f.__qualname__ = public_name
-    sized.__doc__ = f"A tensor of the given sizes, {doc}."
-    like.__doc__ = f"A tensor of the shape and type of ``input``, {doc}."
-    new.__doc__ = f"A tensor of the type of this one, {doc}."
-    return sized, _by_example(like), _by_example(new)
+    return (described(sized, name, f"A tensor of the given sizes, {doc}."),
+        _by_example(described(like, name + "_like", f"A tensor of the shape and type of ``input``, {doc}.")),
+        _by_example(described(new, "new_" + name, f"A tensor of the type of this one, {doc}.")))
 
 
 def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -478,8 +467,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     """
     where = placed(device)
     if not isinstance(physical_layout, (tuple, list)):
-        kind = type(physical_layout).__name__
-        raise TypeError(f"empty_permuted(): argument 'physical_layout' (position 2) must be tuple of ints, not {kind}")
+        raise must_be("empty_permuted", "physical_layout", 2, physical_layout, "tuple of ints")
     shape, order = shape_of((size,)), tuple(physical_layout)
     if len(shape) != len(order):
         raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. "
@@ -499,8 +487,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     d = np_dtype(dtype)
     for at, (key, row) in enumerate((("size", size), ("stride", stride))):
         if not isinstance(row, (tuple, list)):
-            raise TypeError(f"empty_strided(): argument '{key}' (position {at + 1}) must be tuple of ints, not "
-                f"{type(row).__name__}")
+            raise must_be("empty_strided", key, at + 1, row, "tuple of ints")
     shape, steps = shape_of((size,), "empty_strided"), shape_of((stride,), "empty_strided")
     if len(shape) != len(steps):
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "

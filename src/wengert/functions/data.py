@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from ..arrays import dtypes as dt
 from ..arrays.float8 import converted
 from ..tensor import classes
 from ..tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
@@ -35,7 +38,6 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
 
 
 def _of_sequence(data: Any, dtype: np.dtype | None) -> np.ndarray:
-    """A new array with the values of nested sequences."""
     first, has_tensors = _first_leaf(data)
     if has_tensors:
         if dtype is None:
@@ -46,9 +48,10 @@ def _of_sequence(data: Any, dtype: np.dtype | None) -> np.ndarray:
     except ValueError as e:
         raise _ragged(data) from e
     if found.dtype == object:
-        if dtype is None and _only_numbers(data):
+        numbers = all(dt.of_python(x) is not None for x in _leaves(data))
+        if dtype is None and numbers:
             dtype = _common(data)  # of floats, if one of the numbers is
-        if dtype is None or dtype.kind not in "fc" or not _only_numbers(data):
+        if dtype is None or dtype.kind not in "fc" or not numbers:
             raise _unusable(data)
         found = np.array(data, np.float64)  # integers too large for any integer type
     if found.dtype.kind in "US":
@@ -76,15 +79,21 @@ def _inferred(data: Any, first: Any, found: np.ndarray) -> np.dtype:
     return found.dtype if found.dtype.kind == "b" else dt.I64
 
 
-def _common(data: Any) -> np.dtype:
-    """The type to which all numbers of nested sequences promote, where NumPy's, which have types, are among them."""
-    found: Any = None
+def _leaves(data: Any) -> Iterator[Any]:
+    """What is in nested sequences, in order."""
     stack = [data]
     while stack:
         x = stack.pop()
         if isinstance(x, (list, tuple)):
-            stack.extend(x)
-            continue
+            stack.extend(reversed(x))
+        else:
+            yield x
+
+
+def _common(data: Any) -> np.dtype:
+    """The type to which all numbers of nested sequences promote, where NumPy's, which have types, are among them."""
+    found: Any = None
+    for x in _leaves(data):
         d: Any = (dt.of(x.dtype).np if isinstance(x, np.ndarray) else x._wg_data.dtype if isinstance(x, Tensor)
             else dt.of_python(x))
         if d is None:
@@ -103,10 +112,7 @@ def _filled(value: Any, d: np.dtype) -> np.ndarray:
 
 
 def _fitting(found: np.ndarray, d: np.dtype) -> np.ndarray:
-    """Python's numbers in the type ``d``; refused if they are complex and it is not, or integers that it cannot hold.
-
-    Of unsigned types the negative values count too, as in C.
-    """
+    """Python's numbers in the type ``d``, or an error; unsigned types take negative numbers too, as in C."""
     kind = d.kind
     if found.dtype.kind == "c" and kind in "fiu":
         raise TypeError("must be real number, not complex" if kind == "f"
@@ -120,17 +126,6 @@ def _fitting(found: np.ndarray, d: np.dtype) -> np.ndarray:
             raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
     with np.errstate(over="ignore", invalid="ignore"):
         return converted(found, d)
-
-
-def _only_numbers(data: Any) -> bool:
-    stack = [data]
-    while stack:
-        x = stack.pop()
-        if isinstance(x, (list, tuple)):
-            stack.extend(x)
-        elif dt.of_python(x) is None:
-            return False
-    return True
 
 
 def _first_leaf(data: Any) -> tuple[Any, bool]:
@@ -152,10 +147,8 @@ def _first_leaf(data: Any) -> tuple[Any, bool]:
 def _text_among(data: Any, first: Any) -> Exception:
     if isinstance(first, str):
         return ValueError("too many dimensions 'str'")
-    stack = [data]
-    while isinstance(x := stack.pop(), (list, tuple)) or not isinstance(x, (str, bytes)):
-        stack.extend(reversed(x) if isinstance(x, (list, tuple)) else ())
-    return TypeError(f"new(): invalid data type '{type(x).__name__}'")
+    text = next(x for x in _leaves(data) if isinstance(x, (str, bytes)))
+    return TypeError(f"new(): invalid data type '{type(text).__name__}'")
 
 
 def _plain(data: Any) -> Any:
@@ -182,22 +175,19 @@ def _scalars(data: Any) -> Any:
 def _ragged(data: Any) -> Exception:
     level, expected = 0, [data]
     while expected and isinstance(expected[0], (list, tuple)):
-        lengths = [len(x) if isinstance(x, (list, tuple)) else None for x in expected]
-        if any(n is None for n in lengths):
-            bad = next(x for x, n in zip(expected, lengths) if n is None)
-            return TypeError(f"not a sequence: {type(bad).__name__}")
-        for n in lengths:
-            if n != lengths[0]:
-                return ValueError(f"expected sequence of length {lengths[0]} at dim {level} (got {n})")
+        for x in expected:
+            if not isinstance(x, (list, tuple)):
+                return TypeError(f"not a sequence: {type(x).__name__}")
+        for x in expected:
+            if len(x) != len(expected[0]):
+                return ValueError(f"expected sequence of length {len(expected[0])} at dim {level} (got {len(x)})")
         expected = [y for x in expected for y in x]
         level += 1
     return TypeError("'list' object cannot be interpreted as an integer")
 
 
 def _unusable(data: Any) -> Exception:
-    leaf = data
-    while isinstance(leaf, (list, tuple)) and leaf:
-        leaf = next((x for x in leaf if dt.of_python(x) is None), leaf[0])
-    if isinstance(leaf, int):
-        return ValueError("Overflow when unpacking long long")
-    return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
+    wrong = [x for x in _leaves(data) if dt.of_python(x) is None]
+    if wrong:
+        return RuntimeError(f"Could not infer dtype of {type(wrong[0]).__name__}")
+    return ValueError("Overflow when unpacking long long")  # numbers, too large ones

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..ops.errors import must_be
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
-from .places import PLACES
+from .places import PLACES, described
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +29,7 @@ _METHOD = {"maximum": "clamp_min", "minimum": "clamp_max"}  # with a number, and
 
 def _tensors(name: str, given: Any, at: int = 0, label: str = "self") -> list[Tensor]:
     if not isinstance(given, (list, tuple)):
-        raise TypeError(f"_foreach_{name}(): argument '{label}' (position {at + 1}) must be tuple of Tensors, not "
-            f"{type(given).__name__}")
+        raise must_be(f"_foreach_{name}", label, at + 1, given, "tuple of Tensors")
     for i, t in enumerate(given):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument {at}, but got {type(t).__name__}")
@@ -50,7 +50,6 @@ def _is_number(x: Any) -> bool:
 
 
 def _operands(name: str, tensors: Any, other: Any, takes: str, alpha: Any) -> list[Any]:
-    """The second operand of each tensor."""
     lists = isinstance(other, (list, tuple))
     if isinstance(other, Tensor) and "T" in takes:
         if other.dim() or (alpha is not None and name == "sub"):
@@ -76,7 +75,6 @@ def _numbers(tensors: list[Tensor], values: Any) -> list[Any]:
 
 
 def _one(name: str, mark: str, other: Any = None) -> Callable[..., Any]:
-    """The function of one tensor, in place if ``mark`` is an underscore."""
     if mark or _is_number(other):
         name = _METHOD.get(name, name)
     return getattr(Tensor, name + "_") if mark else PLACES["torch"][name]  # type: ignore[no-any-return]
@@ -167,10 +165,8 @@ def _all() -> dict[str, Callable[..., Any]]:
         made |= {name + mark: _binary(name, mark) for name in _BINARY}
         made |= {name + mark: _ternary(name, mark) for name in ("addcmul", "addcdiv")}
         made["lerp" + mark] = _lerp(mark)
-    for name, f in made.items():
-        f.__name__ = f.__qualname__ = f"_foreach_{name}"
-        f.__doc__ = f"``{name}`` of each tensor of a list."
-    return {f.__name__: f for f in made.values()}
+    return {f"_foreach_{name}": described(f, f"_foreach_{name}", f"``{name}`` of each tensor of a list.")
+        for name, f in made.items()}
 
 
 FUNCTIONS = _all()

@@ -182,9 +182,6 @@ class Geometry(Methods):
         """The tensor itself, or a copy that is no lazy negative."""
         return self.clone() if self.is_neg() else self
 
-    def is_same_size(self, other: Tensor) -> bool:
-        return self._wg_data.shape == other._wg_data.shape
-
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same window of the same memory."""
         a, b = self._wg_data, tensor._wg_data

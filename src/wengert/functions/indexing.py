@@ -197,11 +197,10 @@ def _put(target: Tensor, advanced: tuple[list[Any], list[Any]], value: Any) -> N
     value = _without_leading_ones(value)
     if value._wg_vc is target._wg_vc and value.numel() == 1 and not requires_grad(value) and by_mask:
         value = Tensor._wg_wrap(value._wg_data.copy())  # one number is read first
-    if not _broadcasts(value._wg_data.shape, shape):
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(shape)}"
-        )
+    given = value._wg_data.shape
+    if len(given) > len(shape) or not all(a in (1, b) for a, b in zip(reversed(given), reversed(shape))):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing "
+            f"result of shape {list(shape)}")
     inplace_function("index_put")(target, indices, value)
 
 
@@ -224,10 +223,6 @@ def number(value: Any, dtype: np.dtype) -> Any:
     return value
 
 
-def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
-    return len(small) <= len(large) and all(a in (1, b) for a, b in zip(reversed(small), reversed(large)))
-
-
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:
     key = tuple(slice(None) if i is None else np.zeros(i._wg_data.shape, i._wg_data.dtype) if i._wg_opaque
         else i._wg_data for i in indices)
@@ -238,98 +233,55 @@ def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ..
 
 
 def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any], list[Any]] | None, Any]:
-    """``(basic key or None, (index tensors, masks as given) or None, kind of the last basic step)``."""
-    row = key if type(key) is tuple else _as_tuple(key)
-    row = tuple(_tidy(k) for k in row)
-    ndim = t._wg_data.ndim
+    """``(basic key or None, (index tensors, masks as given) or None, kind of the last basic step)``.
+
+    ``basic`` is for NumPy's basic indexing, and ``meaningful`` if it does anything; ``advanced`` has an index tensor,
+    or None, for each dimension of what that gives.
+    """
+    row = tuple(_tidy(k) for k in (key if type(key) is tuple else _as_tuple(key)))
+    shape, ndim = t._wg_data.shape, t._wg_data.ndim
     used = sum(_consumes(k) for k in row)
     if used > ndim:
         raise IndexError(_too_many(row, ndim, key))
-    if not any(k is Ellipsis for k in row):
-        row = (*row, Ellipsis)
-    parts = _Parts(t._wg_data.shape)
-    for k in row:
+    basic: list[Any] = []
+    advanced: list[Any] = []
+    last: Any = slice
+    meaningful, at, rest = False, 0, ndim - used  # ``at``: the dimension that the next component reads
+    for k in (*row, Ellipsis):
         if k is Ellipsis:
-            parts.whole(ndim - used)
-        elif k is None:
-            parts.new_dimension()
+            basic += [slice(None)] * rest
+            advanced += [None] * rest
+            at, rest = at + rest, 0
+        elif k is None or k is True or k is False:  # one more dimension; a bool: whether anything is in it
+            basic.append(None)
+            advanced.append(None if k is None else Tensor._wg_wrap(np.asarray([k])))
+            last, meaningful = None if k is None else last, True
         elif type(k) is int:
-            parts.select(k)
+            if not -shape[at] <= k < shape[at]:
+                raise IndexError(f"index {k} is out of bounds for dimension {at} with size {shape[at]}")
+            basic.append(k)
+            last, meaningful = int, True
+            at += 1
         elif type(k) is slice:
-            parts.cut(k)
-        elif k is True or k is False:
-            parts.new_dimension(Tensor._wg_wrap(np.asarray([k])))
-        else:
-            parts.index(k)
-    basic = (*parts.basic, ...) if parts.meaningful else None
-    masks = [k for k in parts.advanced if k is not None]
-    return basic, (_as_indices(parts.advanced, t), masks) if masks else None, parts.last
-
-
-class _Parts:
-    """A key taken apart, component by component: ``basic`` is for NumPy's basic indexing, ``advanced`` has an index
-    tensor, or None, for each dimension of what that gives.
-
-    ``meaningful``: the basic key does something; ``last``: the kind of the last of its components that does. ``at``:
-    the dimension that the next component reads.
-    """
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape, self.at = shape, 0
-        self.basic: list[Any] = []
-        self.advanced: list[Any] = []
-        self.last: Any = slice
-        self.meaningful = False
-
-    def whole(self, count: int) -> None:
-        """``count`` dimensions as they are."""
-        self.basic += [slice(None)] * count
-        self.advanced += [None] * count
-        self.at += count
-
-    def new_dimension(self, flag: Any = None) -> None:
-        """One more dimension; ``flag``: a tensor of one boolean that says whether anything is in it."""
-        self.basic.append(None)
-        self.advanced.append(flag)
-        self.meaningful = True
-        if flag is None:
-            self.last = None
-
-    def select(self, k: int) -> None:
-        """One index of a dimension."""
-        n = self.shape[self.at]
-        if not -n <= k < n:
-            raise IndexError(f"index {k} is out of bounds for dimension {self.at} with size {n}")
-        self.basic.append(k)
-        self.last, self.meaningful = int, True
-        self.at += 1
-
-    def cut(self, k: slice) -> None:
-        """A part of a dimension."""
-        if k.step is not None and k.step <= 0:
-            raise ValueError("step must be greater than zero")
-        if not _takes_all(k, self.shape[self.at]):
-            self.last, self.meaningful = slice, True
-        self.basic.append(k)
-        self.advanced.append(None)
-        self.at += 1
-
-    def index(self, k: Any) -> None:
-        """An index tensor, or a mask over as many dimensions as it has."""
-        mask = k._wg_data.dtype == bool
-        dims = k._wg_data.ndim if mask else 1
-        for i in range(dims):
-            if mask and k._wg_data.shape[i] != self.shape[self.at + i]:
-                raise IndexError(
-                    f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed "
-                    f"tensor {list(self.shape)} at index {self.at + i}"
-                )
-        self.basic += [slice(None)] * dims
-        if not dims:
-            self.basic.append(None)
-            self.meaningful = True
-        self.advanced.append(k)
-        self.at += dims
+            if k.step is not None and k.step <= 0:
+                raise ValueError("step must be greater than zero")
+            if not _takes_all(k, shape[at]):
+                last, meaningful = slice, True
+            basic.append(k)
+            advanced.append(None)
+            at += 1
+        else:  # an index tensor, or a mask over as many dimensions as it has
+            covered = k._wg_data.shape if k._wg_data.dtype == bool else (shape[at],)
+            for i, n in enumerate(covered):
+                if n != shape[at + i]:
+                    raise IndexError(f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of "
+                        f"the indexed tensor {list(shape)} at index {at + i}")
+            basic += [slice(None)] * len(covered) or [None]
+            meaningful = meaningful or not covered
+            advanced.append(k)
+            at += len(covered)
+    masks = [k for k in advanced if k is not None]
+    return (*basic, ...) if meaningful else None, (_as_indices(advanced), masks) if masks else None, last
 
 
 def _as_tuple(key: Any) -> tuple[Any, ...]:
@@ -359,7 +311,7 @@ def _too_many(row: tuple[Any, ...], ndim: int, key: Any) -> str:
     return f"too many indices for tensor of dimension {ndim}"
 
 
-def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:
+def _as_indices(advanced: list[Any]) -> list[Any]:
     """Masks become index arrays, one for each dimension that they cover; trailing whole dimensions are dropped."""
     rows: list[Any] = []
     for k in advanced:

@@ -19,12 +19,7 @@ from .storage import look_at
 
 
 def by_keyword(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of a constructor of old where keywords are given: ``size``, ``data``, ``other`` or ``storage``,
-    alone.
-
-    Raises:
-        TypeError: for any other keyword, and for a second argument.
-    """
+    """The arguments of a constructor of old with keywords: ``size``, ``data``, ``other`` or ``storage``, alone."""
     if args or len(named) != 1 or not named.keys() <= {"size", "data", "other", "storage"}:
         got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in named.items()])
         raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
@@ -33,20 +28,15 @@ def by_keyword(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
 
 def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = "cpu",
         exact: bool = True) -> np.ndarray:
-    """The array that constructors of old make: of the sizes, the sequence, the array, the storage or the tensor in
-    ``args``.
-
-    With ``exact`` a tensor or storage must have the type ``d``.
-    """
+    """The array that constructors of old make of ``args``; with ``exact`` a tensor must have the type ``d``."""
     if device is not None and (named := device_type(device).type) != where:
         raise RuntimeError(f"legacy constructor expects device type: {where} but device type: {named} was passed")
     first = args[0] if args else 0
     if (isinstance(first, (int, np.integer)) and not isinstance(first, bool)) or isinstance(first, Size):
         for at, n in enumerate(args[1:], 2):
             if not hasattr(n, "__index__"):
-                wrong = f"type must be tuple of ints,but got {type(n).__name__}"
-                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {at} with error "
-                    f"\"{wrong}\"")
+                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {at} with error \"type "
+                    f"must be tuple of ints,but got {type(n).__name__}\"")
         shape = shape_of(args or (0,), "new")
         check_sizes(shape, "")
         return uninitialized.empty(shape, d)
@@ -55,33 +45,22 @@ def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = 
             raise TypeError(f"expected {_options(d)} (got {_options(first._wg_data.dtype)})")
         return plain(first._wg_data)
     if isinstance(first, (float, complex, bool, np.generic)) or first is None:
-        raise TypeError(f"new(): data must be a sequence (got {_full_name(first)})")
+        kind = type(first)
+        name = f"{kind.__module__}.{kind.__name__}".removeprefix("builtins.")
+        raise TypeError(f"new(): data must be a sequence (got {name})")
     if type(first).__name__ in ("TypedStorage", "UntypedStorage"):
-        return _of_storage(first, d)
+        if type(first).__name__ == "TypedStorage" and first.dtype.np != d:
+            raise RuntimeError(f"Expected a Storage of type {dt.scalar_name(d)} or an UntypedStorage, but got type "
+                f"{dt.scalar_name(first.dtype.np)} for argument 1 'storage'")
+        memory = first.untyped()
+        return look_at(memory, 0, (memory.nbytes() // d.itemsize,), (1,), dt.of(d))
     return array_of(first, d)
-
-
-def _full_name(value: Any) -> str:
-    kind = type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 def _options(d: np.dtype) -> str:
     """What PyTorch calls a tensor of this type in such complaints."""
     return (f"TensorOptions(dtype={dt.c_name(d)}, device=cpu, layout=Strided, requires_grad=false (default), "
         "pinned_memory=false (default), memory_format=(nullopt))")
-
-
-def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:
-    """The elements of a storage, which must have the type ``d`` if it has one; its memory is shared."""
-    if type(storage).__name__ == "TypedStorage" and storage.dtype.np != d:
-        name = dt.scalar_name(storage.dtype.np)
-        raise RuntimeError(
-            f"Expected a Storage of type {dt.scalar_name(d)} or an UntypedStorage, but got type {name} for argument 1 "
-            "'storage'"
-        )
-    memory = storage.untyped()
-    return look_at(memory, 0, (memory.nbytes() // d.itemsize,), (1,), dt.of(d))
 
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:

@@ -6,7 +6,8 @@ views once more, and, from ``geometry``, what it is without a history.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,9 +28,6 @@ from .legacy_constructors import by_keyword, legacy
 from .parameter import Parameter as _Parameter  # noqa: F401  before subclasses are looked at
 from .show import show
 from .view_replay import replayed, reversed_view, same_geometry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Members(Geometry):
@@ -90,11 +88,9 @@ class Members(Geometry):
             scope = modes().grad_scope
             if scope is not None and id(self) in scope.inputs:  # a leaf at this level
                 refuse_storage(self)
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment.  If you were attempting to deepcopy a module, this may be because of a "
-                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
-            )
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
         if id(self) in memo:
             return memo[id(self)]
         refuse_storage(self)
@@ -138,10 +134,8 @@ def _refuse_python(cls: Any, t: Tensor) -> None:
     """Refuse to make a tensor that dispatches one of another class: what it is, its class says."""
     check_class(cls)
     if type(t) in classes.DISPATCHING and not issubclass(type(t), cls):
-        raise RuntimeError(
-            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a "
-            f"python object of type {type(t).__name__} which is not a subclass of the requested type"
-        )
+        raise RuntimeError(f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already "
+            f"associated to a python object of type {type(t).__name__} which is not a subclass of the requested type")
 
 
 def _alias(cls: Any, t: Tensor, new: bool = False) -> Any:
@@ -168,15 +162,12 @@ def read_only(cls: type) -> None:
     for part in cls.__mro__[:-1]:
         for name, found in tuple(vars(part).items()):
             if type(found) is property and found.fset is None:
-                refuse = _refuser(name)
+                refuse = partial(_refuse_write, name)
                 setattr(part, name, property(found.fget, refuse, found.fdel or refuse, found.__doc__))
 
 
-def _refuser(name: str) -> Callable[..., None]:
-    def refuse(self: Any, value: Any = None) -> None:
-        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
-
-    return refuse
+def _refuse_write(name: str, self: Any, value: Any = None) -> NoReturn:
+    raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
 
 
 class SavedValues:
@@ -197,7 +188,6 @@ class SavedValues:
 
 
 def _put_on(cls: Any, part: type) -> None:
-    """Give ``cls`` what ``part`` defines."""
     for name, value in vars(part).items():
         if name not in ("__slots__", "__module__", "__doc__", "__annotations__", "__dict__", "__weakref__"):
             setattr(cls, name, value)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import lazy
+from ..arrays.layouts import strides_for
 from ..arrays.lazy import address
 
 # The storages in use, by where their memory is and the type of its elements: see ``storage.storage_of``.
@@ -19,15 +20,6 @@ STORAGES: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 def place_and_type(flat: np.ndarray) -> tuple[Any, ...]:
     """What a storage of ``flat`` is known by."""
     return address(flat), flat.nbytes, flat.dtype
-
-
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, that PyTorch gives a contiguous tensor of this shape."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
 
 
 class SharedBlock:
@@ -79,21 +71,18 @@ def place_of(array: np.ndarray) -> tuple[np.ndarray, int, tuple[int, ...]]:
         if flat.dtype != array.dtype:
             flat = flat.view(np.uint8)[: whole * item].view(array.dtype)
         if not array.size:
-            return flat, 0, row_major(array.shape)
+            return flat, 0, strides_for(array.shape, range(array.ndim))
         steps = (address(array) - address(flat), *array.strides)
         if not any(s < 0 or s % item for s in steps):
             offset, *strides = (s // item for s in steps)
             if offset + sum((n - 1) * s for n, s in zip(array.shape, strides)) < whole:
                 return flat, offset, tuple(strides)
-    return np.ascontiguousarray(array).reshape(-1), 0, row_major(array.shape)
+    return np.ascontiguousarray(array).reshape(-1), 0, strides_for(array.shape, range(array.ndim))
 
 
 def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
         dtype: dt.dtype | None = None) -> np.ndarray:
-    """The array of shape ``size`` that starts ``offset`` elements into the flat ``array``, on its memory.
-
-    Raises ``RuntimeError`` for what lies outside of it.
-    """
+    """The array of shape ``size`` at ``offset`` elements of the flat ``array``; ``RuntimeError`` outside of it."""
     kind = array.dtype if dtype is None else dtype.np
     numbers = (offset, *size, *stride)
     if not all(type(n) is int for n in numbers) or len(size) != len(stride):
@@ -105,10 +94,9 @@ def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tupl
         return np.ndarray(size, kind)
     needed = (1 + offset + sum((n - 1) * s for n, s in zip(size, stride))) * kind.itemsize
     if needed > array.nbytes:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
-            f"{kind.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {array.nbytes}"
-        )
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+            f"itemsize {kind.itemsize} requiring a storage size of {needed} are out of bounds for storage of size "
+            f"{array.nbytes}")
     # NumPy does not take the memory of an ml_dtypes array as a buffer, so such elements pass as integers.
     plain = kind if kind.kind in "biufc" else np.dtype(f"u{kind.itemsize}")
     memory = array if array.dtype.kind in "biufc" else array.view(f"u{array.itemsize}")
@@ -118,11 +106,7 @@ def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tupl
 
 
 def file_array(filename: Any, shared: bool | None, size: int, d: np.dtype) -> np.ndarray:
-    """``size`` elements on the memory of a file. ``shared``: writes go to the file, which is made, or made longer, if
-    it is too short.
-
-    Raises ``RuntimeError`` if the file cannot be opened or is too short.
-    """
+    """``size`` elements in the memory of a file, which is written to, and made long enough, if ``shared``."""
     path = os.fspath(filename)
     wanted = size * d.itemsize
     if size < 0:

@@ -14,6 +14,7 @@ from ..tensor.tensor import Tensor
 from .composites.call import by_example
 from .creation import deliver
 from .overloads import FUNCTIONS, METHODS, overload
+from .places import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,9 +74,8 @@ def _warning(name: str, work: Any) -> Any:
             warn_once(text)
         return work(*args, **kwargs)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__, call.__wrapped__ = work.__doc__, work  # type: ignore[attr-defined]
-    return call
+    call.__wrapped__ = work  # type: ignore[attr-defined]
+    return described(call, name, work.__doc__)
 
 
 for _name in TEXTS:
@@ -130,10 +130,8 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     """
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if input.numel() == 0 and not dims:
-        raise RuntimeError(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-            "with the 'dim' argument."
-        )
+        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument.")
     for d in dims:
         if input.ndim and input.shape[d] == 0:
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
@@ -149,10 +147,8 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
 @overload("Tensor")
 def reinforce(self: Any, reward: Any) -> NoReturn:
     """Removed: raises ``RuntimeError``."""
-    raise RuntimeError(
-        "reinforce() was removed.\nUse torch.distributions instead: sample from a distribution and differentiate "
-        "-log_prob(sample) * reward."
-    )
+    raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead: sample from a distribution and "
+        "differentiate -log_prob(sample) * reward.")
 
 
 @overload("Tensor")
@@ -192,9 +188,7 @@ def removed(name: str) -> Any:
     def method(*args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. {GONE[name]}")
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = "Removed: raises ``RuntimeError``."
-    return method
+    return described(method, name, "Removed: raises ``RuntimeError``.")
 
 
 METHODS |= {name: removed(name) for name in GONE if name != "matrix_rank"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ..tensor.namespaces import TRACED_OPS
 from .composites.call import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
+from .places import described
 from .random import by_map, default_generator
 
 
@@ -38,38 +40,26 @@ def _with_inplace(name: str, *parameters: str) -> None:
 
     def written(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = writing(input, *args, **kwargs)
-        if name in _SLOPED and out._wg_edge is not None:
-            _refuse_negative(out, name, kwargs.get(parameters[0], args[0] if args else 0))
+        if name in _SLOPED and out._wg_edge is not None and kwargs.get(parameters[0], args[0] if args else 0) < 0:
+            out.grad_fn.register_prehook(partial(_refuse_negative, name))
         return out
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = plain.__doc__
-    written.__name__ = written.__qualname__ = name + "_"
-    FUNCTIONAL[name], FUNCTIONAL[name + "_"] = call, written
+    FUNCTIONAL[name] = described(call, name, plain.__doc__)
+    FUNCTIONAL[name + "_"] = described(written, name + "_", f"``{name}`` in place.")
 
 
 _SLOPED = {"leaky_relu": "leakyReLu", "elu": "elu", "celu": "elu"}
 
 
-def _refuse_negative(out: Any, name: str, slope: float) -> None:
+def _refuse_negative(name: str, grads: Any) -> NoReturn:
     """Refuse the gradient of an in-place activation that folds: PyTorch's rule sees only the result."""
-    if slope >= 0:
-        return
-    message = (
-        f"In-place {_SLOPED[name]} backward calculation is triggered with a negative slope which is not supported. "
-        "This is caused by calling in-place forward function with a negative slope, please call out-of-place version "
-        "instead."
-    )
-
-    def refuse(_: Any) -> None:
-        raise RuntimeError(message)
-
-    out.grad_fn.register_prehook(refuse)
+    raise RuntimeError(f"In-place {_SLOPED[name]} backward calculation is triggered with a negative slope which is not "
+        "supported. This is caused by calling in-place forward function with a negative slope, please call "
+        "out-of-place version instead.")
 
 
 for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh min_val max_val",
-    "leaky_relu negative_slope",
-             "elu alpha", "celu alpha", "threshold threshold value"):
+        "leaky_relu negative_slope", "elu alpha", "celu alpha", "threshold threshold value"):
     _with_inplace(*_row.split())
 FUNCTIONS |= {name: FUNCTIONAL[name] for name in ("selu_", "celu_", "threshold_")}
 
@@ -80,9 +70,7 @@ def _softmax(name: str) -> None:
     def call(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
         return along(input, _implied(name, input.ndim) if dim is None else dim, dtype)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = along.__doc__
-    FUNCTIONAL[name] = call
+    FUNCTIONAL[name] = described(call, name, along.__doc__)
 
 
 def _alone(name: str) -> None:
@@ -91,9 +79,7 @@ def _alone(name: str) -> None:
     def call(input: Any) -> Any:
         return f(input)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f.__doc__
-    FUNCTIONAL[name] = call
+    FUNCTIONAL[name] = described(call, name, f.__doc__)
 
 
 for _name in ("softmax", "log_softmax"):
@@ -276,8 +262,7 @@ def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 @overload("functional")
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
         training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """Normalise each channel (dimension 1) over all others; while training by the batch, updating the running
-    statistics.
+    """Normalise each channel (dimension 1); while training by the batch, updating the running statistics.
 
     Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
     """
@@ -324,12 +309,10 @@ def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: 
     if training:
         running = [r for r in (running_mean, running_var) if r is not None]
         if type(input) is classes.Batched_ and any(type(r) is not classes.Batched_ for r in running):
-            raise RuntimeError(
-                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated "
-                "in place, were not batched.\nIf you are using a module and do not need eval mode, please set "
-                "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, "
-                "please see the functorch website for resources on how to patch your module to work with vmap"
-            )
+            raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which "
+                "will be updated in place, were not batched.\nIf you are using a module and do not need eval mode, "
+                "please set `track_running_stats` to be False.If you are using a prebuilt module and do not need eval "
+                "mode, please see the functorch website for resources on how to patch your module to work with vmap")
         axes = (0, *range(2, input.ndim))
         count = input.numel() // input.shape[1]
         mean, var = input.mean(axes), input.var(axes, correction=0)
@@ -382,8 +365,7 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 @overload("functional")
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
-    """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no
-    gradient.
+    """Rows of ``weight`` ``(n, d)`` at ``input``: ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient.
 
     ``sparse``: the gradient of ``weight`` is a sparse tensor, of the rows that were looked up.
     """
@@ -395,10 +377,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     if input._wg_data.dtype.char not in "lqi":
         found = ("CPUBoolType" if input._wg_data.dtype.kind == "b"
             else f"torch.{scalar_name(input._wg_data.dtype)}Tensor")
-        raise RuntimeError(
-            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{found} instead (while checking arguments for embedding)"
-        )
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+            f"Int; but got {found} instead (while checking arguments for embedding)")
     if weight._wg_data.dtype.kind == "c" and modes().grad and requires_grad(weight):
         raise RuntimeError("embedding does not support automatic differentiation for outputs with complex dtype.")
     if max_norm is not None:
@@ -477,9 +457,8 @@ def _fractional(n: int) -> None:
         found = indexed(*args, **kwargs)
         return found if wanted else found[0]
 
-    plain.__name__, indexed.__name__ = f"fractional_max_pool{n}d", f"fractional_max_pool{n}d_with_indices"
-    plain.__doc__ = indexed.__doc__ = "Maxima of windows placed by random numbers. Graham, 2014."
-    FUNCTIONAL[plain.__name__], FUNCTIONAL[indexed.__name__] = plain, indexed
+    for f, name in ((plain, f"fractional_max_pool{n}d"), (indexed, f"fractional_max_pool{n}d_with_indices")):
+        FUNCTIONAL[name] = described(f, name, "Maxima of windows placed by random numbers. Graham, 2014.")
 
 
 for _n in (2, 3):

@@ -139,10 +139,8 @@ def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | 
         raise AssertionError(f"A must be square, got shape {A.shape}")
     count = (1 if X is None else X.shape[-1]) if k is None else k
     if m < 3 * count:
-        raise ValueError(
-            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of "
-            f"requested eigenpairs (={count})"
-        )
+        raise ValueError(f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the "
+            f"number of requested eigenpairs (={count})")
     if count < 1:
         raise ValueError(f"lobpcg: k must be positive, but got {count}")
     solve = function("linalg_solve_triangular")

@@ -84,10 +84,8 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
             return function("nonzero")(condition)  # refused
         return tuple(wrap(i) for i in np.atleast_1d(condition._wg_data).nonzero())
     if isinstance(condition, Tensor) and condition._wg_data.dtype.name == "uint8":
-        warn_once(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
-            "version of PyTorch. Use a boolean condition instead."
-        )
+        warn_once("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+            "future version of PyTorch. Use a boolean condition instead.")
     return _where(condition, input, other, **more)
 
 
@@ -218,6 +216,10 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     return function("conj_physical")(input) if input.is_complex() else input
 
 
+for _name in ("conj", "conj_physical"):
+    FUNCTIONS["_" + _name] = METHODS["_" + _name] = FUNCTIONS[_name]
+
+
 @overload("torch", "Tensor")
 def _neg_view(input: Tensor) -> Tensor:
     """The negative as a view: ``is_neg()`` holds; what is written to it is written to ``input`` with the other sign."""
@@ -265,4 +267,3 @@ def _part(input: Any, which: int) -> Any:
     conjugated = input.is_conj()
     parts = function("view_as_real")(conj(input) if conjugated else input)
     return function("select")(_neg_view(parts) if conjugated and which else parts, -1, which)
-

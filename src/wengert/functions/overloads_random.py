@@ -15,6 +15,7 @@ from ..tensor import classes
 from ..tensor.functions import function, inplace_function
 from .creation import empty_like
 from .overloads import FUNCTIONAL, overload
+from .places import described
 from .random import by_map, default_generator, exponential_
 
 
@@ -80,11 +81,9 @@ def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: 
     if not training or p == 0.0:
         return input
     if dims == 3 and input.ndim not in (2, 3):
-        raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to "
-            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
-            "batch dimension (i.e. 2D or 3D inputs)."
-        )
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, "
+            "and an optional batch dimension (i.e. 2D or 3D inputs).")
     if p == 1.0:
         return _nothing(input, inplace)
     _check_channels(input)
@@ -119,9 +118,7 @@ def _feature(name: str, with_batch: int) -> None:
             return _feature_dropout(input.unsqueeze(0), p, training, inplace, with_batch).squeeze(0)
         return _feature_dropout(input, p, training, inplace, with_batch)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = "Dropout of whole channels."
-    FUNCTIONAL[name] = call
+    FUNCTIONAL[name] = described(call, name, "Dropout of whole channels.")
 
 
 for _name, _ndim in (("dropout1d", 3), ("dropout2d", 0), ("dropout3d", 5)):

@@ -12,6 +12,7 @@ from ..tensor.functions import function
 from ..tensor.results import named
 from ..tensor.tensor import Tensor
 from .overloads import overload
+from .places import described
 
 _sum, _sum_dim, _mean, _mean_dim = (function(n) for n in ("sum", "sum_dim", "mean", "mean_dim"))
 
@@ -40,7 +41,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return _mean_dim(input, dim, keepdim, dtype=dtype, **more)
 
 
-def _extreme(name: str, pair: str) -> Any:
+def _extreme(name: str, pair: str, doc: str) -> Any:
     along, everything, between = function(name), function(name + "_all"), function(pair)
 
     def choose(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, **more: Any) -> Any:
@@ -53,22 +54,17 @@ def _extreme(name: str, pair: str) -> Any:
                 "but out must be two Tensors")
         return everything(input, **more) if dim is None and "axis" not in more else along(input, dim, keepdim, **more)
 
-    choose.__name__ = name
-    return choose
+    return overload("torch", "Tensor")(described(choose, name, doc))
 
 
-max = overload("torch", "Tensor")(_extreme("max", "maximum"))
-max.__doc__ = """The largest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``maximum``.
+max = _extreme("max", "maximum", """The largest; with ``dim``, ``(values, indices)``; with a tensor, ``maximum``.
 
 >>> torch.max(torch.tensor([[1, 5], [7, 3]]), dim=1)
 torch.return_types.max(
 values=tensor([5, 7]),
 indices=tensor([1, 0]))
-"""
-
-min = overload("torch", "Tensor")(_extreme("min", "minimum"))
-min.__doc__ = (
-    """The smallest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``minimum``.""")
+""")
+min = _extreme("min", "minimum", "The smallest; with ``dim``, ``(values, indices)``; with a tensor, ``minimum``.")
 
 
 def _spread(name: str) -> Any:
@@ -86,10 +82,8 @@ def _spread(name: str) -> Any:
         answer = primitive(input, dim, correction=correction, keepdim=keepdim, **more)
         return tuple(answer) if isinstance(answer, tuple) else answer
 
-    choose.__name__ = name
-    choose.__doc__ = (f"{_SPREADS[name]} of all elements, or over ``dim``; ``correction`` is taken off the count (1: "
-        "unbiased).")
-    return choose
+    return described(choose, name, f"{_SPREADS[name]} of all elements, or over ``dim``; ``correction`` is taken off "
+        "the count (1: unbiased).")
 
 
 _SPREADS = {
@@ -108,10 +102,8 @@ def _middle(name: str) -> Any:
             raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
         return everything(input, **more) if dim is None and "axis" not in more else along(input, dim, keepdim, **more)
 
-    choose.__name__ = name
-    choose.__doc__ = ("The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two "
-        "middle values the lower.") + (" NaN does not count." if name == "nanmedian" else "")
-    return choose
+    return described(choose, name, "The median of all elements, or ``(values, indices)`` of the medians along ``dim``; "
+        "of two middle values the lower." + " NaN does not count." * (name == "nanmedian"))
 
 
 median, nanmedian = (overload("torch", "Tensor")(_middle(n)) for n in ("median", "nanmedian"))

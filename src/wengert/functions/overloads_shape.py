@@ -63,10 +63,8 @@ def _scatter(find: Any) -> Any:
         if not isinstance(src, Tensor):
             src = input.new_full(index.shape, src)
         else:
-            warn_once(
-                "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
-                "PyTorch release. Use torch.scatter_reduce instead for more reduction options."
-            )
+            warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a "
+                "future PyTorch release. Use torch.scatter_reduce instead for more reduction options.")
         return _reduce(find, "scatter", input, dim, index, src, _KINDS[reduce], True, more)
 
     return scatter
@@ -108,10 +106,8 @@ def _index_reduce(find: Any) -> Any:
         if index.numel() and not (0 <= int(index.min()) and int(index.max()) < n):
             raise IndexError("index out of range in self")
         if index.numel() != (source.shape[dim] if source.ndim else 1):
-            raise RuntimeError(
-                f"index_reduce(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
-                f"({source.shape[dim]}), for dim: {dim}"
-            )
+            raise RuntimeError(f"index_reduce(): Number of indices ({index.numel()}) should be equal to "
+                f"source.size(dim): ({source.shape[dim]}), for dim: {dim}")
         shape = [1] * source.ndim
         if shape:
             shape[dim] = -1
@@ -153,11 +149,9 @@ def broadcast_shapes(*shapes: Any) -> Any:
             so_far = common_shape(so_far, row)
         except RuntimeError:
             at = next(k for k in range(1, len(row) + 1) if row[-k] != 1 and so_far[-k] not in (1, row[-k]))
-            raise RuntimeError(
-                f"Attempting to broadcast a dimension of length {row[-at]} at {-at}! Mismatching argument at index {i} "
-                f"had {row}; but "
-                f"expected shape should be broadcastable to {list(so_far)}"
-            ) from None
+            raise RuntimeError(f"Attempting to broadcast a dimension of length {row[-at]} at {-at}! Mismatching "
+                f"argument at index {i} had {row}; but expected shape should be broadcastable to "
+                f"{list(so_far)}") from None
     return Size(so_far)
 
 
@@ -199,10 +193,9 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             [1, 3]])
     """
     source = geometry(input._wg_data)
-    if storage_offset is not None:
-        return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
-    start = 0 if type(input) is classes.Batched_ else source[2]  # in a map: from where each example begins
-    return function("as_strided")(input, tuple(size), tuple(stride), start, source)
+    if storage_offset is None:
+        storage_offset = 0 if type(input) is classes.Batched_ else source[2]  # in a map: from where each example begins
+    return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
 
 
 @overload("torch")

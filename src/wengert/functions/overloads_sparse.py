@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..arrays.array_likes import Scattered
+from ..tensor.tensor import Tensor
 from ..tensor.types import on_cpu, sparse_csr
 from .creation import LAYOUTS
 from .overloads import METHODS, overload
+from .places import described
 
 
 def _wrap(array: Any) -> Any:
-    """The tensor of a sparse or compressed array."""
     from ..layouts import compressed, sparse
 
     return (compressed.CompressedTensor if hasattr(type(array), "coo") else sparse.SparseTensor)._wg_wrap(array)
@@ -42,8 +43,6 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
 
     on_cpu(device)
     if values is None:
-        from ..tensor.tensor import Tensor
-
         if isinstance(indices, Tensor):
             raise TypeError("sparse_coo_tensor(): argument 'size' (position 1) must be tuple of ints, not Tensor")
         if (indices is None) == (size is None):
@@ -67,13 +66,10 @@ def _compressed(name: str, starts: str, others: str) -> Any:
             checked(check_invariants))
 
     by = "row" if starts.startswith("crow") else "column"
-    make.__name__ = make.__qualname__ = f"{name}_tensor"
-    make.__doc__ = (
+    return overload("torch")(described(make, f"{name}_tensor",
         f"A sparse tensor in the layout ``torch.{name}``: ``{starts}`` says where the entries of each {by} begin, "
         f"``{others}`` where in it they lie, then come their values. Gradients flow back to the values. "
-        "``check_invariants``: whether parts that do not fit together raise ``RuntimeError``."
-    )
-    return overload("torch")(make)
+        "``check_invariants``: whether parts that do not fit together raise ``RuntimeError``."))
 
 
 CHECKS = [False]  # default of ``check_invariants``: see ``torch.sparse.check_sparse_tensor_invariants``
@@ -146,9 +142,7 @@ def _to_compressed(name: str, blocks: bool, doc: str) -> None:
 
         return converted(self, name, blocksize, dense_dim)
 
-    convert = blockwise if blocks else rows
-    convert.__name__ = f"to_{name}"
-    convert.__doc__ = f"{doc}, in the layout ``torch.{name}``."
+    convert = described(blockwise if blocks else rows, f"to_{name}", f"{doc}, in the layout ``torch.{name}``.")
     overload("Tensor")(convert)
 
 
@@ -206,9 +200,7 @@ def _refused(name: str, what: str) -> Any:
         kind = "".join(part.title() for part in self.layout.name.split("_"))
         raise RuntimeError(f"{name} expected sparse {what}tensor layout but got {kind}")
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = "Part of sparse tensors only."
-    return method
+    return described(method, name, "Part of sparse tensors only.")
 
 
 METHODS |= {n: _refused(n, "coordinate ")

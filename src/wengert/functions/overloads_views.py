@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -11,17 +12,20 @@ import numpy as np
 from ..arrays import uninitialized
 from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
+from ..ops.errors import must_be
 from ..tensor import classes, types
 from ..tensor.autograd_meta import bump, check_normal, requires_grad
 from ..tensor.functions import function
 from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
 from .composites.call import by_example
+from .creation import empty_strided
 from .overloads import METHODS, overload
 from .overloads_shape import as_strided
+from .places import described
 from .sizes import shape_of, sizes_given
 
-_narrow = function("narrow")
+
 def _in_place(name: str) -> Any:
     """``x.name_()`` for the view operator ``name``: the tensor becomes that view, which counts as a write."""
     op = as_strided if name == "as_strided" else function(name)
@@ -63,9 +67,7 @@ def _in_place(name: str) -> Any:
             level.attach(self, become(tangent, *args, **kwargs))
         return self
 
-    become.__name__ = become.__qualname__ = name + "_"
-    become.__doc__ = f"``{name}`` in place: this tensor becomes that view of its memory."
-    return become
+    return described(become, name + "_", f"``{name}`` in place: this tensor becomes that view of its memory.")
 
 
 for _name in ("squeeze", "unsqueeze", "t", "transpose", "as_strided"):
@@ -84,7 +86,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
         if start.ndim or start._wg_data.dtype.kind not in "iu":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = int(start.item())
-    return _narrow(input, dim, start, length)
+    return function("narrow")(input, dim, start, length)
 
 
 @overload("Tensor")
@@ -156,15 +158,12 @@ def resize_as(self: Any, tensor: Any) -> Any:
 
 
 def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
-    import warnings
-
     warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
     if prod(shape) != self._wg_data.size:
-        raise RuntimeError(
-            f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but the given tensor "
-            f"has a size of {'x'.join(map(str, self._wg_data.shape))} ({self._wg_data.size} elements). autograd's "
-            "resize can only change the shape of a given tensor, while preserving the number of elements. "
-        )
+        raise RuntimeError(f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but "
+            f"the given tensor has a size of {'x'.join(map(str, self._wg_data.shape))} ({self._wg_data.size} "
+            "elements). autograd's resize can only change the shape of a given tensor, while preserving the number of "
+            "elements. ")
     return self.contiguous().view(shape)
 
 
@@ -182,8 +181,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         fill_value = fill_value.item()
     if not isinstance(fill_value, (int, float, complex)):
-        raise TypeError("fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not "
-            f"{type(fill_value).__name__}")
+        raise must_be("fill_diagonal_", "fill_value", 1, fill_value, "Number")
     shape, strides = self.shape, self.stride()
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -219,8 +217,6 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
 @overload("Tensor")
 def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
     """Unset numbers with these sizes and strides, in the type of this tensor."""
-    from .creation import empty_strided
-
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
 
 
@@ -243,9 +239,6 @@ def dim_order(self: Any, *, ambiguity_check: bool | list[Any] = False) -> tuple[
     return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))
 
 
-_as_strided_scatter = function("as_strided_scatter")
-
-
 @overload("torch", "Tensor")
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not
@@ -255,8 +248,6 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
     tensor([1., 0., 1., 0.])
     """
     if isinstance(input, Tensor) and requires_grad(input) and not input.is_contiguous():
-        raise RuntimeError(
-            "!self.requires_grad() || self.is_contiguous(): as_strided_scatter is currently only supported for "
-            "contiguous inputs; take input.contiguous() first"
-        )
-    return _as_strided_scatter(input, src, size, stride, storage_offset)
+        raise RuntimeError("!self.requires_grad() || self.is_contiguous(): as_strided_scatter is currently only "
+            "supported for contiguous inputs; take input.contiguous() first")
+    return function("as_strided_scatter")(input, src, size, stride, storage_offset)

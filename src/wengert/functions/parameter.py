@@ -35,12 +35,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 raise TypeError(f"cannot assign '{type(data).__name__}' object to parameter: torch.Tensor expected")
             t = data.detach()
             if type(t) is not type(data):
-                raise RuntimeError(
-                    f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
-                    f"returns an instance of the same type, but return type {type(t).__name__} was found instead. To "
-                    "use the type as a Parameter, please correct the detach() semantics defined by its "
-                    "__torch_dispatch__() implementation."
-                )
+                raise RuntimeError(f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+                    f"detach() returns an instance of the same type, but return type {type(t).__name__} was found "
+                    "instead. To use the type as a Parameter, please correct the detach() semantics defined by its "
+                    "__torch_dispatch__() implementation.")
             t.__dict__["_is_param"] = True
             return parametric(t, data) if requires_grad else t._wg_require(False)
         t = object.__new__(cls)

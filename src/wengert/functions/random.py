@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +19,14 @@ from ..ops.outs import check_memory
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
+from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, META, on_cpu, placed
 from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
 from .sizes import sizes_given
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Generator(streams.Generator):
@@ -34,11 +39,8 @@ class Generator(streams.Generator):
 
     __slots__ = ()
 
-    def __new__(cls, device: Any = "cpu") -> Generator:
-        on_cpu(device)
-        return object.__new__(cls)
-
     def __init__(self, device: Any = "cpu") -> None:
+        on_cpu(device)
         super().__init__()
 
     @property
@@ -188,6 +190,12 @@ def _limits(row: list[Any], low: Any, high: Any) -> tuple[int, int]:
     return int(low), int(high)
 
 
+def _whole_type(name: str, dtype: Any, out: Any) -> np.dtype:
+    if out is not None:
+        refuse_recorded(out, name)
+    return np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
+
+
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None,
         dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: bool = False) -> Tensor:
@@ -202,7 +210,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     low, high = _limits(row, low, high)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    d = np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
+    d = _whole_type("randint", dtype, out)
     return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (), size, out, dt.of(d), device,
         requires_grad)
 
@@ -210,13 +218,12 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The integers below ``n`` in a random order."""
-    d = np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
+    d = _whole_type("randperm", dtype, out)
     return _made("randperm", lambda s, _: _permutations(s, _stream(generator), d), (), (int(n),), out, dt.of(d), device,
         requires_grad)
 
 
 def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarray:
-    """Permutations along the last dimension."""
     found = np.empty(shape, d)
     for at in np.ndindex(*shape[:-1]):
         found[at] = stream.randperm(shape[-1], d)
@@ -372,7 +379,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 def _filled(t: Tensor, draw: Any) -> Tensor:
     """Check first, so that a refused write draws nothing; then fill in the order of memory."""
-    from ..tensor.inplace import check_writable
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
     a = t._wg_data
@@ -448,18 +454,15 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._wg_data.dtype))
 
 
-class fork_rng:
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
     """Inside, draws and seeds leave no trace on the default stream."""
-
-    def __init__(self, devices: Any = None, enabled: bool = True, **_: Any) -> None:
-        self.enabled = enabled
-
-    def __enter__(self) -> None:
-        self.state = get_rng_state()
-
-    def __exit__(self, *exc: object) -> None:
-        if self.enabled:
-            set_rng_state(self.state)
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
 
 
 FUNCTIONS = {

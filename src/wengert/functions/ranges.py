@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import check_countable, refuse_overflow
+from ..ops.errors import must_be
 from ..tensor.tensor import Tensor
 from ..tensor.types import placed
 from .composites.call import by_example
 from .creation import deliver, finish, np_dtype, out_type
-
-
-def _number(x: Any) -> Any:
-    return x.item() if isinstance(x, (Tensor, np.generic)) else x
+from .places import described
 
 
 def _numbers(name: str, **given: Any) -> list[Any]:
     """The values of numbers or of tensors with one element, whose history (they would lose it) is refused."""
-    row = [x if isinstance(x, Tensor) and x.requires_grad else _number(x) for x in given.values()]
+    row = [x.item() if isinstance(x, np.generic) or (isinstance(x, Tensor) and not x.requires_grad) else x
+        for x in given.values()]
     for i, (key, x) in enumerate(zip(given, row)):
         if not isinstance(x, (int, float, complex)):
             raise TypeError(f"{name}(): argument '{key}' (position {i + 1}) must be Number, not {type(x).__name__}")
@@ -32,9 +32,18 @@ def _numbers(name: str, **given: Any) -> list[Any]:
     return row
 
 
-def _counted(name: str, d: np.dtype) -> None:
-    if d.kind in "bc" or d in dt.RARE_IN_USE:
+def _counted(name: str, d: np.dtype, refused: str) -> None:
+    if d.kind in refused or d in dt.RARE_IN_USE:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
+
+
+def _check_range(start: Any, end: Any, step: Any) -> None:
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
@@ -51,17 +60,12 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
         start, (end,) = 0, _numbers("arange", end=start)
     else:
         start, end, step = _numbers("arange", start=start, end=end, step=step)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
     integral = builtins.all(isinstance(x, int) for x in (start, end, step))
     d = out_type(out, dtype, dt.I64 if integral else dt.default_float())
-    _counted("arange", d)
-    if not (np.isfinite(start) and np.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    _counted("arange", d, "bc")
+    _check_range(start, end, step)
     if d.kind in "iu" and int(step) == 0:
         raise ValueError("step must be nonzero")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
@@ -76,8 +80,6 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
 
 def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     """Deprecated: like ``arange``, the end included."""
-    import warnings
-
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
@@ -85,12 +87,7 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
         stacklevel=2,
     )
     start, end, step = _numbers("range", start=start, end=end, step=step)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (np.isfinite(start) and np.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    _check_range(start, end, step)
     out = options.get("out")
     # more than NumPy's integers hold
     start, step = (float(x) if isinstance(x, int) and x >= 2**63 else x for x in (start, step))
@@ -120,8 +117,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
     return _spaced("logspace", start, end, steps, out, dtype, requires_grad, base, where)
 
 
-def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
-    """The ends as numbers."""
+def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, ...]:
     if type(steps) is not int and not isinstance(steps, (np.integer, Tensor)):
         kinds = ", ".join("Tensor" if isinstance(x, Tensor) else type(x).__name__ for x in (start, end, steps))
         raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but 'steps' must be "
@@ -131,8 +127,7 @@ def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
     if wide:
         kinds = " and ".join(which for which, x in (("start", start), ("end", end)) if isinstance(x, Tensor))
         raise RuntimeError(f"{name} only supports 0-dimensional {kinds} tensors, but got {' and '.join(wide)}.")
-    start, end = _numbers(name, start=start, end=end)
-    return start, end
+    return tuple(_numbers(name, start=start, end=end))
 
 
 def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None,
@@ -147,8 +142,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
     if natural.kind == "c" and d.kind != "c":
         raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype "
             f"{dt.scalar_name(d)}")
-    if d.kind == "b" or d in dt.RARE_IN_USE:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
+    _counted(name, d, "b")
     wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iu" else np.float32
     if d.kind in "iu" and base is None and steps > 1:
         step: Any = (float(end) - float(start)) / (steps - 1)
@@ -185,8 +179,7 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.
     """The type of indices; sizes below zero and types that do not count are refused."""
     for at, (name, size) in enumerate((("row", row), ("col", col), ("offset", offset))):
         if not isinstance(size, (int, np.integer)):
-            raise TypeError(f"{function}(): argument '{name}' (position {at + 1}) must be int, not "
-                f"{type(size).__name__}")
+            raise must_be(function, name, at + 1, size, "int")
     for name, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{name} must be non-negative, got{size}")
@@ -205,9 +198,7 @@ def _indices(name: str, find: Any, part: str) -> Any:
         d = _triangle(name, row, col, offset, dtype)
         return finish(np.stack(find(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
 
-    indices.__name__ = indices.__qualname__ = name
-    indices.__doc__ = f"Indices ``(2, n)`` of the {part} triangle of a ``row`` by ``col`` matrix."
-    return indices
+    return described(indices, name, f"Indices ``(2, n)`` of the {part} triangle of a ``row`` by ``col`` matrix.")
 
 
 tril_indices = _indices("tril_indices", np.tril_indices, "lower")

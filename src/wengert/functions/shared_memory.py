@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 def share(tensors: Iterable[Tensor]) -> None:
-    """Move the memory of tensors to where other processes see it, with all other tensors and storages that look at it.
-
-    Raises:
-        RuntimeError: a tensor is on the device without numbers.
-    """
+    """Move the memory of tensors, with all that look at it, to where other processes see it."""
     tensors = [t for t in tensors if not t.is_shared()]
     if any(t.is_meta for t in tensors):
         raise RuntimeError("_share_filename_: only available on CPU")
@@ -66,7 +62,7 @@ def _looking_at(owners: set[int]) -> dict[int, list[Tensor]]:
 
 def _move(flat: np.ndarray, tensors: list[Tensor]) -> np.ndarray:
     """Move the memory of ``flat``, with the tensors that look at it; where it is now."""
-    memory = _block(flat.nbytes)
+    memory = np.asarray(SharedBlock(Arena(max(flat.nbytes, 1))))
     memory[: flat.nbytes] = flat.view(np.uint8)
     for t in tensors:
         _, offset, strides = place_of(t._wg_data)
@@ -81,11 +77,6 @@ def _move(flat: np.ndarray, tensors: list[Tensor]) -> np.ndarray:
         if view is not None and id(view.base) in moved:
             view.window = view.base._wg_data
     return _as(memory[: flat.nbytes], flat.dtype)
-
-
-def _block(size: int) -> np.ndarray:
-    """So many bytes (one at least) of new shared memory."""
-    return np.asarray(SharedBlock(Arena(max(size, 1))))
 
 
 def _as(memory: np.ndarray, d: np.dtype) -> np.ndarray:
@@ -107,11 +98,7 @@ def rebuild_shared(arena: Arena, offset: int, shape: Any, strides: Any, dtype: s
 
 
 def reduce(tensor: Tensor) -> tuple[Any, ...]:
-    """What to send of a tensor to another process.
-
-    Raises:
-        RuntimeError: it has a history, which stays in this process.
-    """
+    """What to send of a tensor to another process; ``RuntimeError`` if it has a history, which stays here."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, "
             "since autograd does not support crossing process boundaries.  "

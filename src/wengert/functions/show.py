@@ -26,11 +26,6 @@ def show(t: Any, contents: str | None = None) -> str:
 
 def written(t: Any, contents: str | None = None) -> str:
     """The text of an ordinary tensor, outside of transforms."""
-    text = _written(t, contents)
-    return f"Parameter({text})" if type(t) not in PLAIN and isinstance(t, Parameter) else text
-
-
-def _written(t: Any, contents: str | None) -> str:
     from .printing import format_tensor
 
     try:
@@ -42,9 +37,10 @@ def _written(t: Any, contents: str | None) -> str:
     meta = contents is None and t.is_meta
     numbers = (np.broadcast_to(np.zeros((), t._wg_data.dtype), t._wg_data.shape) if meta or contents is not None
         else plain(t._wg_data))
-    return format_tensor(numbers, dtype_name=t.dtype.name if t._wg_data.dtype.type is np.void else None,
+    text = format_tensor(numbers, dtype_name=t.dtype.name if t._wg_data.dtype.type is np.void else None,
         default_dtype=dt.default_float(), grad_fn_name=name, requires_grad=name is None and t.requires_grad,
         prefix=kind, contents=contents, device="meta" if meta else None, tangent=_tangent(t))
+    return f"Parameter({text})" if type(t) not in PLAIN and isinstance(t, Parameter) else text
 
 
 def _tangent(t: Any) -> str | None:

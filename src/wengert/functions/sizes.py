@@ -30,10 +30,8 @@ def shape_of(args: Iterable[Any], name: str = "") -> tuple[int, ...]:
         if not at:
             raise TypeError(f"{asked} (position 1) must be tuple of ints, but found element of type {kind} at pos "
                 "0") from None
-        raise TypeError(
-            f"{asked} failed to unpack the object at pos {at + 1} with error \"type must be tuple of ints,but got "
-            f"{kind}\""
-        ) from None
+        raise TypeError(f"{asked} failed to unpack the object at pos {at + 1} with error \"type must be tuple of "
+            f"ints,but got {kind}\"") from None
 
 
 def sizes_given(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:

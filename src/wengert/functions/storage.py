@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ..arrays.lazy import address
 from ..tensor.types import CPU, META, on_cpu, placed
 from .memory import STORAGES, array_at, block_of, file_array, place_and_type, place_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class Memory:
     """What storages of bytes and of typed elements have in common: the flat memory that tensors look at."""
@@ -18,9 +21,8 @@ class Memory:
     __slots__ = ()
     is_cuda = is_hpu = is_sparse = is_sparse_csr = False
 
-    def untyped(self) -> UntypedStorage:
-        """The storage of bytes."""
-        raise NotImplementedError
+    untyped: Callable[[], UntypedStorage]
+    tolist: Callable[[], list[Any]]
 
     @property
     def device(self) -> Any:
@@ -51,10 +53,6 @@ class Memory:
 
         share_storage(self.untyped())
         return self
-
-    def tolist(self) -> list[Any]:
-        """The elements as Python numbers."""
-        raise NotImplementedError
 
     def __iter__(self) -> Any:
         return iter(self.tolist())
@@ -232,10 +230,8 @@ def _bytes(given: Any) -> np.ndarray:
             f"{type(given).__name__}")
     for item in given:
         if not isinstance(item, (int, np.integer)):
-            raise RuntimeError(
-                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(given).__name__}), "
-                f"but one of the items was of type {type(item).__name__} instead of int"
-            )
+            raise RuntimeError("torch.UntypedStorage(): tried to construct a storage from a sequence "
+                f"({type(given).__name__}), but one of the items was of type {type(item).__name__} instead of int")
     return np.array([int(item) & 255 for item in given], np.uint8)
 
 
@@ -266,8 +262,5 @@ def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
 
 def look_at(storage: UntypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
         dtype: dt.dtype | None = None) -> np.ndarray:
-    """The array of shape ``size`` that starts ``offset`` elements into a storage; its memory is the storage's.
-
-    Raises ``RuntimeError`` for what lies outside of the storage.
-    """
+    """The array of shape ``size`` from ``offset`` elements into a storage on, in its memory: see ``array_at``."""
     return array_at(storage.array, offset, size, stride, dtype)

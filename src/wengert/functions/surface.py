@@ -25,7 +25,7 @@ from ..tensor.functions import (
 )
 from ..tensor.tensor import Tensor
 from . import conversion, creation, indexing, overloads, random, ranges
-from .places import PLACES
+from .places import PLACES, described
 
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
@@ -54,15 +54,15 @@ def assemble() -> None:
                 _attach_method(name, op)
             else:
                 _place(name, op, place)
-    _attach_methods()
+    for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
+        for n, f in methods.items():
+            setattr(Tensor, n, f if n in _EVERYDAY else reporting(f, 1))
     _place_functions()
     _attach_special_methods()
-    _attach_properties()
     _settle()
 
 
 def _attach_method(name: str, op: Any) -> None:
-    """An operator, and its in-place form, as methods of Tensor."""
     for n in (name, *op.aliases):
         setattr(Tensor, n, method(name))
         if isinstance(op, Operator) and op.inplace:
@@ -72,24 +72,13 @@ def _attach_method(name: str, op: Any) -> None:
 
 
 def _place(name: str, op: Any, place: str) -> None:
-    """An operator as a function of one of the public namespaces."""
     apart = place == "special" or (place == "functional" and name in _APART)
     found = own_function(name) if apart and "torch" in op.places else function(name)
     for n in (name, *op.aliases):
         PLACES[place][n.removeprefix(place + "_")] = found
 
 
-def _attach_methods() -> None:
-    """Methods of Tensor that are no operators of the table."""
-    for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
-        for n, f in methods.items():
-            setattr(Tensor, n, f if n in _EVERYDAY else reporting(f, 1))
-    cls: Any = Tensor
-    cls.is_set_to = reporting(cls.is_set_to, 1)
-
-
 def _place_functions() -> None:
-    """Functions of the public namespaces that are no operators of the table."""
     # one for each function in all namespaces; operators handle overrides themselves
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
@@ -112,13 +101,10 @@ def _question(name: str) -> Any:
     def call(input: Any) -> Any:
         return getattr(input, name)()
 
-    call.__name__ = name
-    call.__doc__ = getattr(Tensor, name).__doc__
-    return call
+    return described(call, name, getattr(Tensor, name).__doc__)
 
 
 def _attach_special_methods() -> None:
-    """Subscripts, arithmetic and comparisons."""
     cls: Any = Tensor
     cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
     for f in (cls.__getitem__, cls.__setitem__):
@@ -136,14 +122,10 @@ def _attach_special_methods() -> None:
     cls.__neg__, cls.__abs__ = method("neg"), method("abs")
     cls.__invert__ = _inverted(own_method("bitwise_not", "__invert__"))
     cls.__pos__ = cls.positive
-
-
-def _attach_properties() -> None:
-    """Properties that call operators."""
-    real, imag = overloads.FUNCTIONS["real"], overloads.FUNCTIONS["imag"]
-    cls: Any = Tensor
+    cls.is_set_to = reporting(cls.is_set_to, 1)
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
+    real, imag = overloads.FUNCTIONS["real"], overloads.FUNCTIONS["imag"]
     cls.real = property(real, lambda self, value: self.real.copy_(value))
     cls.imag = property(imag, lambda self, value: self.imag.copy_(value))
 
@@ -198,11 +180,9 @@ def _number_over(divided: Any) -> Any:
 
 def _reverse(self: Any) -> Any:
     if self._wg_data.ndim not in (0, 2):
-        warn_once(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
-            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
-        )
+        warn_once("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
+            "will throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.")
     _zero_dimensional(self, "T", "This function is the identity in these cases.")
     return (function("numpy_T")(self) if self._wg_data.ndim <= 2
         else function("permute")(self, tuple(reversed(range(self._wg_data.ndim)))))

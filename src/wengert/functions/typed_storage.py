@@ -1,11 +1,8 @@
-"""Storages whose elements have a type, from before tensors' memory was bytes: ``TypedStorage``, ``FloatStorage`` and
-their kin.
-
-``tensor.storage()`` gives one, files hold them, and libraries of that time compare ``storage().data_ptr()``.
-"""
+"""Storages whose elements have a type, of before tensors' memory was bytes: ``TypedStorage`` and its kin."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -96,8 +93,6 @@ class TypedStorage(Memory):
     __copy__ = clone
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> TypedStorage:
-        from copy import deepcopy
-
         return TypedStorage(wrap_storage=deepcopy(self._untyped_storage, memo), dtype=self._dtype)
 
     def __reduce__(self) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.modes import modes, set_modes
+from ..graph.modes import no_grad
 from ..tensor.functions import function
 from ..tensor.views import View, _again
 from .storage import window
@@ -80,14 +80,10 @@ INVERSES: dict[str, Any] = {
 
 def reversed_view(view: View, new: Any) -> Any:
     """A view of ``new`` that ``new`` would be the view of."""
-    m = modes()
-    set_modes(m.with_(grad=False))
-    try:
-        sources = [view.base]
+    sources = [view.base]
+    with no_grad():
         for op, args in view.steps[:-1]:
             sources.append(_again(function(op.name), op, sources[-1], args))
-    finally:
-        set_modes(m)
     for (op, args), source in zip(reversed(view.steps), reversed(sources)):
         back = INVERSES.get(op.name)
         new = (new.as_strided(source.shape, source.stride(), source.storage_offset()) if back is None

@@ -15,6 +15,7 @@ from ..arrays.errors import check_countable
 from ..tensor.types import placed
 from .creation import finish, np_dtype
 from .overloads import overload
+from .places import described
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 def _window(name: str, formula: Any, length: Any, periodic: bool, options: dict[str, Any]) -> Tensor:
     """``formula`` at ``length`` places from -1 to 1."""
-    dtype, device, requires_grad = (options.pop("dtype", None), options.pop("device", None),
-        options.pop("requires_grad", False))
+    dtype, device = options.pop("dtype", None), options.pop("device", None)
+    requires_grad = options.pop("requires_grad", False)
     unknown = options.keys() - {"layout", "pin_memory"}
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument '{min(unknown)}'")
@@ -42,14 +43,25 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, options: dict[
     return finish(formula((2 * np.arange(length) - last) / last).astype(d), requires_grad, where)
 
 
-@overload("torch")
-def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """``cos^2``: touches 0 at its ends. ``dtype``, ``device`` and ``requires_grad`` as for ``zeros``.
+def _plain(name: str, formula: Any, doc: str) -> None:
+    """A window without parameters of its own."""
+
+    def window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+        return _window(name, formula, window_length, periodic, options)
+
+    overload("torch")(described(window, name, doc))
+
+
+_plain("hann_window", lambda x: 0.5 + 0.5 * np.cos(np.pi * x), """``cos^2``: touches 0 at its ends.
+
+    ``dtype``, ``device`` and ``requires_grad`` as for ``zeros``.
 
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
-    """
-    return _window("hann_window", lambda x: 0.5 + 0.5 * np.cos(np.pi * x), window_length, periodic, options)
+    """)
+_plain("blackman_window", lambda x: np.abs(0.42 + 0.5 * np.cos(np.pi * x) + 0.08 * np.cos(2 * np.pi * x)),
+    "Two cosines, for side lobes lower than ``hann_window``'s: ``0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)``.")
+_plain("bartlett_window", lambda x: 1 - np.abs(x), "A triangle, 0 at its ends.")
 
 
 @overload("torch")
@@ -57,19 +69,6 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
         **options: Any) -> Tensor:
     """A raised cosine that stays above 0: ``alpha + beta cos(pi x)`` for ``x`` from -1 to 1."""
     return _window("hamming_window", lambda x: alpha + beta * np.cos(np.pi * x), window_length, periodic, options)
-
-
-@overload("torch")
-def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """Two cosines, for side lobes lower than ``hann_window``'s: ``0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)``."""
-    return _window("blackman_window", lambda x: np.abs(0.42 + 0.5 * np.cos(np.pi * x) + 0.08 * np.cos(2 * np.pi * x)),
-        window_length, periodic, options)
-
-
-@overload("torch")
-def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """A triangle, 0 at its ends."""
-    return _window("bartlett_window", lambda x: 1 - np.abs(x), window_length, periodic, options)
 
 
 @overload("torch")

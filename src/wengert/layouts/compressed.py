@@ -355,14 +355,6 @@ def masked_mm(a: Any, b: Any) -> Any:
     return S._mm(a, b, True) if S._is_sparse(a) or S._is_sparse(b) else a.mm(b)
 
 
-def _select(c: Any, dim: int, index: int) -> Any:
-    return opened(c).to_dense().select(dim, index).to_sparse()
-
-
-def _addmm(input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    return input * beta + _mm(mat1, mat2) * alpha
-
-
 def ones_like(c: Any) -> Any:
     """Ones where ``c`` stores something."""
     return compressed_made(wrap(np.ones_like(c._wg_data.elements())), c._wg_data)
@@ -370,9 +362,11 @@ def ones_like(c: Any) -> Any:
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "mul": _mul, "matmul": _mm, "mm": _mm, "mv": _mm, "t": _transpose, "transpose": _transpose,
-    "sum": _sum, "sum_dim": _sum, "copy_": _copy, "select": _select, "addmm": _addmm,
-    "sub": lambda a, b, alpha=1: _add(a, b * -alpha), "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
-    **{name: _keeping(name) for name in (*S._LINEAR, *S.KEEPS_ZERO)},
+    "sum": _sum, "sum_dim": _sum, "copy_": _copy, "sub": lambda a, b, alpha=1: _add(a, b * -alpha),
+    "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
+    "addmm": lambda input, mat1, mat2, beta=1, alpha=1: input * beta + _mm(mat1, mat2) * alpha,
+    "select": lambda c, dim, index: opened(c).to_dense().select(dim, index).to_sparse(),
     "clone": lambda c, memory_format=None: compressed_made(elements(c).clone(), c._wg_data),
+    **{name: _keeping(name) for name in (*S._LINEAR, *S.KEEPS_ZERO)},
 }
 S.CONVERTED.update(dict.fromkeys(_SPELLED, converted))

@@ -1,8 +1,7 @@
 """Modules and names of PyTorch that programs import although there is nothing behind them here.
 
-Libraries import them in their headers for a part that a program does not use, or to test whether a value is of their
-kind: ``isinstance(x, torch.fx.Proxy)``. So they can be imported, by everybody. What they give says what is missing, and
-why, as soon as it is used.
+Libraries import them in their headers for a part that a program does not use, or for ``isinstance(x, torch.fx.Proxy)``.
+What they give says what is missing, and why, as soon as it is used.
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ _NAMES: dict[str, str] = {
     "nested._internal.nested_tensor": "ViewNestedFromBuffer",
     "profiler": "_memory_profiler _utils",
     "serialization": "SourceChangeWarning check_module_version_greater_or_equal",
+    "testing": "FileCheck",
+    "testing.comparison": "default_tolerances",
     "utils": "ThroughputBenchmark",
     "utils.data": "IterDataPipe MapDataPipe MP_STATUS_CHECK_INTERVAL",
 }
@@ -46,21 +47,11 @@ DISTRIBUTED = frozenset(("algorithms", "argparse_util", "autograd", "c10d_logger
     "_tools"))
 
 
-def _unchanged(value: Any) -> Any:
-    """``value``: the mark that it gets in PyTorch is for a tracer."""
-    return value
-
-
-def _no() -> bool:
-    """``False``."""
-    return False
-
-
 # Names in absent areas that have a value all the same; libraries read them when they are imported.
 _ANSWERS = {
-    "torch.fx.wrap": _unchanged, "torch.fx._symbolic_trace.is_fx_tracing": _no,
-    "torch.fx._symbolic_trace.is_fx_symbolic_tracing": _no, "torch.utils._triton.has_triton": _no,
-    "torch.utils._triton.has_triton_package": _no,
+    "torch.fx.wrap": lambda function: function,  # which gets a mark in PyTorch, for a tracer
+    **dict.fromkeys(("torch.fx._symbolic_trace.is_fx_tracing", "torch.fx._symbolic_trace.is_fx_symbolic_tracing",
+        "torch.utils._triton.has_triton", "torch.utils._triton.has_triton_package"), lambda: False),
 }
 
 
@@ -69,10 +60,7 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 
 class Absent:
-    """Something that is not here.
-
-    It may be imported, compared, named in annotations and used in ``isinstance``.
-    """
+    """Something that is not here: it may be imported, compared, named in annotations and used in ``isinstance``."""
 
     def __init__(self, name: str, reason: str) -> None:
         self._name, self._reason = name, reason
@@ -143,11 +131,7 @@ def absent_module(module: str) -> AbsentModule | None:
 
 
 def absent_name(module: str, name: str) -> Any:
-    """What one of our modules gives for a name that it does not have.
-
-    Raises:
-        AttributeError: it is none that is imported in headers; says why, and what there is instead.
-    """
+    """What one of our modules gives for a name that it lacks; ``AttributeError`` if headers do not import that name."""
     below = known_as(module.partition(".")[2])
     if not name.startswith("__"):
         if name in submodules(module):  # which Python's import statement looks up here before it imports it

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
+
+from .homes import OURS, PRIVATE, THEIRS, known_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -96,14 +100,10 @@ NAMES: dict[str, str] = {
     "multiprocessing.init_reductions": "tensors can be sent as soon as torch.multiprocessing is imported",
     "_C.ScriptObject": _SCRIPTED,
     "saddmm": "use torch.sparse.addmm",
+    "is_distributed": "tensors are in this process alone",
     "init_num_threads": "use torch.set_num_threads",
-    **dict.fromkeys(
-        [
-            f"cuda.{n}"
-            for n in ("Device", "get_per_process_memory_fraction", "graphs", "reset_peak_host_memory_stats", "streams")
-        ],
-        _NO_CUDA,
-    ),
+    **{f"cuda.{n}": _NO_CUDA for n in (
+        "Device", "get_per_process_memory_fraction", "graphs", "reset_peak_host_memory_stats", "streams")},
 }
 # ... of which there are many: of one kind, by their spelling; and in one module, the rest.
 _KINDS = (
@@ -135,8 +135,6 @@ def reason(module: str, name: str) -> str | None:
     >>> reason("", "package")
     "programs are not packaged; save the state_dict with torch.save, and install the program's source"
     """
-    import re
-
     full = f"{module}.{name}".lstrip(".")
     found = NAMES.get(full) or AREAS.get(full)
     if found is None and module in ("", "nn", "ao"):
@@ -184,12 +182,9 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
 
 
 def hint(name: str, known: Iterable[str], module: str = "") -> str:
-    """A clause to put after "there is no such name": the reason, a name to use instead, or an empty string.
+    """A clause to put after "there is no such name": the reason, a name among ``known``, or an empty string.
 
-    Args:
-        name: what is not there.
-        known: what is.
-        module: where it was looked for, a module below ``torch``.
+    ``module``: where it was looked for, a module below ``torch``.
 
     >>> hint("rleu", ["relu", "conv2d"])
     "; there is 'relu'"
@@ -203,19 +198,12 @@ def hint(name: str, known: Iterable[str], module: str = "") -> str:
 
 
 def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -> AttributeError:
-    """The error that a module's ``__getattr__`` raises for an unknown name.
-
-    Args:
-        module: the module that lacks the name.
-        name: the missing name.
-        known: the names to suggest from; those in ``dir(module)`` where it is left out.
+    """The error that a module's ``__getattr__`` raises for an unknown name; ``known``: names to suggest from.
 
     >>> import wengert.nn.init
     >>> missing(wengert.nn.init, "zeroes_", ["zeros_", "eye_"])
     AttributeError("module 'wengert.nn.init' has no attribute 'zeroes_'; there is 'zeros_'")
     """
-    from .homes import THEIRS, known_as
-
     ours, _, rest = module.__name__.partition(".")
     rest = known_as(rest)
     if sys.modules.get(THEIRS) is sys.modules.get(ours):  # the program imports us by that name
@@ -239,10 +227,5 @@ def missing_from(module: str) -> Callable[[str], NoReturn]:
 
 def submodules(package: str) -> list[str]:
     """The names of a package's submodules, whether they are imported or not, without packages that only we have."""
-    import sys
-    from pkgutil import iter_modules
-
-    from .homes import OURS, PRIVATE
-
     path = getattr(sys.modules.get(package), "__path__", ())
     return [module.name for module in iter_modules(path) if package != OURS or module.name not in PRIVATE]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
-from ..functions.limits import iinfo
 from ..functions.places import PLACES
+from ..functions.settings import iinfo
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.tensor import wrap

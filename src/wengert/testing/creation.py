@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..arrays.dtypes import FLOAT8, float32
 from ..arrays.dtypes import dtype as dtype_class
 from ..functions.creation import empty
-from ..functions.limits import finfo, iinfo
 from ..functions.random import FUNCTIONS
+from ..functions.settings import finfo, iinfo
 from ..tensor.functions import function
 
 if TYPE_CHECKING:

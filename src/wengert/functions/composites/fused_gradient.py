@@ -22,6 +22,7 @@ from ...tensor.classes import PLAIN
 from ...tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ...tensor.native_call import native_call
 from ...tensor.record import node_class
+from ...tensor.specialise import fast, fast_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,10 +124,9 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
 
 
 def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of the composite ``op`` that leaves one node; ``parts`` is the one that leaves nodes for its steps.
+    """The function of the composite ``op`` that leaves one node; ``parts`` leaves nodes for its steps.
 
-    Complex numbers have the steps; so have mapped tensors, if there are no rules that tell what to do with each
-    element.
+    Complex numbers have the steps; so have mapped tensors, unless the rules work element by element.
     """
     one: Operator | None = None
     quick: Any = None
@@ -139,7 +139,7 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
         nonlocal one, quick
         if one is None:
             one = operator_of(op)
-            quick = native_call(one, _fast_class(one), {})
+            quick = native_call(one, fast_node(one) if fast(one) else node_class(one), {})
         answer = NotImplemented
         if quick is not None and len(args) == count:
             answer = quick(*args)
@@ -161,9 +161,3 @@ def _plain(value: Any, mapped: bool) -> bool:
     kind = type(value)
     return ((kind in PLAIN or (mapped and kind is classes.Batched_)) and value._wg_data.dtype.kind in "fV"
         and not value.is_meta)
-
-
-def _fast_class(op: Operator) -> type:
-    from ...tensor.specialise import fast, fast_node
-
-    return fast_node(op) if fast(op) else node_class(op)

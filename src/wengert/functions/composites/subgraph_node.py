@@ -88,8 +88,7 @@ def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
         given: dict[str, Any] | None = None) -> None:
     """Give ``results`` one node called ``name`` for what was recorded after the number ``since`` was taken.
 
-    ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by
-    name.
+    ``arguments``: what PyTorch's node has an edge for, or None, in its order; ``given``: everything by name.
     """
     made = [t for t in (results if type(results) is tuple else (results,)) if t is not None]
     outputs = [t for t in made if t._wg_edge is not None and _is_part(t._wg_edge[0], since)]

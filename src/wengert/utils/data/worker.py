@@ -7,6 +7,7 @@ worker from preparing the next batch.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import wengert
@@ -19,26 +20,14 @@ if TYPE_CHECKING:
 _worker_info: WorkerInfo | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class WorkerInfo:
-    """Facts about the current worker: ``id``, ``num_workers``, ``seed`` and its copy of the ``dataset``."""
+    """Facts about the current worker, with its copy of the ``dataset``."""
 
-    __slots__ = ("dataset", "id", "num_workers", "seed")
     id: int
     num_workers: int
     seed: int
     dataset: Any
-
-    def __init__(self, id: int, num_workers: int, seed: int, dataset: Any):
-        for name, value in (("id", id), ("num_workers", num_workers), ("seed", seed), ("dataset", dataset)):
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        from dataclasses import FrozenInstanceError
-
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
-
-    def __repr__(self) -> str:
-        return f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, seed={self.seed}, dataset={self.dataset!r})"
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -117,12 +106,7 @@ def seed_worker(base_seed: int, worker_id: int) -> int:
 def run(settings: Settings, worker_id: int, tasks: Any, results: Any, stop: Any) -> None:
     """Run tasks until the end message, or until the parent process is gone.
 
-    Args:
-        settings: what is common to all workers.
-        worker_id: from 0 to ``num_workers - 1``.
-        tasks: the receiving end of the task pipe.
-        results: the sending end of the result pipe.
-        stop: an event; once it is set, the remaining tasks are skipped.
+    ``tasks``, ``results``: ends of the pipes; ``stop``: an event, after which the remaining tasks are skipped.
     """
     from multiprocessing import parent_process
     from multiprocessing.connection import wait
