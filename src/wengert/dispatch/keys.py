@@ -13,7 +13,7 @@ _NAMES = ("Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU Quanti
     "CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional")
 
 # in the order of priority
-DispatchKey: Any = enum.Enum("DispatchKey", _NAMES, module="torch._C", start=0)
+DispatchKey: Any = enum.Enum("DispatchKey", _NAMES, module="torch._C", start=0)  # type: ignore[misc]
 
 
 class DispatchKeySet(frozenset[Any]):
