@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .array_likes import ScatteredFlags
+
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -39,12 +41,6 @@ class Sizes(tuple[tuple[int, ...], ...]):
     __str__ = __repr__
 
 
-class _Flags:
-    """The flags of such an array: not writeable, except through ``packed``."""
-
-    writeable = c_contiguous = False
-
-
 _ARITHMETIC = (np.add, np.subtract, np.multiply, np.true_divide, np.negative)
 
 
@@ -53,7 +49,7 @@ class Nested(np.lib.mixins.NDArrayOperatorsMixin):
 
     __slots__ = ("packed", "plan", "shape")
 
-    flags = _Flags
+    flags = ScatteredFlags  # it is writeable through ``packed``
     base = None
 
     def __init__(self, packed: Any, plan: Any) -> None:

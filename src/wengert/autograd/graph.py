@@ -49,19 +49,6 @@ class Node(abc.ABC):
         """A dictionary for the user's own facts."""
         raise NotImplementedError
 
-    @property
-    @abc.abstractmethod
-    def _input_metadata(self) -> list[Any]:
-        raise NotImplementedError
-
-    @abc.abstractmethod
-    def _register_hook_dict(self, tensor: Any) -> None:
-        raise NotImplementedError
-
-    @abc.abstractmethod
-    def _sequence_nr(self) -> int:
-        raise NotImplementedError
-
     @abc.abstractmethod
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after the node; what it returns replaces ``grad_inputs``.
@@ -121,19 +108,14 @@ def _boolean(enabled: Any) -> None:
 
 def region_activation_memory_budget(budget: float) -> Any:
     """A context for regions of a compiled model. Nothing is compiled, and outside of such a region it raises
-    ``RuntimeError``.
-
-    ``TypeError`` if ``budget`` is no number, ``ValueError`` if it is not from 0 to 1.
+    ``RuntimeError`` (``TypeError`` if ``budget`` is no number, ``ValueError`` if it is not from 0 to 1).
     """
+    name = "torch.autograd.graph.region_activation_memory_budget"
     if isinstance(budget, bool) or not isinstance(budget, (int, float)):
-        raise TypeError("torch.autograd.graph.region_activation_memory_budget: expects a float, got "
-            f"{type(budget).__name__}")
+        raise TypeError(f"{name}: expects a float, got {type(budget).__name__}")
     if not 0 <= budget <= 1:
-        raise ValueError(f"torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got {budget}")
-    raise RuntimeError(
-        "torch.autograd.graph.region_activation_memory_budget can only be used inside a torch.compile region; it has "
-        "no effect in eager mode."
-    )
+        raise ValueError(f"{name}: must be in [0, 1], got {budget}")
+    raise RuntimeError(f"{name} can only be used inside a torch.compile region; it has no effect in eager mode.")
 
 
 class _Hooks(tuple[Any, ...]):

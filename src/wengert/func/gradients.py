@@ -7,6 +7,7 @@ else: an outer transform, or the user's own leaves.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ..functions.creation import ones_like, zeros_like
@@ -198,12 +199,6 @@ def split_aux(answer: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
     return answer
 
 
-def _named(wrapper: Any, func: Any) -> Any:
-    from functools import update_wrapper
-
-    return update_wrapper(wrapper, func)
-
-
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives ``(gradient, value)`` of ``func``, which gives one number; with aux,
     ``(gradient, (value, aux))``.
@@ -212,6 +207,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     (tensor(6.), tensor(9.))
     """
 
+    @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = selected(argnums, args)
         level = GradLevel()
@@ -235,7 +231,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         answer = found if isinstance(argnums, tuple) else found[0]
         return (answer, (value, level.leave(aux))) if has_aux else (answer, value)
 
-    return _named(wrapper, func)
+    return wrapper
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -248,11 +244,12 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     {'w': tensor([3.]), 'b': tensor([2.])}
     """
 
+    @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         found, rest = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
         return (found, rest[1]) if has_aux else found
 
-    return _named(wrapper, func)
+    return wrapper
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -303,11 +300,12 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             "above, all aliasing operators {view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
         )
 
+    @wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         with transforming():
             return func(*args, **kwargs)
 
-    return _named(wrapped, func)
+    return wrapped
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:

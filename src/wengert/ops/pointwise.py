@@ -351,8 +351,7 @@ def _push_clamp(F: Any, t: Any, input: Any, min: Any, max: Any) -> Any:
         input=_inside,
         min=lambda F, g, input, min, max: F.where(input < min if max is None else (input < min) & (min < max), g, 0),
         max=lambda F, g, input, min, max: F.where(input > max if min is None else (input > max) | (max < min), g, 0)),
-    push=_push_clamp, scalars=("min", "max"), node="ClampBackward0",
-)
+    push=_push_clamp, scalars=("min", "max"), node="ClampBackward0")
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None):
     """``clamp`` with tensors for limits, which get the gradient where they apply."""
     return _clamped(input, min, max)

@@ -114,7 +114,7 @@ def _hidden(answer: Any, level: VmapLevel) -> Any:
 
 
 _ELEMENTWISE = {"pointwise", "compare", "elementary", "activation", "pairs", "rounding", "special", "complexes"}
-_ALONG = {"reduce", "extrema", "scan", "sorting", "linalg_norms", "activation"}
+_ALONG = {"reduce", "scan", "sorting", "linalg_norms", "activation"}
 _MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
 _found: dict[str, Rule] = {}
 
