@@ -11,8 +11,17 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any
 
-from ..compat.finder import Loader
-from ..names.homes import HOMES, OURS, PRIVATE, THEIRS, moved, our_modules, present_as_ours, present_as_theirs
+from ..names.homes import (
+    HOMES,
+    OURS,
+    PRIVATE,
+    THEIRS,
+    Loader,
+    moved,
+    our_modules,
+    present_as_ours,
+    present_as_theirs,
+)
 from .spawn import follow
 
 if TYPE_CHECKING:

@@ -20,6 +20,10 @@ from ._backward_hook import BackwardHook, warn_if_partial
 if TYPE_CHECKING:
     from .module import Module
 
+__all__ = ["register_module_backward_hook", "register_module_buffer_registration_hook", "register_module_forward_hook",
+    "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook"]
+
 Hooks = OrderedDict[int, Any]
 Flags = OrderedDict[int, bool]
 
@@ -210,6 +214,9 @@ class HookMethods:
                 (full if is_full else legacy).extend(hooks.values())
         return full, legacy
 
+    def _get_backward_pre_hooks(self) -> list[Callable[..., Any]]:
+        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+
 
 class HookedCall:
     """One call of a module that has hooks: ``run()`` gives the output."""
@@ -224,7 +231,7 @@ class HookedCall:
     def run(self) -> Any:
         try:
             full, legacy = self.module._get_backward_hooks()
-            pre = [*_global_backward_pre_hooks.values(), *self.module._backward_pre_hooks.values()]
+            pre = self.module._get_backward_pre_hooks()
             self.before_forward()
             capture = BackwardHook(self.module, full, pre) if full or pre else None
             if capture is not None:
