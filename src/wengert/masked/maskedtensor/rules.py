@@ -155,7 +155,6 @@ def _left(mask: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    """The reduction ``name``, of everything or over dimensions."""
     reduce = _all if name == "all" else getattr(masked, name)
 
     def of_all(input: Any) -> Any:
@@ -238,7 +237,6 @@ class _MaskedWhere(Function):
 
 
 def _sparse(t: Any, layout: Any) -> Any:
-    """What is there of a MaskedTensor, in a sparse layout."""
     if t.layout is layout:
         return t
     data, mask = _get_data(_dense(t)), _maybe_get_mask(_dense(t))
