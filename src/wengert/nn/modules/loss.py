@@ -288,8 +288,6 @@ class BCEWithLogitsLoss(_Loss, function="binary_cross_entropy_with_logits", take
 
 
 class _MarginLoss(_Loss):
-    """A loss whose one setting is ``margin``."""
-
     def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None,
             reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
