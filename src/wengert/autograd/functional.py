@@ -15,8 +15,8 @@ from ..graph.modes import enable_grad, is_grad_enabled, set_grad_enabled, transf
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.types import strided
+from ..transforms import NO_REQUIRES_GRAD
 from ..transforms import forward_mode as tangents
-from ..transforms.running import NO_REQUIRES_GRAD
 from . import grad
 
 if TYPE_CHECKING:

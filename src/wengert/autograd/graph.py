@@ -14,7 +14,7 @@ from ..graph.handles import RemovableHandle
 from ..graph.modes import Modes, Scope, _Mode, transforms
 from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
-from ..transforms.running import NO_HOOKS
+from ..transforms import NO_HOOKS
 from ._engine import ImperativeEngine, executes
 from ._function_node import BackwardCFunction
 from ._mutation import allow_mutation_on_saved_tensors

@@ -96,6 +96,8 @@ class TorchFinder:
         module = _resolve(rest) or absent_module(rest)
         if module is None:
             raise _not_found(rest)
+        if target is None:  # no reload: the import system would load a module again that is there by now
+            sys.modules.pop(fullname, None)
         above = any(home.startswith(rest + ".") for home in (*HOMES, *AREAS))
         is_package = fullname == "functorch" or hasattr(module, "__path__") or rest in AREAS or above
         return ModuleSpec(fullname, Loader(module), is_package=is_package)  # type: ignore[arg-type]

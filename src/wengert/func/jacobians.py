@@ -16,10 +16,10 @@ from ..graph.modes import enable_grad, modes
 from ..tensor import Tensor, wrap
 from ..tensor.functions import function
 from ..transforms import forward_mode as tangents
+from ..transforms import transforming
 from ..transforms import vmap as batching
 from ..transforms.grad_scope import GradScope
 from ..transforms.mapped_backward import gradients as _grad
-from ..transforms.running import transforming
 from . import trees
 from .gradients import GradLevel, entered, given, left, of_numbers, recorded, selected, split_aux, tensors_of
 from .mapping import _mapped, vmap

@@ -30,6 +30,18 @@ _TURNED = {"sparse_csr": "sparse_csc", "sparse_csc": "sparse_csr", "sparse_bsr":
     "sparse_bsc": "sparse_bsr"}
 
 
+def _indices(name: str, by_row: bool, part: str, doc: str) -> Any:
+    def indices(self: Any) -> Tensor:
+        if (self._wg_data.layout in BY_ROW) is not by_row:
+            kind = "row" if by_row else "column"
+            raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got "
+                f"{_SPELLED[self._wg_data.layout]}")
+        return wrap(getattr(self._wg_data, part))
+
+    indices.__name__, indices.__qualname__, indices.__doc__ = name, f"CompressedTensor.{name}", doc
+    return indices
+
+
 class CompressedTensor(S.ScatteredTensor):
     """A tensor in a compressed layout. Made by ``torch.sparse_csr_tensor`` and its kin, and by
     ``Tensor.to_sparse_csr``.
@@ -63,28 +75,10 @@ class CompressedTensor(S.ScatteredTensor):
 
     # -- its parts ----------------------------------------------------------------------------------------------------
 
-    def _part(self, name: str, by_row: bool, array: Any) -> Tensor:
-        if (self._wg_data.layout in BY_ROW) is not by_row:
-            kind = "row" if by_row else "column"
-            raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got "
-                f"{_SPELLED[self._wg_data.layout]}")
-        return wrap(array)
-
-    def crow_indices(self) -> Tensor:
-        """Where the entries of each row begin, ``(*batch, rows + 1)``."""
-        return self._part("crow_indices", True, self._wg_data.starts)
-
-    def col_indices(self) -> Tensor:
-        """The column of each entry, ``(*batch, nnz)``."""
-        return self._part("col_indices", True, self._wg_data.others)
-
-    def ccol_indices(self) -> Tensor:
-        """Where the entries of each column begin."""
-        return self._part("ccol_indices", False, self._wg_data.starts)
-
-    def row_indices(self) -> Tensor:
-        """The row of each entry."""
-        return self._part("row_indices", False, self._wg_data.others)
+    crow_indices = _indices("crow_indices", True, "starts", "Where each row begins, ``(*batch, rows + 1)``.")
+    col_indices = _indices("col_indices", True, "others", "The column of each entry, ``(*batch, nnz)``.")
+    ccol_indices = _indices("ccol_indices", False, "starts", "Where each column begins.")
+    row_indices = _indices("row_indices", False, "others", "The row of each entry.")
 
     def values(self) -> Tensor:
         """The stored values ``(*batch, nnz, *block, *dense)``."""

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FAMILIES = ("views", "matmul", "addmm", "pointwise", "compare", "elementary", "activation", "pairs", "rounding",
-    "complexes", "reduce", "extrema", "scan", "sorting", "gather", "indexed", "segments", "shape", "arrange",
+    "complexes", "reduce", "scan", "sorting", "gather", "indexed", "segments", "shape", "arrange",
     "strided", "pad", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision",
     "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg_functions", "linalg", "fft", "quantize")
 

@@ -75,10 +75,8 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False,
         always_call: bool = False) -> RemovableHandle:
     """``hook(module, args, [kwargs,] output) -> None or a new output`` after every module's ``forward``."""
-    flagged = [_global_forward_hooks_with_kwargs] if with_kwargs else []
-    if always_call:
-        flagged.append(_global_forward_hooks_always_called)
-    return _register(_global_forward_hooks, hook, flagged=flagged)
+    flags = ((_global_forward_hooks_with_kwargs, with_kwargs), (_global_forward_hooks_always_called, always_call))
+    return _register(_global_forward_hooks, hook, flagged=[flag for flag, is_set in flags if is_set])
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -174,10 +172,8 @@ class HookMethods:
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it also runs when
         ``forward`` raised (its output is then what there is so far, or None).
         """
-        flagged = [self._forward_hooks_with_kwargs] if with_kwargs else []
-        if always_call:
-            flagged.append(self._forward_hooks_always_called)
-        return _register(self._forward_hooks, hook, prepend, flagged)
+        flags = ((self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call))
+        return _register(self._forward_hooks, hook, prepend, [flag for flag, is_set in flags if is_set])
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output) -> None or a new grad_output`` when the outputs' gradients are known."""

@@ -144,17 +144,14 @@ class RNNBase(Module):
 
     def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int],
             msg: str = "Expected hidden size {}, got {}") -> None:
-        """Refuse a state of another shape."""
         if tuple(hx.size()) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Refuse arguments that do not fit together."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """The state with its batch in another order."""
         if permutation is None:
             return hx
         return self._pack_state(tuple(s.index_select(1, permutation) for s in self._unpack_state(hx)))

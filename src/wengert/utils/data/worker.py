@@ -151,8 +151,12 @@ class _Server:
         result = self.failure or self._fetch(epoch, index)
         try:
             return ForkingPickler.dumps((epoch, task, result), 5)
-        except Exception:
-            return ForkingPickler.dumps((epoch, task, _portable(result, self.where)), 5)
+        except Exception:  # it cannot be pickled, nor can the type of an exception, say a class made inside a function
+            if isinstance(result, ExceptionWrapper):
+                result.exc_type = RuntimeError
+            else:
+                result = ExceptionWrapper(where=self.where)
+            return ForkingPickler.dumps((epoch, task, result), 5)
 
     def _fetch(self, epoch: int, index: Any) -> Any:
         settings = self.settings
@@ -168,14 +172,6 @@ class _Server:
             return ExceptionWrapper(where=self.where)
         except Exception:
             return ExceptionWrapper(where=self.where)
-
-
-def _portable(result: Any, where: str) -> ExceptionWrapper:
-    """What to send in place of something that cannot be pickled; called while that error is handled."""
-    if isinstance(result, ExceptionWrapper):  # its type cannot: a class made inside a function, say
-        result.exc_type = RuntimeError
-        return result
-    return ExceptionWrapper(where=where)
 
 
 def _sender(results: Any) -> Callable[[Any], None]:
