@@ -34,10 +34,7 @@ __all__ = ["install", "installed", "uninstall"]
 def install() -> None:
     """Make ``import torch`` give wengert in this process, and in processes that ``multiprocessing`` spawns from it.
 
-    Calling it again does nothing.
-
-    Raises:
-        ImportError: PyTorch's ``torch`` has been imported already.
+    Calling it again does nothing. Raises ``ImportError`` if PyTorch's ``torch`` has been imported already.
     """
     if installed():
         return
@@ -80,11 +77,7 @@ class TorchFinder:
 
     @staticmethod
     def find_spec(fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        """A spec that loads our module of the same name.
-
-        Raises:
-            ModuleNotFoundError: a ``torch`` module that does not exist here; it says what does.
-        """
+        """A spec that loads our module of the same name; ``ModuleNotFoundError``, which says what there is, if none."""
         top, _, rest = fullname.partition(".")
         if top == OURS:
             if moved(rest) is not None:  # for the finder that is always there

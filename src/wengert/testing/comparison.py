@@ -52,10 +52,8 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
     from the dtype (1.3e-6 and 1e-5 for float32, 1e-7 for float64, 0 for integers) unless both are given. ``msg``
     replaces the text of the error, or makes it from the text that would be there.
 
-    Raises:
-        AssertionError: they differ; the text says by how much and where.
-        ValueError: only one of the tolerances is given.
-        TypeError: there is no way to compare such values.
+    Raises ``AssertionError`` where they differ, with a text that says by how much and where, ``ValueError`` if only one
+    tolerance is given, ``TypeError`` for values that cannot be compared.
 
     >>> torch.testing.assert_close(torch.tensor([1.0, 2.0]) * 0.1, torch.tensor([0.1, 0.2]))
     >>> torch.testing.assert_close(torch.ones(2), torch.tensor([1.0, 1.5]))
