@@ -17,12 +17,10 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import wengert.ops.compressed  # these are loaded at their first use otherwise
+import wengert.ops.layouts  # these are loaded at their first use otherwise
 import wengert.ops.masked
-import wengert.ops.nested
 import wengert.ops.pathwise
 import wengert.ops.recurrent
-import wengert.ops.sparse
 from wengert.ops.operator import TABLE, Composite, Operator
 
 OPS = Path(wengert.ops.operator.__file__).parent

@@ -17,12 +17,10 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import wengert.ops.compressed  # these are loaded at their first use otherwise
+import wengert.ops.layouts  # these are loaded at their first use otherwise
 import wengert.ops.masked
-import wengert.ops.nested
 import wengert.ops.pathwise
-import wengert.ops.recurrent
-import wengert.ops.sparse  # noqa: F401
+import wengert.ops.recurrent  # noqa: F401
 from wengert.functions.places import PLACES
 from wengert.ops import FAMILIES
 from wengert.ops.operator import TABLE, Composite, Operator
@@ -43,7 +41,7 @@ marks an operator that is an expression in other operators and needs no rule. *A
 | --- | --- | --- |
 """
 # families that are loaded at their first use
-LATER = ("compressed", "masked", "nested", "pathwise", "recurrent", "sparse")
+LATER = ("layouts", "masked", "pathwise", "recurrent")
 SPELLED = {"torch": "torch.{}", "Tensor": "Tensor.{}", "functional": "nn.functional.{}"}
 
 

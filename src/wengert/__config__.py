@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import platform
 
+import numpy as np
+
+from ._version import __version__
+from .functions.settings import get_num_interop_threads, get_num_threads
+
 __all__ = ["parallel_info", "show"]
 
 
 def show() -> str:
     """The versions below this package, as lines of text."""
-    import numpy as np
-
-    from . import __version__
-
     facts = (f"wengert {__version__}, which stands in for it",
         f"Python {platform.python_version()} ({platform.system()}, {platform.machine()})", f"NumPy {np.__version__}")
     return "PyTorch built with:\n" + "".join(f"  - {fact}\n" for fact in facts)
@@ -25,8 +26,6 @@ def show() -> str:
 
 def parallel_info() -> str:
     """The threads of products and kernels, as lines of text."""
-    from .functions.settings import get_num_interop_threads, get_num_threads
-
     return (f"ATen/Parallel:\n\tat::get_num_threads() : {get_num_threads()}\n"
         f"\tat::get_num_interop_threads() : {get_num_interop_threads()}\nstd::thread::hardware_concurrency() : "
         f"{os.cpu_count()}\n")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
+
+from .tensor.types import device as device_class
 
 NONE = "Cannot access accelerator device when none is available."
 
@@ -40,10 +43,6 @@ def get_device_module(device: Any = None) -> Any:
     >>> torch.get_device_module("cpu") is torch.cpu
     True
     """
-    from importlib import import_module
-
-    from .tensor.types import device as device_class
-
     if device is not None and not isinstance(device, (str, device_class)):
         raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
     kind = device_class("cpu" if device is None else device).type

@@ -7,11 +7,16 @@ processes that they are given to: what one writes in place, the others read. Oth
 from __future__ import annotations
 
 import multiprocessing as _python
+import sys
 from contextlib import suppress
 from multiprocessing import *  # noqa: F403  this module is that one, and more
+from multiprocessing.connection import wait
+from signal import Signals
+from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
 from .functions import shared_memory as _shared  # noqa: F401  it teaches pickles for other processes about tensors
+from .names.missing import missing_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,8 +66,6 @@ class ProcessContext:
         ``timeout``: seconds to wait at most; ``grace_period``: seconds that the others get to end by themselves once
         one has failed. Then they are ended, and ``ProcessRaisedException`` or ``ProcessExitedException`` is raised.
         """
-        from multiprocessing.connection import wait
-
         running = {process.sentinel: i for i, process in enumerate(self.processes) if process.is_alive()}
         if running and self._failed() is None:
             wait(list(running), timeout)
@@ -88,8 +91,6 @@ class ProcessContext:
                 return ProcessRaisedException(text, index, process.pid)
         code = process.exitcode
         if code < 0:
-            from signal import Signals
-
             name = Signals(-code).name
             return ProcessExitedException(f"process {index} terminated with signal {name}", index, process.pid, code,
                 name)
@@ -100,15 +101,11 @@ SpawnContext = ProcessContext
 
 
 def _call(function: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any) -> None:
-    import sys
-
     try:
         function(index, *args)
     except KeyboardInterrupt:
         pass  # the parent reports it
     except Exception:
-        from traceback import format_exc
-
         errors.send(format_exc())
         sys.exit(1)
 
@@ -161,10 +158,4 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if hasattr(_python, name):
-        return getattr(_python, name)
-    import sys
-
-    from .names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+    return getattr(_python, name) if hasattr(_python, name) else missing_from(__name__)(name)

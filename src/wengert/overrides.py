@@ -107,7 +107,6 @@ def get_ignored_functions() -> set[Any]:
 
 @functools.cache
 def _addresses() -> dict[Any, str]:
-    """Every function that can be overridden, with its name."""
     found: dict[Any, str] = {}
     places = get_overridable_functions()
     torch = next(iter(places))

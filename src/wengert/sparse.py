@@ -10,6 +10,7 @@ from .dispatch.argument_errors import reporting
 from .functions.creation import as_tensor, full
 from .functions.overloads_sparse import CHECKS, sparse_coo_tensor
 from .functions.ranges import arange
+from .layouts.compressed import compressed_made, elements
 from .layouts.compressed import masked_mm as _masked_mm
 from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
 from .layouts.sparse import total as _total
@@ -147,8 +148,6 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
 @reporting
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``, computed only where ``input``, a CSR matrix, stores elements."""
-    from .layouts.compressed import compressed_made, elements
-
     if not input.is_sparse_csr:
         raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")
     row, column = (wrap(i) for i in input._wg_data.indices)
@@ -237,7 +236,7 @@ class check_sparse_tensor_invariants(ContextDecorator):
     def __exit__(self, *exc: object) -> None:
         CHECKS[0], self.saved_state = bool(self.saved_state), None
 
-    def _recreate_cm(self) -> check_sparse_tensor_invariants:
+    def _recreate_cm(self) -> check_sparse_tensor_invariants:  # for each call of a decorated function
         return type(self)(self.state)
 
 

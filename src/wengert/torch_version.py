@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 # Stages before a release, in order; a release without a stage comes after all of them.
@@ -42,8 +43,6 @@ class TorchVersion(str):
 
 def version_key(text: str) -> tuple[Any, ...] | None:
     """What PEP 440 sorts versions by, for release, pre-release, post-release, development and local parts."""
-    import re
-
     found = re.fullmatch(
         r"v?(?:(\d+)!)?(\d+(?:\.\d+)*)"  # epoch and release
         r"(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?(\d*))?"

@@ -283,16 +283,6 @@ def test_what_structures_forward_mode_gives(torch):
     assert type(rows) is list and rows[0][0].diagonal().tolist() == [6.0, 6.0]
 
 
-def test_the_rows_of_one_identity(torch):
-    basis = torch.autograd.functional._construct_standard_basis_for
-    one, other = basis((torch.zeros(2), torch.zeros(1)), (2, 1))
-    assert one.tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]] and other.tolist() == [[0.0], [0.0], [1.0]]
-    with pytest.raises(AssertionError, match="to have the same length, but got 2 and 1"):
-        basis((torch.zeros(2), torch.zeros(1)), (2,))
-    with pytest.raises(AssertionError, match="Expected at least one tensor"):
-        basis((), ())
-
-
 def test_products_for_sparse_inputs(torch):
     s = torch.eye(2).to_sparse().requires_grad_()
     for create_graph in (False, True):

@@ -77,3 +77,10 @@ def test_nobody_is_asked_who_imports(run, name):
 
 REFUSED = ["from torch._C import _nothing", "from torch._ops import nothing", "import torch.nothing",
     "import torch.utils.tensorboard"]
+
+
+def test_modules_imported_by_their_full_names_are_loaded_once(run):
+    code = ("import pickle, sys, torch.optim.lr_scheduler as schedules, torch.optim.swa_utils as averages\n"
+        "print(all(sys.modules[m.__name__] is m for m in (schedules, averages)))\n"
+        "print(pickle.loads(pickle.dumps(schedules.StepLR)) is schedules.StepLR)\n")
+    assert run("twice.py", code) == (["True", "True"], "")

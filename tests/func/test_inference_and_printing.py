@@ -119,29 +119,3 @@ def test_numbers_of_a_batch_in_a_format(torch):
 def test_batches_have_no_storage(torch, name):
     with pytest.raises(NotImplementedError, match="Cannot access storage of BatchedTensorImpl"):
         torch.func.vmap(lambda x: (getattr(x, name)(), x)[1])(torch.ones(3))
-
-
-def test_the_node_of_a_custom_function_inside_of_a_derivative(torch):
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x * 2
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    seen = []
-
-    def f(x):
-        y = Double.apply(x)
-        seen.append(type(y.grad_fn).__name__)
-        return y.sum()
-
-    assert torch.func.grad(f)(torch.ones(2)).tolist() == [2.0, 2.0]
-    f(torch.ones(2, requires_grad=True))
-    assert seen == ["DoubleGeneratedBackward", "DoubleBackward"]

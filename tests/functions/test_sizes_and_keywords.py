@@ -122,3 +122,14 @@ def test_places_to_split_at_are_long(torch):
 def test_strides_that_overflow(torch):
     with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
         torch.empty(0, dtype=torch.float64).resize_([0, 4, 2**61])
+
+
+def test_a_scalar_has_no_size_of_a_dimension(torch):
+    for ask in (torch.tensor(1.0).size, torch.tensor(1.0).stride):
+        with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dimensions"):
+            ask(0)
+
+
+def test_the_first_that_is_no_number_is_named(torch):
+    with pytest.raises(RuntimeError, match="Could not infer dtype of NoneType"):
+        torch.tensor([[1, 2], [3, None]])

@@ -344,8 +344,7 @@ def test_sparse_data_and_masks_share_their_places(torch):
 
 
 def test_names_of_the_operators(torch):
-    ours = torch.__name__ == "wengert"
-    unary, binary, reductions = (part(torch, "rules" if ours else n) for n in ("unary", "binary", "reductions"))
+    unary, binary, reductions = (part(torch, n) for n in ("unary", "binary", "reductions"))
     assert len(unary.UNARY_NAMES) == len(unary.NATIVE_UNARY_FNS) == 62 and "sinc" in unary.UNARY_NAMES
     assert {f.__name__ for f in binary.NATIVE_BINARY_FNS} == set(binary.BINARY_NAMES)
     assert {f.__name__ for f in unary.NATIVE_INPLACE_UNARY_FNS} == set(unary.INPLACE_UNARY_NAMES)
@@ -355,7 +354,7 @@ def test_names_of_the_operators(torch):
 
 
 def test_every_unary_and_binary_operator_of_the_tables(torch):
-    unary, binary = (part(torch, "rules" if torch.__name__ == "wengert" else n) for n in ("unary", "binary"))
+    unary, binary = part(torch, "unary"), part(torch, "binary")
     data, mask = torch.tensor([[0.2, 0.6], [0.4, 0.9]]), torch.tensor([[True, False], [True, True]])
     for fn in unary.NATIVE_UNARY_FNS:
         whole = fn.__name__.startswith("bitwise")

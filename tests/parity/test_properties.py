@@ -41,7 +41,7 @@ _SUMS = Limits(alike=True)
 # the order of the steps.
 LIMITS = {
     "linalg": Limits(dtypes=_MATRICES.dtypes),
-    **dict.fromkeys(("linalg_solve", "linalg_functions", "linalg_norms"), _MATRICES),
+    **dict.fromkeys(("linalg_solve", "linalg_norms"), _MATRICES),
     "linalg_spectral": _MATRICES._replace(alike=False),
     # PyTorch's kernels of float32 skip the padding, that of float64 multiplies it; that of attention in four dimensions
     # makes zeros of NaN, the other does not.
@@ -190,6 +190,10 @@ def limits_of(name: str) -> Limits:
         return Limits(alike=True, expanded=False)  # windows are views, whose gradient counts the shared elements
     if name in ("sub", "addcdiv"):
         return _SUMS
+    if name in ("addmm", "addbmm", "addmv", "addr", "baddbmm"):
+        return Limits()
+    if name in ("linalg_lstsq", "linalg_matrix_exp", "linalg_pinv", "matrix_exp", "pinverse"):
+        return _MATRICES
     return LIMITS.get(family_of(name), Limits())
 
 

@@ -89,7 +89,8 @@ SAME = [
     "torch.ones(100).untyped_storage().__sizeof__() > 400", "torch._dynamo.graph_break()",
     "torch._dynamo.is_compiling()", "torch._dynamo.disable(abs)(-2)",
     "torch.distributions.multivariate_normal._batch_mv(torch.eye(2), torch.ones(2))", "torch.thread_safe_generator()",
-    "isinstance(1.5, torch.types.Number)",
+    "isinstance(1.5, torch.types.Number)", "torch.view_as_real_copy(torch.tensor([1j]))",
+    "torch.ones(1).conj_physical() is torch.ones(1)._conj_physical()", "torch.tensor([1j])._conj()",
 ]
 
 

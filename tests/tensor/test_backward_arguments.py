@@ -122,6 +122,18 @@ def test_old_arguments_warn_at_the_line_of_the_caller(torch):
         torch.autograd.backward(x * 2, torch.ones(2), grad_variables=torch.ones(2))
 
 
+def test_the_gradients_to_begin_with(torch):
+    make, one = torch.autograd._make_grads, torch.ones(1)
+    x = ones_leaf(torch, 1)
+    (found,) = make([x * 2], [None], False)
+    assert found.tolist() == [1.0] and found.dtype is torch.float32
+    assert make([x * 2], [one], is_grads_batched=False)[0] is one
+    assert make([torch.ones(3)], [None], False) == (None,)
+    with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):
+        make([x * 2], [3], False)
+    assert torch.autograd._tensor_or_tensors_to_tuple(None, 3) == (None, None, None)
+
+
 def overriding(torch):
     """A subclass that answers ``grad`` and ``backward`` itself, and what it was asked."""
     calls = []

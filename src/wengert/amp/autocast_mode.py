@@ -201,16 +201,6 @@ def clear_autocast_cache() -> None:
     _casts.set(None)
 
 
-def autocast_nesting() -> int:
-    """How many regions there are around."""
-    return _nesting.get()
-
-
-def set_autocast_nesting(nesting: int) -> None:
-    """Say how many regions there are around."""
-    _nesting.set(nesting)
-
-
 def autocast_increment_nesting() -> int:
     """Say that one more region begins; how many there are."""
     _nesting.set(_nesting.get() + 1)
@@ -281,14 +271,14 @@ class autocast(Scope):
         self._enabled = enabled
 
     def _states(self, now: Any) -> tuple[Any, Any, autocast]:
-        device, nesting = self.device, autocast_nesting()
+        device, nesting = self.device, _nesting.get()
         before = is_autocast_enabled(device), get_autocast_dtype(device), is_autocast_cache_enabled(), nesting
         return (self._enabled, self.fast_dtype, self._cache_enabled, nesting + 1), before, self
 
     def _put(self, state: tuple[bool, Any, bool, int]) -> None:
         """Enabled or not, in which precision, with a cache or without, as how many regions inside each other."""
         enabled, dtype, cached, nesting = state
-        set_autocast_nesting(nesting)
+        _nesting.set(nesting)
         if nesting == 0:
             clear_autocast_cache()
         set_autocast_dtype(self.device, dtype)

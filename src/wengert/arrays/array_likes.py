@@ -86,14 +86,12 @@ _AT_SPARSE = {
 
 def unsupported(name: str, backend: str = "SparseCPU") -> NotImplementedError:
     """The complaint about an operator that sparse arrays do not have."""
-    return NotImplementedError(
-        f"Could not run 'aten::{_AT_SPARSE.get(name, name)}' with arguments from the '{backend}' backend: the operator "
-        "is not there for sparse tensors. Use Tensor.to_dense() first."
-    )
+    return NotImplementedError(f"Could not run 'aten::{_AT_SPARSE.get(name, name)}' with arguments from the "
+        f"'{backend}' backend: the operator is not there for sparse tensors. Use Tensor.to_dense() first.")
 
 
-class _Flags:
-    """The flags of such an array: not writeable, not contiguous."""
+class ScatteredFlags:
+    """The flags of an array without one rectangle of memory: not writeable, not contiguous."""
 
     writeable = c_contiguous = False
 
@@ -106,7 +104,7 @@ class Scattered:
     shape: tuple[int, ...]
     values: np.ndarray
     wrap: Callable[..., Any]  # a tensor around it: a method that ``functions.overloads_sparse`` puts here
-    flags = _Flags
+    flags = ScatteredFlags
     strides = None
 
     dtype = property(lambda self: self.values.dtype)

@@ -1,9 +1,8 @@
-"""Context variables whose changes the cycle collector does not break into.
+"""Context variables whose changes the cycle collector does not interrupt.
 
 Up to Python 3.11 the collector may start within ``ContextVar.set`` and ``reset``, as they allocate. If a finalizer that
-it runs sets a variable too (a suspended generator that ends in ``no_grad``, an object whose ``__del__`` computes), the
-outer change goes on from a context that was freed meanwhile: the context loses count of its variables and does not find
-them any more, permanently. From Python 3.12 on the collector waits for the interpreter.
+it runs sets a variable too (a suspended generator that ends in ``no_grad``), the outer change continues on a context
+that was freed: its variables are lost, permanently. From Python 3.12 on the collector waits for the interpreter.
 """
 
 from __future__ import annotations
@@ -73,15 +72,14 @@ class ContextVar(Generic[T]):
 
 
 def scopes_in(variable: contextvars.ContextVar[Any]) -> Any:
-    """The class of the context managers that put a value of ``variable`` in force, or a state of their own.
+    """The base class of context managers that set ``variable``, or a state of their own.
 
-    A subclass says what the states are: ``_states(now)`` gives the value inside (``now`` is what it goes back to), or
-    ``(inside, back, result)``; ``_return(now, back)`` gives the value to go back to where it was changed inside; with
-    ``_put(state)``, which may be called again, the states are what it puts in force, not values of ``variable``.
+    In a subclass ``_states(now)`` gives the value inside, or ``(inside, back, result)`` where it does not go back to
+    ``now``; ``_return(now, back)`` gives the value to go back to where it was changed inside; with ``_put(state)``,
+    which may be called again, the states are what it sets, not values of ``variable``.
 
-    With the extension, entering and leaving are one step each for Python, which delivers signals between its own
-    instructions: Ctrl-C comes before the switch or inside the block, whose end switches back. Without it they are
-    functions in Python, in the middle of which Ctrl-C may come; the end of the block around it still heals that.
+    With the extension no signal comes in the middle of entering or leaving. Without it Ctrl-C may; the end of the block
+    around it restores the state.
     """
     from . import kernels
 

@@ -26,10 +26,11 @@ class dtype:
 
     __slots__ = ("_np", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name")
 
-    def __init__(self, name: str, category: int, itemsize: int, signed: bool, np_dtype: np.dtype | None) -> None:
+    def __init__(self, name: str, category: int, itemsize: int, signed: bool = True) -> None:
         self.name, self.category, self.itemsize, self.is_signed = name, category, itemsize, signed
         self.is_floating_point, self.is_complex = category == FLOAT, category == COMPLEX
-        self._np = np_dtype
+        elsewhere = name == "complex32" or name.startswith(("bfloat", "float4", "float8"))  # not in NumPy
+        self._np = None if elsewhere else np.dtype(name)
 
     @property
     def np(self) -> np.dtype:
@@ -65,10 +66,6 @@ class dtype:
         return self
 
 
-_NUMPYS = frozenset(("float16", "float32", "float64", "complex64", "complex128", "bool",
-                     *(f"{u}int{n}" for u in ("u", "") for n in (8, 16, 32, 64))))
-
-
 def _of_elsewhere(name: str) -> np.dtype:
     if name == "float4_e2m1fn_x2":  # two numbers of four bits in a byte: stored only, without arithmetic
         return np.dtype("V1")
@@ -79,33 +76,29 @@ def _of_elsewhere(name: str) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, name))
 
 
-def _make(name: str, category: int, itemsize: int, signed: bool = True) -> dtype:
-    return dtype(name, category, itemsize, signed, np.dtype(name) if name in _NUMPYS else None)
+float16 = half = dtype("float16", FLOAT, 2)
+bfloat16 = dtype("bfloat16", FLOAT, 2)
+float8_e4m3fn = dtype("float8_e4m3fn", FLOAT, 1)
+float8_e5m2 = dtype("float8_e5m2", FLOAT, 1)
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", FLOAT, 1)
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", FLOAT, 1)
+float8_e8m0fnu = dtype("float8_e8m0fnu", FLOAT, 1, False)
+float32 = dtype("float32", FLOAT, 4)
+float64 = double = dtype("float64", FLOAT, 8)
+complex32 = chalf = dtype("complex32", COMPLEX, 4)
+complex64 = cfloat = dtype("complex64", COMPLEX, 8)
+complex128 = cdouble = dtype("complex128", COMPLEX, 16)
+uint8 = dtype("uint8", INTEGER, 1, False)
+uint16 = dtype("uint16", INTEGER, 2, False)
+uint32 = dtype("uint32", INTEGER, 4, False)
+uint64 = dtype("uint64", INTEGER, 8, False)
+int8 = dtype("int8", INTEGER, 1)
+int16 = short = dtype("int16", INTEGER, 2)
+int32 = dtype("int32", INTEGER, 4)
+int64 = long = dtype("int64", INTEGER, 8)
+bool_ = dtype("bool", BOOL, 1, False)
 
-
-float16 = half = _make("float16", FLOAT, 2)
-bfloat16 = _make("bfloat16", FLOAT, 2)
-float8_e4m3fn = _make("float8_e4m3fn", FLOAT, 1)
-float8_e5m2 = _make("float8_e5m2", FLOAT, 1)
-float8_e4m3fnuz = _make("float8_e4m3fnuz", FLOAT, 1)
-float8_e5m2fnuz = _make("float8_e5m2fnuz", FLOAT, 1)
-float8_e8m0fnu = _make("float8_e8m0fnu", FLOAT, 1, False)
-float32 = _make("float32", FLOAT, 4)
-float64 = double = _make("float64", FLOAT, 8)
-complex32 = chalf = _make("complex32", COMPLEX, 4)
-complex64 = cfloat = _make("complex64", COMPLEX, 8)
-complex128 = cdouble = _make("complex128", COMPLEX, 16)
-uint8 = _make("uint8", INTEGER, 1, False)
-uint16 = _make("uint16", INTEGER, 2, False)
-uint32 = _make("uint32", INTEGER, 4, False)
-uint64 = _make("uint64", INTEGER, 8, False)
-int8 = _make("int8", INTEGER, 1)
-int16 = short = _make("int16", INTEGER, 2)
-int32 = _make("int32", INTEGER, 4)
-int64 = long = _make("int64", INTEGER, 8)
-bool_ = _make("bool", BOOL, 1, False)
-
-float4_e2m1fn_x2 = _make("float4_e2m1fn_x2", FLOAT, 1)
+float4_e2m1fn_x2 = dtype("float4_e2m1fn_x2", FLOAT, 1)
 # floating types of eight bits
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2)
 RARE_IN_USE: dict[np.dtype, dtype] = {}  # these and complex32: types with which NumPy does not compute as PyTorch does
@@ -138,11 +131,9 @@ def of(np_dtype: np.dtype) -> dtype:
             return lazily
         found = _OF_NUMPY.get(np_dtype.newbyteorder("="))
     if found is None:
-        raise TypeError(
-            f"can't convert np.ndarray of type {np_dtype.type.__module__}.{np_dtype.type.__name__}. The only supported "
-            "types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
-            "uint16, uint8, and bool."
-        )
+        raise TypeError(f"can't convert np.ndarray of type {np_dtype.type.__module__}.{np_dtype.type.__name__}. The "
+            "only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
+            "uint64, uint32, uint16, uint8, and bool.")
     return found
 
 
@@ -203,10 +194,8 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
         return _with_half_complex(a if b.kind == "W" else b)
     ca, cb = category(a), category(b)
     if FLOAT not in (ca, cb) and ((a.kind == "u" and a.itemsize > 1) or (b.kind == "u" and b.itemsize > 1)):
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {scalar_name(a)} and "
-            f"{scalar_name(b)}"
-        )
+        raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{scalar_name(a)} and {scalar_name(b)}")
     if ca != cb:
         if ca < cb:
             a, b, ca, cb = b, a, cb, ca

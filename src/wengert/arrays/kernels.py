@@ -16,22 +16,17 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from .plain.arithmetic import COSTS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
-#: Every kernel, by the module of ``wengert.arrays.plain`` (the family) that defines it. The arithmetic family is
-#: NumPy's own ufuncs: natively with a shorter way in, threads for large arrays, and always returning an array.
+#: Every kernel, by the module of ``wengert.arrays.plain`` (the family) that defines it. Those of arithmetic are ufuncs
+#: of NumPy's: natively with a shorter way in, threads for large arrays, and always returning an array.
 FAMILIES = {
-    "arithmetic": ("absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
-        "bitwise_and", "bitwise_or", "bitwise_xor", "cbrt", "ceil", "conjugate", "copysign", "cos", "cosh", "divide",
-        "equal", "exp", "exp2", "expm1", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "greater",
-        "greater_equal", "heaviside", "hypot", "invert", "isfinite", "isinf", "isnan", "left_shift", "less",
-        "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not",
-        "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal", "power",
-        "reciprocal", "remainder", "right_shift", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square",
-        "subtract", "tan", "tanh", "true_divide", "trunc"),
+    "arithmetic": tuple(COSTS),
     "elementwise": ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
         "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid", "log_sigmoid_grad", "mish",
         "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad", "hardsigmoid", "hardsigmoid_grad",

@@ -47,9 +47,7 @@ def format_strides(shape: tuple[int, ...], kind: Any) -> tuple[int, ...]:
 def is_in_format(a: np.ndarray, kind: Any) -> bool:
     """Whether the elements of ``a`` have the memory format ``kind``, without gaps."""
     name = format_name(kind)
-    if name == "contiguous_format":
-        return a.flags.c_contiguous
-    if name == "preserve_format":
+    if name in ("contiguous_format", "preserve_format"):
         return a.flags.c_contiguous
     if name not in _RANK:
         raise TypeError("is_contiguous(): argument 'memory_format' (position 1) must be torch.memory_format, not "

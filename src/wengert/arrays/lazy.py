@@ -1,12 +1,9 @@
 """Lazy conjugation and negation: views whose elements are conjugated or negated when they are read.
 
-A conjugate is a view: ``x.conj()`` looks at the memory of ``x``, and what is written to it is written to ``x``. NumPy
-has no such arrays, so a tensor holds a ``Lazy`` in place of its array: the window of the memory, and what is done
-to the numbers on their way out and in. It is no ``ndarray``: the fast paths of operators, which test for one, skip it,
-and whatever NumPy makes of it (a ufunc, ``np.asarray``, a method that computes) is made of the computed numbers.
-
-Operators compute on plain arrays: ``plain`` is called in the one place where they are handed to a forward. Views of a
-``Lazy`` are the same views of its window (``through``).
+``x.conj()`` is a view of the memory of ``x``, through which ``x`` can be written. NumPy has no such arrays, so a tensor
+holds a ``Lazy``: the window of the memory, and what is done to numbers that are read or written. It is no ``ndarray``:
+fast paths, which test for one, skip it, and ufuncs, ``np.asarray`` and methods get the computed numbers. Operators
+compute on plain arrays (``plain``); views of a ``Lazy`` are the same views of its window (``through``).
 """
 
 from __future__ import annotations

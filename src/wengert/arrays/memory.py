@@ -62,8 +62,6 @@ def set_cache_limit(nbytes: int) -> None:
 
 def _layer() -> Any:
     if not available:
-        raise RuntimeError(
-            "array memory is counted by the native extension, which is not in use here: it was not built, or "
-            "WENGERT_NATIVE=0 turned it off"
-        )
+        raise RuntimeError("array memory is counted by the native extension, which is not in use here: it was not "
+            "built, or WENGERT_NATIVE=0 turned it off")
     return _native

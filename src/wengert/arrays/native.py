@@ -32,11 +32,7 @@ _SINGLE = np.dtype(np.float32)
 instruction_set: str = _kernels.instruction_set
 set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_threads
 
-_UFUNCS = ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
-    "gelu_tanh_grad", "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc",
-    "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma", "signum", "hardsigmoid", "hardsigmoid_grad",
-    "hardswish", "hardswish_grad", "rsqrt", "cube", "square_difference")
-globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
+globals().update({name: kernel for name, kernel in vars(_kernels).items() if isinstance(kernel, np.ufunc)})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
 node_fields, unbroken, scopes_in = _kernels.node_fields, _kernels.unbroken, _kernels.scopes_in
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .array_likes import ScatteredFlags
+
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -39,18 +41,15 @@ class Sizes(tuple[tuple[int, ...], ...]):
     __str__ = __repr__
 
 
-class _Flags:
-    """The flags of such an array: not writeable, except through ``packed``."""
-
-    writeable = c_contiguous = False
+_ARITHMETIC = (np.add, np.subtract, np.multiply, np.true_divide, np.negative)
 
 
-class Nested:
+class Nested(np.lib.mixins.NDArrayOperatorsMixin):
     """An array in parts: the numbers, ``packed``, and where they belong, ``plan``."""
 
     __slots__ = ("packed", "plan", "shape")
 
-    flags = _Flags
+    flags = ScatteredFlags  # it is writeable through ``packed``
     base = None
 
     def __init__(self, packed: Any, plan: Any) -> None:
@@ -88,26 +87,14 @@ class Nested:
                 "nested.")
         return other
 
-    def __add__(self, other: Any) -> Nested:
-        return self.like(self.packed + self._other(other))
-
-    def __sub__(self, other: Any) -> Nested:
-        return self.like(self.packed - self._other(other))
-
-    def __mul__(self, other: Any) -> Nested:
-        return self.like(self.packed * self._other(other))
-
-    def __truediv__(self, other: Any) -> Nested:
-        return self.like(self.packed / self._other(other))
-
-    def __neg__(self) -> Nested:
-        return self.like(-self.packed)
-
-    __radd__, __rmul__ = __add__, __mul__
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc not in _ARITHMETIC or method != "__call__":
+            self._refuse()
+        return self.like(ufunc(*map(self._other, inputs)))
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError("a nested tensor is no rectangle of numbers: take its values(), its parts by unbind(), or "
             "to_padded_tensor()")
 
-    __array__ = __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __len__ = _refuse
+    __array__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __len__ = _refuse
     __bool__ = __float__ = __int__ = _refuse

@@ -80,7 +80,7 @@ def _walk(body: Callable, c: Constants, scratch: dict[np.dtype, list[np.ndarray]
         scratch[dtype] = [np.empty(BLOCK, dtype), np.empty(BLOCK, dtype)]
     direct = all(a.dtype == dtype for a in row)
     contiguous = all(a.flags.c_contiguous for a in row)
-    for piece in _flat_pieces(row) if contiguous else _pieces(row):
+    for piece in _pieces(tuple([a.reshape(-1) for a in row]) if contiguous else row):
         n, shape = piece[0].size, piece[0].shape
         s, t = (x[:n] if contiguous else x[:n].reshape(shape) for x in scratch[dtype])
         if direct:
@@ -98,12 +98,6 @@ def _real_rows(row: Row) -> tuple[Row, ...]:
     if all(a.flags.c_contiguous for a in row):
         return (tuple([a.reshape(-1).view(a.real.dtype) for a in row]),)
     return tuple([a.real for a in row]), tuple([a.imag for a in row])
-
-
-def _flat_pieces(row: Row) -> Iterator[Row]:
-    flat = [a.reshape(-1) for a in row]
-    for i in range(0, flat[0].size, BLOCK):
-        yield tuple([a[i : i + BLOCK] for a in flat])
 
 
 def _pieces(row: Row) -> Iterator[Row]:

@@ -1,9 +1,8 @@
 """Recurrent layers over packed rows, and their gradients, on raw arrays.
 
 The rows of the first time step come first, then those of the second, and so on: ``sizes`` says how many each has, never
-more than the one before (a padded batch has the same number everywhere). Row ``k`` of a step belongs to sequence ``k``,
-so a state of (N, hidden) whose first rows are updated at each step holds, in the end, the last state of every sequence,
-in either direction.
+more than the one before. Row ``k`` of a step belongs to sequence ``k``, so a state of (N, hidden) whose first rows are
+updated at each step holds, in the end, the last state of every sequence, in either direction.
 
 ``gates`` is the input's part of the gates, for all rows (R, gates * hidden); ``w_hh`` is (gates * hidden, hidden). A
 gradient function gives the gradients of gates, w_hh, b_hh (where there is one) and the initial states. LSTM and GRU

@@ -95,11 +95,9 @@ class StoragelessArray(Window):
         if self.device == "meta":
             raise NotImplementedError("Cannot copy out of meta tensor; no data! Tensors of the device 'meta' have a "
                 "shape and a type and no numbers.")
-        raise RuntimeError(
-            "Cannot access data pointer of Tensor that doesn't have storage: it was made by _make_wrapper_subclass, "
-            "and only the __torch_dispatch__ of its class knows its numbers. What was called here reads them past it; "
-            "take the tensors that it wraps."
-        )
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: it was made by "
+            "_make_wrapper_subclass, and only the __torch_dispatch__ of its class knows its numbers. What was "
+            "called here reads them past it; take the tensors that it wraps.")
 
     __array__ = __array_ufunc__ = __getitem__ = __setitem__ = __iter__ = __bool__ = __float__ = _refuse
     __int__ = __complex__ = _refuse

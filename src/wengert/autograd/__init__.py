@@ -6,6 +6,8 @@ from typing import Any
 
 from ..dispatch.torch_function import overridable
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ..tensor import Tensor
+from ..tensor.backward import seeds
 from . import _entry_points
 from .function import Function
 from .gradcheck import (  # at once, as the next: imported later, the modules would take the functions' places here
@@ -45,6 +47,21 @@ _LAZY = {
     "_pop_saved_tensors_default_hooks": ("_core", "_pop_saved_tensors_default_hooks"),
     "_push_saved_tensors_default_hooks": ("_core", "_push_saved_tensors_default_hooks"),
 }
+
+
+def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
+    """One tensor, several, or None for each of ``length``, as a tuple."""
+    if tensors is None:
+        return (None,) * length
+    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+
+
+def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple[Any, ...]:
+    """The gradients to begin with at ``outputs``: 1 where there is None for a single number."""
+    given = tuple(grads)
+    if is_grads_batched:  # a walk checks their shapes
+        return given
+    return tuple(one if g is None else g for one, g in zip(seeds(outputs, given), given))
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:

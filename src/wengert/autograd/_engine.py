@@ -68,11 +68,9 @@ def _current_graph_task_execution_order() -> list[Node]:
     if walk is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
     if is_multithreading_enabled():
-        raise RuntimeError(
-            "_current_graph_task_execution_order expects the current backward to be executed with multithreading "
-            "disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled(False):\n    "
-            "torch.autograd.grad(...)\n"
-        )
+        raise RuntimeError("_current_graph_task_execution_order expects the current backward to be executed with "
+            "multithreading disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled(False):\n"
+            "    torch.autograd.grad(...)\n")
     nodes = engine.reachable_nodes(edge for edge, _ in walk.roots)
     return sorted(filter(walk.reaches, nodes), key=lambda node: node.seq)
 
@@ -95,8 +93,6 @@ def executes(walk: Any, node: Node) -> bool:
     """
     found = not (len(walk.roots) == 1 and walk.roots[0][0][0] is node) and walk.reaches(node)
     if found and not node.edges and node in (walk.captures or ()):
-        raise RuntimeError(
-            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
-            "currently not supported."
-        )
+        raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running "
+            "autograd.grad(). This is currently not supported.")
     return found

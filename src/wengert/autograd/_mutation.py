@@ -59,9 +59,7 @@ class _AllowMutationOnSavedContext:
 
     def unpack(self, handle: Handle) -> Tensor:
         """The tensor, as it was when it was saved."""
-        found = self.cloned.get(handle)
-        if found is None:
-            found = self.original.get(handle)
+        found = self.cloned.get(handle, self.original.get(handle))
         if found is None:
             raise AssertionError(OUTSIDE)
         return found
@@ -80,10 +78,8 @@ class _AllowMutationOnSavedContext:
 
     def clear(self) -> None:
         """Forget everything; graphs that are left cannot be walked any more."""
-        self.original.clear()
-        self.cloned.clear()
-        self.tid_to_weakhandle.clear()
-        self.sid_to_tid.clear()
+        for table in (self.original, self.cloned, self.tid_to_weakhandle, self.sid_to_tid):
+            table.clear()
 
 
 class allow_mutation_on_saved_tensors(_Mode):

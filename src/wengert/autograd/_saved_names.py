@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import re
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -27,132 +28,72 @@ if TYPE_CHECKING:
 # Operator (or node, or both): names in PyTorch. ``theirs=ours`` renames, ``theirs:value`` is a constant, a final ``*``
 # makes a tuple, ``#`` a Python number.
 TABLE = {
-    "AddmmBackward0": "alpha beta mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides",
-    "MmBackward0": "mat2 mat2=other mat2_sym_sizes mat2_sym_sizes=other_sym_sizes mat2_sym_strides "
-    "mat2_sym_strides=other_sym_strides self self_sym_sizes self_sym_strides",
-    "linear": "alpha:1 beta:1 mat1=input mat1_sym_sizes=input_sym_sizes mat1_sym_strides=input_sym_strides "
-    "mat2=transposed",
-    "attention": "attn_mask=mask dropout_p:0.0 is_causal=causal key query scale value",
-    "square": "exponent:2 self",
-    "PowBackward0": "exponent# self",
-    "PowBackward1": "exponent result self",
-    "PowBackward2": "exponent result self#",
-    "elu": "alpha input_scale:1 scale:1 self",
-    "celu": "alpha self",
-    "selu": "alpha:1.6732632423543772 input_scale:1 scale:1.0507009873554805 self",
-    "relu6": "max_val:6 min_val:0",
-    "PreluKernelBackward0": "self weight",
-    "div": "other rounding_mode:None self",
-    "masked_scale": "other=scaled_mask self:None",
-    "masked_select": "mask self",
-    "polar": "result",
-    "resampled": "",
-    "index_add": "alpha dim index",
-    "index_copy": "dim index",
-    "complex": "imag real",
-    "div_rounded": "other rounding_mode self",
-    "cholesky_solve": "input2=L result self upper",
-    "addbmm": "alpha batch1 batch1_sym_argsize_0 batch1_sym_argsize_1 batch2 batch2_sym_argsize_2 beta",
+    "AddmmBackward0": "alpha beta mat1 mat1_sym_sizes mat2 mat2_sym_sizes",
+    "MmBackward0": "mat2 mat2=other mat2_sym_sizes mat2_sym_sizes=other_sym_sizes self self_sym_sizes",
+    "linear": "alpha:1 beta:1 mat1=input mat1_sym_sizes=input_sym_sizes mat2=transposed",
+    "attention": "attn_mask=mask dropout_p:0.0 is_causal=causal key query scale value", "square": "exponent:2 self",
+    "PowBackward0": "exponent# self", "PowBackward1": "exponent result self", "PowBackward2": "exponent result self#",
+    "elu": "alpha input_scale:1 scale:1 self", "celu": "alpha self",
+    "selu": "alpha:1.6732632423543772 input_scale:1 scale:1.0507009873554805 self", "relu6": "max_val:6 min_val:0",
+    "PreluKernelBackward0": "self weight", "div": "other rounding_mode:None self",
+    "masked_scale": "other=scaled_mask self:None", "masked_select": "mask self", "polar": "result", "resampled": "",
+    "index_add": "alpha dim index", "index_copy": "dim index", "complex": "imag real",
+    "div_rounded": "other rounding_mode self", "cholesky_solve": "input2=L result self upper",
+    "addbmm": "alpha batch1 batch2 beta",
     # reductions and scans
-    "SumBackward0": "self_sym_sizes",
-    "SumBackward1": "dim* keepdim self_sym_sizes",
-    "MeanBackward0": "self_sym_numel self_sym_sizes",
-    "MeanBackward1": "dim* keepdim self_sym_numel self_sym_sizes",
-    "ProdBackward0": "result self",
-    "ProdBackward1": "dim keepdim result self",
-    "VarBackward0": "correction dim* keepdim self",
+    "SumBackward0": "self_sym_sizes", "SumBackward1": "dim* keepdim self_sym_sizes",
+    "MeanBackward0": "self_sym_numel self_sym_sizes", "MeanBackward1": "dim* keepdim self_sym_numel self_sym_sizes",
+    "ProdBackward0": "result self", "ProdBackward1": "dim keepdim result self",
+    **dict.fromkeys(("VarBackward0", "VarMeanBackward0"), "correction dim* keepdim self"),
     "StdBackward0": "correction dim* keepdim result self",
-    "VarMeanBackward0": "correction dim* keepdim self",
     "StdMeanBackward0": "correction dim* keepdim result0=std self",
     "LinalgVectorNormBackward0": "dim* keepdim ord result self",
-    "LogsumexpBackward0": "dim* keepdim result self",
-    "AmaxBackward0": "dim* keepdim result self",
-    "AminBackward0": "dim* keepdim result self",
-    "MaxBackward0": "dim indices keepdim self_sym_sizes",
-    "MinBackward0": "dim indices keepdim self_sym_sizes",
-    "CummaxBackward0": "dim indices self",
-    "CumminBackward0": "dim indices self",
-    "CdistBackward0": "p:2.0 result x1 x2",
+    **dict.fromkeys(("LogsumexpBackward0", "AmaxBackward0", "AminBackward0"), "dim* keepdim result self"),
+    **dict.fromkeys(("MaxBackward0", "MinBackward0"), "dim indices keepdim self_sym_sizes"),
+    **dict.fromkeys(("CummaxBackward0", "CumminBackward0"), "dim indices self"), "CdistBackward0": "p:2.0 result x1 x2",
     # indexing
-    "SelectBackward0": "dim=key_dim index=key_index self_sym_sizes",
-    "select": "dim index self_sym_sizes",
+    "SelectBackward0": "dim=key_dim index=key_index self_sym_sizes", "select": "dim index self_sym_sizes",
     "basic_index": "dim=key_dim end=key_end self_sym_sizes start=key_start step=key_step",
-    "narrow": "dim end=narrow_end self_sym_sizes start step:1",
-    "IndexBackward0": "indices* self_sym_sizes",
-    "IndexPutBackward0": "accumulate indices*",
-    "gather": "dim index self sparse_grad",
-    "take": "index self",
-    "put": "accumulate index",
-    "scatter": "dim index",
-    "scatter_add": "dim index",
+    "narrow": "dim end=narrow_end self_sym_sizes start step:1", "IndexBackward0": "indices* self_sym_sizes",
+    "IndexPutBackward0": "accumulate indices*", "gather": "dim index self sparse_grad", "take": "index self",
+    "put": "accumulate index", **dict.fromkeys(("scatter", "scatter_add", "select_scatter"), "dim index"),
     "scatter_total": "dim include_self index reduce result self src",
-    "select_scatter": "dim index",
     # shapes
-    "cat": "dim",
-    "stack": "dim",
-    "split": "dim self_sym_sizes split_size",
-    "split_with_sizes": "dim self_sym_sizes split_sizes*",
-    "as_strided": "size* storage_offset stride*",
-    "pad_reflect1": "padding=pad*",
-    "pad_replicate1": "padding=pad*",
-    "flip": "dims*",
-    "roll": "dims* shifts*",
-    "permute": "dims*",
-    "repeat": "repeats* self_sym_sizes",
-    "unfold_columns": "dilation* kernel_size=kernel* padding* self_sym_argsize_minus_1 self_sym_argsize_minus_2 "
-    "stride*",
-    "fold_columns": "dilation* kernel_size=kernel* padding* stride*",
+    "cat": "dim", "stack": "dim", "split": "dim self_sym_sizes split_size",
+    "split_with_sizes": "dim self_sym_sizes split_sizes*", "as_strided": "size* storage_offset stride*",
+    **dict.fromkeys(("pad_reflect1", "pad_replicate1"), "padding=pad*"), "flip": "dims*", "permute": "dims*",
+    "roll": "dims* shifts*", "repeat": "repeats* self_sym_sizes",
+    **dict.fromkeys(("unfold_columns", "fold_columns"), "dilation* kernel_size=kernel* padding* stride*"),
     # layers
     "convolution_forward": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* "
     "stride* transposed:False weight",
     "conv_input": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* "
     "transposed:True weight",
-    "avg_pool_windows": "ceil_mode count_include_pad=include divisor_override=override kernel_size=kernel* padding* "
-    "stride*",
-    "batch_norm_channels": "eps input running_mean running_var result1=mean result2=rstd weight",
+    "avg_pool_windows": "ceil_mode count_include_pad=include divisor_override=override kernel_size=kernel* "
+    "padding* stride*", "batch_norm_channels": "eps input running_mean running_var result1=mean result2=rstd weight",
     "group_norm_over": "eps group=groups input result1=mean result2=rstd weight",
     "layer_norm_over": "bias input normalized_shape=normalized result1=mean result2=rstd weight",
-    "embedding_rows": "indices padding_idx scale_grad_by_freq=by_frequency sparse:False weight_sym_argsize_0",
-    "DotBackward0": "self tensor=other",
-    "MvBackward0": "self vec=other",
-    "adaptive_max_windows": "result1=indices",
+    "embedding_rows": "indices padding_idx scale_grad_by_freq=by_frequency sparse:False",
+    "DotBackward0": "self tensor=other", "MvBackward0": "self vec=other", "adaptive_max_windows": "result1=indices",
     "fractional_windows": "kernel_size=kernel* output_size=size* result1=indices",
-    "as_strided_scatter": "size* storage_offset stride*",
-    "slice_scatter": "dim end start step",
+    "as_strided_scatter": "size* storage_offset stride*", "slice_scatter": "dim end start step",
     "diagonal_scatter": "dim1 dim2 offset",
-    "block_diag": "",
-    "round": "",
+    **dict.fromkeys(("block_diag", "round", "linalg_svdvals", "linalg_eigvals", "linalg_eigvalsh", "lu_unpack"), ""),
     "max_pool_windows": "ceil_mode dilation* kernel_size=kernel* padding* result1=indices stride*",
-    "numpy_T": "dims=reversed",
-    "squeeze": "dim self_sym_sizes",
-    "index_pick": "dim include_self index reduce result self source=src",
-    "index_total": "dim include_self index reduce result self source=src",
-    "linalg_solve_ex": "A left result",
-    "linalg_svdvals": "",
-    "linalg_eigvals": "",
-    "linalg_eigvalsh": "",
-    "lu_unpack": "LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
-    "transform": "dim=dims* forward",
-    "pad_replicate2": "padding=pad*",
-    "pad_replicate3": "padding=pad*",
-    "sum_to": "self_sym_sizes",
+    "numpy_T": "dims=reversed", "squeeze": "dim self_sym_sizes",
+    **dict.fromkeys(("index_pick", "index_total"), "dim include_self index reduce result self source=src"),
+    "linalg_solve_ex": "A left result", "transform": "dim=dims* forward",
+    **dict.fromkeys(("pad_replicate2", "pad_replicate3"), "padding=pad*"), "sum_to": "self_sym_sizes",
     "unsafe_split": "dim self_sym_sizes split_size",
     # losses
     "nll": "ignore_index reduction self target total_weight weight",
     "cross_entropy_index": "ignore_index reduction target weight",
     # linear algebra
-    "linalg_inv": "inverse=result",
-    "linalg_cholesky": "L=result upper",
-    "linalg_qr": "Q R mode",
-    "linalg_svd": "S S_sym_argsize_minus_1 U Vh full_matrices",
-    "linalg_solve": "A left result",
-    "pinv_within": "result self=A",
-    "linalg_matrix_exp": "self=A",
-    "linalg_lstsq": "b=B self=A solution",
-    "linalg_solve_triangular": "left result self=A unitriangular upper",
-    "transform_real": "dim=dims* onesided self",
-    "transform_to_real": "dim=dims*",
-    "sparse_dense": "",
+    "linalg_inv": "inverse=result", "linalg_cholesky": "L=result upper", "linalg_qr": "Q R mode",
+    "linalg_svd": "S U Vh full_matrices", "linalg_solve": "A left result", "pinv_within": "result self=A",
+    "linalg_matrix_exp": "self=A", "linalg_lstsq": "b=B self=A solution",
+    "linalg_solve_triangular": "left result self=A unitriangular upper", "transform_real": "dim=dims* onesided self",
+    "transform_to_real": "dim=dims*", "sparse_dense": "",
 }
 
 # Nodes that stand for several of ours (``whole``), in terms of the composite's arguments.
@@ -217,7 +158,7 @@ def _own(op: Operator, name: str) -> str:
     return op.params[0] if name == "self" and "self" not in op.params else name
 
 
-SIZES = re.compile(r"(\w+?)_sym_(sizes|strides|numel|argsize_(?:minus_)?\d+)")
+SIZES = re.compile(r"(\w+?)_sym_(sizes|numel)")
 
 
 def shown_value(node: OpNode, name: str, ours: str) -> Any:
@@ -248,7 +189,8 @@ def value(node: OpNode, ours: str) -> Any:
     if ours in DERIVED:
         found = DERIVED[ours](node)
     elif match := SIZES.fullmatch(ours):
-        found = _size(node, _own(node.op, match[1]), match[2])
+        shape = tuple(shape_of(node, _own(node.op, match[1])))
+        found = shape if match[2] == "sizes" else math.prod(shape)
     else:
         found = remembered(node, _own(node.op, ours))
     if ours == "reduction" and found in REDUCTIONS:
@@ -293,28 +235,6 @@ def _tensor(node: OpNode, key: str, array: Any, counter: Any, index: int = 0) ->
     if key in node.op.aux or not hasattr(array, "dtype"):
         return ARRAY_OPS.wrap(array)
     return node._rebuild(key, array, counter, index)
-
-
-def _size(node: OpNode, param: str, what: str) -> Any:
-    if what == "strides":
-        tensor = remembered(node, param)
-        if tensor is not None:
-            return tuple(tensor.stride())
-        steps, step = [], 1
-        for n in reversed(shape_of(node, param)):
-            steps.append(step)
-            step *= n
-        return tuple(reversed(steps))
-    shape = shape_of(node, param)
-    if what == "sizes":
-        return tuple(shape)
-    if what == "numel":
-        count = 1
-        for n in shape:
-            count *= n
-        return count
-    at = int(what.rpartition("_")[2])
-    return shape[-at if "minus" in what else at]
 
 
 def shape_of(node: OpNode, param: str) -> tuple[int, ...]:

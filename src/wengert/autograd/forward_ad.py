@@ -57,19 +57,18 @@ def enter_dual_level() -> int:
     return 0
 
 
+_NOT_THE_LAST = ("Trying to exit a forward AD level that was not the last one that was created. This is not "
+    "supported.")
+
+
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level: all its tangents are gone."""
     current = _current()
     if current is None:
-        raise RuntimeError(
-            "Dual level must be a positive number. There is none to exit: enter_dual_level() comes first."
-            if level in (None, -1)
-            else "Trying to exit a forward AD level that was not the last one that was created. This is not supported. "
-            "There is none to exit: enter_dual_level() comes first."
-        )
+        why = "Dual level must be a positive number." if level in (None, -1) else _NOT_THE_LAST
+        raise RuntimeError(f"{why} There is none to exit: enter_dual_level() comes first.")
     if level not in (None, 0):
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
-            "supported.")
+        raise RuntimeError(_NOT_THE_LAST)
     hidden = _hidden.get()
     if hidden is not None:
         _hidden.set(tuple(x for x in hidden if x is not current))
@@ -106,10 +105,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if kept and level not in (None, 0):
         raise RuntimeError("Invalid level given to _make_dual")
     if kept and current is None:
-        raise RuntimeError(
-            "Trying to access a forward AD level with an invalid index. This index was either not created or is "
-            "already deleted."
-        )
+        raise RuntimeError("Trying to access a forward AD level with an invalid index. This index was either not "
+            "created or is already deleted.")
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
@@ -123,11 +120,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not "
             "supported.")
     if tensor.shape != tangent.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
-            f"{list(tangent.shape)}."
-        )
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the given forward gradient "
+            f"is of size {list(tangent.shape)}.")
     return current.dual(tensor, tangent)
 
 

@@ -15,8 +15,8 @@ from ..graph.modes import enable_grad, is_grad_enabled, set_grad_enabled, transf
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.types import strided
+from ..transforms import NO_REQUIRES_GRAD
 from ..transforms import forward_mode as tangents
-from ..transforms.running import NO_REQUIRES_GRAD
 from . import grad
 
 if TYPE_CHECKING:
@@ -38,12 +38,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         call = _Call(func, inputs, "vjp", create_graph, strict)
         call.run()
-        if v is None:
-            if len(call.outputs) != 1 or call.outputs[0].numel() != 1:
-                raise RuntimeError("The vector v can only be None if the user-provided function returns a single "
-                    "Tensor with a single element.")
-        else:
-            v = call.vector(v, call.outputs, call.several_out)
+        v = call.vector(v, call.outputs, call.several_out, "the user-provided function returns")
     with set_grad_enabled(create_graph or is_grad_enabled()):
         product = call.filled(_grad(call.outputs, call.inputs, v, create_graph), call.inputs, "back")
     return call.answer(product, call.several_in)
@@ -59,9 +54,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """
     with enable_grad():
         call = _Call(func, inputs, "jvp", create_graph, strict)
-        v = call.input_vector(v,
-            "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
-            "single element.")
+        v = call.vector(v, call.inputs, call.several_in)
         call.run()
         seeds = _zeros(call.outputs)  # any value will do: the first backward is linear in it
         first = _grad(call.outputs, call.inputs, seeds, True)
@@ -81,11 +74,8 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """
     with enable_grad():
         call = _Call(func, inputs, "vhp", create_graph, strict)
-        v = call.input_vector(v, _NEEDS_VECTOR)
-        call.run()
-        call.one_number()
-        first = _grad(call.outputs, call.inputs, None, True)
-        call.depends(first, "jacobian")
+        v = call.vector(v, call.inputs, call.several_in)
+        first = call.gradient()
     with set_grad_enabled(create_graph or is_grad_enabled()):
         product = call.filled(_grad(first, call.inputs, v, create_graph), call.inputs, "double_back")
     return call.answer(product, call.several_in)
@@ -101,11 +91,8 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """
     with enable_grad():
         call = _Call(func, inputs, "hvp", create_graph, strict)
-        v = call.input_vector(v, _NEEDS_VECTOR)
-        call.run()
-        call.one_number()
-        first = _grad(call.outputs, call.inputs, None, True)
-        call.depends(first, "jacobian")
+        v = call.vector(v, call.inputs, call.several_in)
+        first = call.gradient()
         seeds = _zeros(call.inputs)
         second = _grad(first, call.inputs, seeds, True)
         call.depends(first, "hessian")
@@ -141,12 +128,10 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
     with enable_grad():
         call = _Call(func, inputs, "jacobian", create_graph, strict)
         call.run()
+        if vectorize and strict:
+            raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+                "supported together. Please either set `strict=False` or `vectorize=False`.")
         if vectorize:
-            if strict:
-                raise RuntimeError(
-                    "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
-                    "together. Please either set `strict=False` or `vectorize=False`."
-                )
             table = _jacobian_at_once(call)
         else:
             table = tuple(_jacobian_rows(call, i, output) for i, output in enumerate(call.outputs))
@@ -165,27 +150,20 @@ def _jacobian_at_once(call: _Call) -> Any:
     if pairs:
         found = grad([o for o, _ in pairs], call.inputs, [v for _, v in pairs], None, call.create_graph,
             allow_unused=True, is_grads_batched=True)
-    total = sum(sizes)
-    columns = [zeros_like(x).expand((total, *x.shape)) if g is None else g for g, x in zip(found, call.inputs)]
-    table, at = [], 0
-    for o, n in zip(call.outputs, sizes):
-        table.append(tuple(c.narrow(0, at, n).reshape(o.shape + x.shape) for c, x in zip(columns, call.inputs)))
-        at += n
-    return tuple(table)
+    columns = [(zeros_like(x).expand((sum(sizes), *x.shape)) if g is None else g).split(sizes)
+        for g, x in zip(found, call.inputs)]
+    return tuple(tuple(c[i].reshape(o.shape + x.shape) for c, x in zip(columns, call.inputs))
+        for i, o in enumerate(call.outputs))
 
 
 def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> Any:
     """The Jacobians from one forward pass that carries a batch of tangents: the columns of the identity."""
     if strict:
-        raise RuntimeError(
-            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
-            'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
-        )
+        raise RuntimeError('torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not '
+            'supported together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.')
     if not vectorize:
-        raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
-            "`vectorize=True`."
-        )
+        raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
+            "implemented for `vectorize=True`.")
     from ..transforms.vmap import VmapLevel as Map
     from ..transforms.vmap import expanded, wrapped
     from .forward_ad import refuse_mapped
@@ -202,25 +180,13 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
         several_out, outputs = _row(func(*given), "outputs", "jacobian")
         found = [level.tangent(o) for o in outputs]
         columns = [expanded(zeros_like(level.primal(o)) if t is None else t, mapped) for o, t in zip(outputs, found)]
-    table: list[Any] = []
-    for o, c in zip(outputs, columns):
-        parts, at = [], 0
-        for x, n in zip(row, sizes):
-            parts.append(c.narrow(0, at, n).movedim(0, -1).reshape((*o.shape, *x.shape)))
-            at += n
-        table.append(_unpacked(parts, several_in))
+    table = [_unpacked([part.movedim(0, -1).reshape((*o.shape, *x.shape)) for x, part in zip(row, c.split(sizes))],
+        several_in) for o, c in zip(outputs, columns)]
     return _unpacked(table if several_in else tuple(table), several_out)  # lists for several inputs, as PyTorch's are
 
 
 def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> Tensors:
-    """The rows of one large identity, cut into a matrix for each of the tensors, whose numbers of
-    elements are given.
-    """
-    if len(tensors) != len(tensor_numels):
-        raise AssertionError(f"Expected tensors and tensor_numels to have the same length, but got {len(tensors)} and "
-            f"{len(tensor_numels)}")
-    if not tensors:
-        raise AssertionError("Expected at least one tensor")
+    """The rows of one large identity, cut into a matrix for each of the tensors, which have so many elements."""
     found, at = [], 0
     for v, n in zip(tensors, tensor_numels):
         rows = zeros_like(v.detach()).new_zeros((sum(tensor_numels), n))
@@ -236,17 +202,12 @@ def _jacobian_rows(call: _Call, i: int, output: Tensor) -> Tensors:
     flat = output.reshape(-1)
     for k in range(output.numel()):
         for j, (x, g) in enumerate(zip(call.inputs, _grad((flat[k],), call.inputs, None, call.create_graph, True))):
-            if g is None:
-                if call.strict:
-                    raise RuntimeError(f"Output {i} of the user-provided function is independent of input {j}. This is "
-                        "not allowed in strict mode.")
-                g = zeros_like(x)
-            elif call.strict and call.create_graph and not g.requires_grad:
-                raise RuntimeError(
-                    f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
-                    "strict mode when create_graph=True."
-                )
-            columns[j].append(g)
+            if g is None and call.strict:
+                raise RuntimeError(f"Output {i} of the user-provided function is independent of input {j}. This is "
+                    "not allowed in strict mode.")
+            if g is not None:
+                call.check_graph(g, "jacobian", i)
+            columns[j].append(zeros_like(x) if g is None else g)
     return tuple(
         function("stack")(c).reshape(output.shape + x.shape) if c else zeros_like(x).new_zeros(output.shape + x.shape)
         for c, x in zip(columns, call.inputs)
@@ -285,10 +246,6 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
     return _unpacked(rows if several and isinstance(table, list) else tuple(rows), several)
 
 
-_NEEDS_VECTOR = ("The vector v can only be None if the input to the user-provided function is a single Tensor with a "
-    "single element.")
-
-
 class _Call:
     """One call of the user's function on inputs of our own, and what its answers must be like."""
 
@@ -318,16 +275,22 @@ class _Call:
             raise RuntimeError(f"The Tensor returned by the function given to {self.name} should contain a single "
                 "element")
 
-    def input_vector(self, v: Any, otherwise: str) -> Tensors | None:
-        """The user's vector for the inputs, checked."""
-        if v is not None:
-            return self.vector(v, self.inputs, self.several_in)
-        if len(self.inputs) != 1 or self.inputs[0].numel() != 1:
-            raise RuntimeError(otherwise)
-        return None
+    def gradient(self) -> Any:
+        """The gradient, recorded, of a function with one number as its output."""
+        self.run()
+        self.one_number()
+        found = _grad(self.outputs, self.inputs, None, True)
+        self.depends(found, "jacobian")
+        return found
 
-    def vector(self, v: Any, like: Tensors, several: bool) -> Tensors:
-        """The user's vector, checked against the tensors that it belongs to."""
+    def vector(self, v: Any, like: Tensors, several: bool,
+            subject: str = "the input to the user-provided function is") -> Tensors | None:
+        """The user's vector, checked against the tensors that it belongs to; None for a single number."""
+        if v is None:
+            if len(like) != 1 or like[0].numel() != 1:
+                raise RuntimeError(
+                    f"The vector v can only be None if {subject} a single Tensor with a single element.")
+            return None
         _, row = _row(v, "v", self.name)
         row = tuple(x.view_as(x) if self.create_graph and x.requires_grad else x.detach() for x in row)
         if len(row) != len(like):
@@ -348,18 +311,18 @@ class _Call:
         """Undefined gradients as zeros, or, in strict mode, as errors."""
         row = []
         for i, (g, x) in enumerate(zip(grads, like)):
-            if g is None:
-                if self.strict:
-                    raise RuntimeError(_INDEPENDENT[stage].format(i=i))
-                g = zeros_like(x)
-            elif self.strict and self.create_graph and not g.requires_grad:
-                what = "hessian" if stage.startswith("double") else "jacobian"
-                raise RuntimeError(
-                    f"The {what} of the user-provided function is independent of input {i}. This is not allowed in "
-                    "strict mode when create_graph=True."
-                )
-            row.append(g)
+            if g is None and self.strict:
+                raise RuntimeError(_INDEPENDENT[stage].format(i=i))
+            if g is not None:
+                self.check_graph(g, "hessian" if stage.startswith("double") else "jacobian", i)
+            row.append(zeros_like(x) if g is None else g)
         return tuple(row)
+
+    def check_graph(self, g: Tensor, what: str, i: int) -> None:
+        """In strict mode, refuse a derivative of input ``i`` that cannot be differentiated, though it should be."""
+        if self.strict and self.create_graph and not g.requires_grad:
+            raise RuntimeError(f"The {what} of the user-provided function is independent of input {i}. This is not "
+                "allowed in strict mode when create_graph=True.")
 
     def answer(self, product: Tensors, several: bool) -> tuple[Any, Any]:
         """The outputs and the product as the user gets them."""

@@ -52,17 +52,9 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     ('kink', (0, (0,), 0, (0,)))
     """
     _check_options(check_forward_ad, check_backward_ad, check_batched_grad, check_batched_forward_grad)
-    from ._gradcheck import backward, forward, tensor_likes
+    from ._gradcheck import backward, forward
     from ._gradcheck.problem import Problem, row
 
-    if any(map(tensor_likes.alike, row(inputs))):
-        try:
-            tensor_likes.check(func, row(inputs), eps, atol, rtol, fast_mode)
-        except GradcheckError:
-            if raise_exception:
-                raise
-            return False
-        return True
     problem = Problem(func, row(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes, bool(masked))
     checks: list[tuple[bool, Callable[[], None]]] = [
         (check_backward_ad, lambda: backward.check(problem, fast_mode)),
@@ -114,14 +106,9 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     for name, asked in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
         if asked and not check_rev_over_rev:
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
-    from ._gradcheck import tensor_likes
     from ._gradcheck.problem import checked, differentiable, row
 
     first = row(inputs)
-    if any(map(tensor_likes.alike, first)):
-        second, given = tensor_likes.second(func, first)
-        return gradcheck(second, given, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-            fast_mode=fast_mode)
     if grad_outputs is None:
         vectors: tuple[Any, ...] = tuple(
             _random_like(o, gen_non_contig_grad_outputs) for o in differentiable(func(*first)))
@@ -160,7 +147,7 @@ def _random_like(o: Any, noncontiguous: bool) -> Any:
 # -- Jacobians alone: once private, and used outside ever since --------------------------------------------------------
 
 
-def _deprecated(name: str) -> None:
+def _deprecated(name: str, grad_out: float, outputs: Any) -> None:
     import warnings
 
     warnings.warn(
@@ -170,12 +157,9 @@ def _deprecated(name: str) -> None:
         FutureWarning,
         stacklevel=3,
     )
-
-
-def _only_one(name: str, grad_out: float, complex_output: bool = False) -> None:
     if grad_out != 1.0:
         raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
-    if complex_output:
+    if any(o.is_complex() for o in outputs):
         raise ValueError(f"Expected output to be non-complex. {name} no longer supports functions that return complex "
             "outputs.")
 
@@ -187,15 +171,11 @@ def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = No
 
     ``target``: the tensors to move, in place of ``inputs``. Deprecated, with a ``FutureWarning``.
     """
-    _deprecated("get_numerical_jacobian")
-    from ._gradcheck.problem import row
+    from ._gradcheck.problem import checked, row
 
-    outputs = row(fn(inputs))
-    _only_one("get_numerical_jacobian", grad_out, any(o.is_complex() for o in outputs))
-    from ._gradcheck.problem import checked
-
+    _deprecated("get_numerical_jacobian", grad_out, row(fn(inputs)))
     targets = row(inputs if target is None else target)
-    return tuple(_numerical(lambda *_: fn(inputs), (x,), 0, eps)[0] for x in targets if checked(x))
+    return tuple(_numerical(lambda *_: fn(inputs), x, eps)[0] for x in targets if checked(x))
 
 
 def get_numerical_jacobian_wrt_specific_input(fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any,
@@ -207,16 +187,15 @@ def get_numerical_jacobian_wrt_specific_input(fn: Callable[..., Any], input_idx:
     moved = inputs[input_idx] if input is None else input
     if not moved.requires_grad:
         raise AssertionError("Expected input to have requires_grad=True")
-    return _numerical(lambda *_: fn(*inputs), (moved,), 0, eps)
+    return _numerical(lambda *_: fn(*inputs), moved, eps)
 
 
-def _numerical(func: Callable[..., Any], inputs: tuple[Any, ...], j: int, eps: float) -> tuple[Any, ...]:
+def _numerical(func: Callable[..., Any], x: Any, eps: float) -> tuple[Any, ...]:
     from ._gradcheck.backward import numerical, part_of
     from ._gradcheck.problem import Problem
 
-    problem = Problem(func, inputs, eps, 0.0, 0.0, masked=True)
-    x = problem.wanted[j]
-    return tuple(wrap(part_of(n, "real") if x.is_complex() else n[0]) for n in numerical(problem, x))
+    found = numerical(Problem(func, (x,), eps, 0.0, 0.0, masked=True), x)
+    return tuple(wrap(part_of(n, "real") if x.is_complex() else n[0]) for n in found)
 
 
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
@@ -225,11 +204,10 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
 
     Deprecated, with a ``FutureWarning``.
     """
-    _deprecated("get_analytical_jacobian")
-    _only_one("get_analytical_jacobian", grad_out, output.is_complex())
     from ._gradcheck.backward import rows
     from ._gradcheck.problem import checked, row, same
 
+    _deprecated("get_analytical_jacobian", grad_out, (output,))
     wanted = [x for x in row(inputs) if checked(x)]
     first, second = rows(output.clone(), wanted), rows(output.clone(), wanted)
     # the engine lets no other sizes and types pass

@@ -14,7 +14,7 @@ from ..graph.handles import RemovableHandle
 from ..graph.modes import Modes, Scope, _Mode, transforms
 from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
-from ..transforms.running import NO_HOOKS
+from ..transforms import NO_HOOKS
 from ._engine import ImperativeEngine, executes
 from ._function_node import BackwardCFunction
 from ._mutation import allow_mutation_on_saved_tensors
@@ -47,19 +47,6 @@ class Node(abc.ABC):
     @abc.abstractmethod
     def metadata(self) -> dict[str, Any]:
         """A dictionary for the user's own facts."""
-        raise NotImplementedError
-
-    @property
-    @abc.abstractmethod
-    def _input_metadata(self) -> list[Any]:
-        raise NotImplementedError
-
-    @abc.abstractmethod
-    def _register_hook_dict(self, tensor: Any) -> None:
-        raise NotImplementedError
-
-    @abc.abstractmethod
-    def _sequence_nr(self) -> int:
         raise NotImplementedError
 
     @abc.abstractmethod
@@ -121,19 +108,14 @@ def _boolean(enabled: Any) -> None:
 
 def region_activation_memory_budget(budget: float) -> Any:
     """A context for regions of a compiled model. Nothing is compiled, and outside of such a region it raises
-    ``RuntimeError``.
-
-    ``TypeError`` if ``budget`` is no number, ``ValueError`` if it is not from 0 to 1.
+    ``RuntimeError`` (``TypeError`` if ``budget`` is no number, ``ValueError`` if it is not from 0 to 1).
     """
+    name = "torch.autograd.graph.region_activation_memory_budget"
     if isinstance(budget, bool) or not isinstance(budget, (int, float)):
-        raise TypeError("torch.autograd.graph.region_activation_memory_budget: expects a float, got "
-            f"{type(budget).__name__}")
+        raise TypeError(f"{name}: expects a float, got {type(budget).__name__}")
     if not 0 <= budget <= 1:
-        raise ValueError(f"torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got {budget}")
-    raise RuntimeError(
-        "torch.autograd.graph.region_activation_memory_budget can only be used inside a torch.compile region; it has "
-        "no effect in eager mode."
-    )
+        raise ValueError(f"{name}: must be in [0, 1], got {budget}")
+    raise RuntimeError(f"{name} can only be used inside a torch.compile region; it has no effect in eager mode.")
 
 
 class _Hooks(tuple[Any, ...]):

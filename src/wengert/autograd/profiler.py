@@ -79,9 +79,7 @@ class ProfilerConfig(NamedTuple):
 
 
 def without_trace_only(config: Any, with_stack: bool) -> Any:
-    """``config``; a copy without ``trace_only``, and a warning, where stacks are wanted, which are
-    part of the events.
-    """
+    """``config``; with stacks, which are part of the events, a copy without ``trace_only``, and a warning."""
     if config is None or not config.trace_only or not with_stack:
         return config
     from copy import copy
@@ -135,9 +133,8 @@ class profile:
                 else f"The {self.use_device} is not a valid device option.", stacklevel=2)
             self.use_cuda, self.use_device = False, None
         if not use_cpu:
-            if not use_kineto:
-                raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
-            raise AssertionError("No activities specified for the profiler")
+            raise AssertionError("No activities specified for the profiler" if use_kineto
+                else "Device-only events supported only with Kineto (use_kineto=True)")
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
         self.use_kineto = use_kineto
@@ -145,8 +142,8 @@ class profile:
         self.record_shapes, self.with_flops = record_shapes or with_flops, with_flops
         self.profile_memory, self.with_stack, self.with_modules = profile_memory, with_stack, with_modules
         self.experimental_config = without_trace_only(experimental_config, with_stack)
-        self.custom_trace_id_callback, self.post_processing_timeout_s = (custom_trace_id_callback,
-            post_processing_timeout_s)
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
         if profile_memory and not memory.available:
             warnings.warn("profile_memory needs the native extension, which is not in use: the memory columns stay "
                 "zero.", stacklevel=2)
@@ -243,7 +240,7 @@ class profile:
         return repr(self.function_events) if self._finished() else "<unfinished torch.autograd.profile>"
 
     def __str__(self) -> str:
-        return str(self.function_events) if self._finished() else "<unfinished torch.autograd.profile>"
+        return str(self.function_events) if self._finished() else repr(self)
 
     def _finished(self) -> bool:
         return self.enabled and self._recorder is not None and not self._recorder.on
@@ -310,50 +307,26 @@ def _events(recorder: Recorder, seconds: float | None) -> list[FunctionEvent]:
             )
             break
         stop = e.end if e.end else recorder.end  # still open when the profile ended
+        name = "ProfilerStep*" if e.name.startswith("ProfilerStep#") else e.name  # all steps are averaged together
         shapes, dtypes, values = described(e.inputs)
-        rows.append(
-            FunctionEvent(
-                number,
-                "ProfilerStep*" if e.name.startswith("ProfilerStep#") else e.name,  # all steps are averaged together
-                e.thread,
-                (e.start - begin) / 1000,
-                (stop - begin) / 1000,
-                overload_name="",
-                fwd_thread=e.fwd_thread,
-                input_shapes=shapes,
-                stack=_lines(e, lines),
-                scope=e.scope,
-                cpu_memory_usage=e.bytes if e.end else 0,
-                is_async=e.end != 0 and e.thread != e.thread_at_end,
-                sequence_nr=e.seq,
-                flops=e.flops,
-                trace_name=e.name,
-                concrete_inputs=values or [],
-                kwinputs={},
-                input_dtypes=dtypes or [],
-                device_index=pid,
-                is_user_annotation=e.scope == USER,
-                activity_type="user_annotation" if e.scope == USER else "cpu_op",
-                flow_id=0,
-                flow_type=0,
-                flow_start=False,
-            )
-        )
-        rows[-1].allocated = e.allocated
+        event = FunctionEvent(number, name, e.thread, (e.start - begin) / 1000, (stop - begin) / 1000, overload_name="",
+            fwd_thread=e.fwd_thread, input_shapes=shapes, stack=_lines(e, lines), scope=e.scope,
+            cpu_memory_usage=e.bytes if e.end else 0, is_async=e.end != 0 and e.thread != e.thread_at_end,
+            sequence_nr=e.seq, flops=e.flops, trace_name=e.name, concrete_inputs=values or [], kwinputs={},
+            input_dtypes=dtypes or [], device_index=pid, is_user_annotation=e.scope == USER,
+            activity_type="user_annotation" if e.scope == USER else "cpu_op", flow_id=0, flow_type=0, flow_start=False)
+        event.allocated = e.allocated
+        rows.append(event)
     rows.sort(key=lambda event: event.time_range.start)
     return rows
 
 
 def _lines(event: Event, known: dict[Any, str]) -> list[str]:
     """The stack of an event as text: ``file.py(12): function``, innermost first."""
-    rows = []
-    stack: list[tuple[Any, int]] = event.stack or []
-    for code, line in stack:
-        text = known.get((code, line))
-        if text is None:
-            text = known[code, line] = f"{code.co_filename}({line}): {code.co_name}"
-        rows.append(text)
-    return rows
+    for code, line in event.stack or ():
+        if (code, line) not in known:
+            known[code, line] = f"{code.co_filename}({line}): {code.co_name}"
+    return [known[place] for place in event.stack or ()]
 
 
 class record_function(ContextDecorator):
@@ -419,27 +392,14 @@ def _record_function_with_args_enter(name: str, *args: Any) -> Any:
     return _enter(modes().watchers, name, args)
 
 
-_record_function_with_args_exit = _exit
-
-
 def _record_function_enter(name: str, args: str | None = None) -> Any:
-    return _record_function_with_args_enter(name)
+    return _enter(modes().watchers, name, ())
 
 
-class _RecordFunctionExit:
-    """``torch.ops.profiler._record_function_exit``, whose overload has a name of its own."""
-
-    _RecordFunction = staticmethod(_exit)
-
-    def __call__(self, record: Any) -> None:
-        _exit(record)
-
-
-ops.profiler = SimpleNamespace(  # type: ignore[attr-defined]
-    _record_function_enter=_record_function_enter,
-    _record_function_enter_new=_record_function_enter,
-    _record_function_exit=_RecordFunctionExit(),
-)
+_record_function_with_args_exit = _exit
+_exit._RecordFunction = _exit  # type: ignore[attr-defined]  # its overload has a name of its own
+ops.profiler = SimpleNamespace(_record_function_enter=_record_function_enter,  # type: ignore[attr-defined]
+    _record_function_enter_new=_record_function_enter, _record_function_exit=_exit)
 
 
 def _is_profiler_enabled() -> bool:
@@ -557,11 +517,8 @@ class KinetoStepTracker:
         cls._step_dict[requester] += 1
         highest = max(cls._step_dict.values())
         if highest > cls._current_step + 1:
-            warnings.warn(
-                f"Profiler step count has increased more than 1 - current_step = {cls._current_step} step dict =  "
-                f"{cls._step_dict}",
-                stacklevel=2,
-            )
+            warnings.warn("Profiler step count has increased more than 1 - current_step = "
+                f"{cls._current_step} step dict =  {cls._step_dict}", stacklevel=2)
         cls._current_step = max(cls._current_step, highest)
         return cls._current_step
 

@@ -67,9 +67,8 @@ def _replaced(old: str, new: str) -> property:
     """What ``new`` gives, under the name that it had."""
 
     def read(self: Any) -> Any:
-        warnings.warn(f"`{old}` is deprecated{', please use' if old == 'cuda_time' else '. Use'} `{new.lstrip('_')}` "
-            "instead.",
-                      FutureWarning, stacklevel=2)
+        verb = ", please use" if old == "cuda_time" else ". Use"
+        warnings.warn(f"`{old}` is deprecated{verb} `{new.lstrip('_')}` instead.", FutureWarning, stacklevel=2)
         return getattr(self, new)
 
     return property(read)
@@ -163,28 +162,23 @@ class FunctionEvent(FormattedTimesMixin):
         self.total_device_percent: Any = -1
         self.allocated: int | None = None  # bytes in use when it ended
 
-    def _on_the_cpu(self, other: Any = None, role: str = "") -> None:
-        if self.device_type is not DeviceType.CPU:
-            raise AssertionError("Expected device_type to be CPU")
-        if role and not isinstance(other, FunctionEvent):
-            raise AssertionError(f"Expected {role} to be a FunctionEvent")
-        if role and other.device_type is not DeviceType.CPU:
-            raise AssertionError(f"Expected {role} device_type to be CPU")
-
     def append_kernel(self, name: str, device: int, duration: float) -> None:
         """Note a kernel that this event started on a device."""
-        self._on_the_cpu()
         self.kernels.append(Kernel(name, device, duration))
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
         """Note an event that ran inside this one."""
-        self._on_the_cpu(child, "child")
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
         """Note the event that this one ran inside."""
-        self._on_the_cpu(parent, "parent")
         self.cpu_parent = parent
+
+    def _own(self, name: str) -> Any:
+        """A number of this event on the CPU less those of its children; 0 for other events."""
+        if self.is_async or self.device_type is not DeviceType.CPU:
+            return 0
+        return getattr(self, name) - sum(getattr(child, name) for child in self.cpu_children)
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
@@ -194,24 +188,17 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def self_cpu_time_total(self) -> float:
         """Microseconds without those of the children."""
-        if self.is_async or self.device_type is not DeviceType.CPU:
-            return 0
-        # nanoseconds: no -1e-12
-        return round(self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children), 3)
+        return round(self._own("cpu_time_total"), 3)  # type: ignore[no-any-return]  # nanoseconds: no -1e-12
 
     @property
     def self_cpu_memory_usage(self) -> int:
         """Bytes allocated less bytes freed, without those of the children."""
-        if self.is_async or self.device_type is not DeviceType.CPU:
-            return 0
-        return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
+        return self._own("cpu_memory_usage")  # type: ignore[no-any-return]
 
     @property
     def self_device_memory_usage(self) -> int:
         """Bytes on a device, without those of the children."""
-        if self.is_async or self.device_type is not DeviceType.CPU:
-            return 0
-        return self.device_memory_usage - sum(child.device_memory_usage for child in self.cpu_children)
+        return self._own("device_memory_usage")  # type: ignore[no-any-return]
 
     @property
     def device_time_total(self) -> float:  # type: ignore[override]
@@ -229,11 +216,8 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def self_device_time_total(self) -> float:
         """Microseconds on a device, without those of the children."""
-        if self.is_async or not self.use_device:
-            return 0
-        own = self.device_time_total
-        return (own - sum(child.device_time_total for child in self.cpu_children) if self.device_type is DeviceType.CPU
-            else own)
+        on_the_cpu = self.device_type is DeviceType.CPU
+        return self._own("device_time_total") if on_the_cpu and self.use_device else self.device_time_total
 
     cuda_time_total = _replaced("cuda_time_total", "device_time_total")
     self_cuda_time_total = _replaced("self_cuda_time_total", "self_device_time_total")
@@ -355,12 +339,8 @@ class EventList(list[Any]):
     def _remove_dup_nodes(self) -> None:
         """Take out an event that is the only child of one of the same name: an operator that was recorded twice."""
         while True:
-            again = {
-                i
-                for i, event in enumerate(self)
-                if event.cpu_parent is not None and event.cpu_parent.name == event.name
-                and len(event.cpu_parent.cpu_children) == 1
-            }
+            again = {i for i, event in enumerate(self) if event.cpu_parent is not None
+                and event.cpu_parent.name == event.name and len(event.cpu_parent.cpu_children) == 1}
             if not again:
                 return
             for i in again:
@@ -429,8 +409,7 @@ class EventList(list[Any]):
     def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int | None = 75,
             max_name_column_width: int | None = 55, max_shapes_column_width: int | None = 80, header: str | None = None,
             top_level_events_only: bool = False, time_unit: str | None = None) -> str:
-        """The events as text, the largest first if ``sort_by`` names one of their numbers (``"self_cpu_time_total"``
-        …).
+        """The events as text, the largest first if ``sort_by`` names a number of them, such as "self_cpu_time_total".
 
         ``row_limit``: how many rows at most, -1 for all. ``top_level_events_only``: leave out what ran inside another
         event. ``time_unit``: "s", "ms" or "us" for all rows. The widths are limits, None for none.

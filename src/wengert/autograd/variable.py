@@ -25,10 +25,8 @@ class Variable(metaclass=VariableMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None,
             _grad_fn: Any = None) -> Any:
         if _grad_fn is not None:
-            raise RuntimeError(
-                "_grad_fn argument to legacy Variable constructor is no longer supported.  Instead, please invoke your "
-                "_grad_fn to produce a variable with it as the _grad_fn."
-            )
+            raise RuntimeError("_grad_fn argument to legacy Variable constructor is no longer supported.  Instead, "
+                "please invoke your _grad_fn to produce a variable with it as the _grad_fn.")
         if volatile is not None:
             import warnings
 

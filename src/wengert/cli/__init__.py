@@ -27,11 +27,7 @@ commands:
 
 
 def main(argv: Sequence[str] | None = None) -> int | str | None:
-    """Run one command and return what ``sys.exit`` shall be given.
-
-    Args:
-        argv: the arguments after the program's name; those of the process where they are left out.
-    """
+    """Run one command and return what ``sys.exit`` shall be given; ``argv``: the arguments, else the process's."""
     import sys
 
     command, *args = (sys.argv[1:] if argv is None else argv) or ["--help"]

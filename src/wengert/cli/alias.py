@@ -11,8 +11,17 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any
 
-from ..compat.finder import Loader
-from ..names.homes import HOMES, OURS, PRIVATE, THEIRS, moved, our_modules, present_as_ours, present_as_theirs
+from ..names.homes import (
+    HOMES,
+    OURS,
+    PRIVATE,
+    THEIRS,
+    Loader,
+    moved,
+    our_modules,
+    present_as_ours,
+    present_as_theirs,
+)
 from .spawn import follow
 
 if TYPE_CHECKING:
@@ -25,10 +34,7 @@ __all__ = ["install", "installed", "uninstall"]
 def install() -> None:
     """Make ``import torch`` give wengert in this process, and in processes that ``multiprocessing`` spawns from it.
 
-    Calling it again does nothing.
-
-    Raises:
-        ImportError: PyTorch's ``torch`` has been imported already.
+    Calling it again does nothing. Raises ``ImportError`` if PyTorch's ``torch`` has been imported already.
     """
     if installed():
         return
@@ -71,11 +77,7 @@ class TorchFinder:
 
     @staticmethod
     def find_spec(fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        """A spec that loads our module of the same name.
-
-        Raises:
-            ModuleNotFoundError: a ``torch`` module that does not exist here; it says what does.
-        """
+        """A spec that loads our module of the same name; ``ModuleNotFoundError``, which says what there is, if none."""
         top, _, rest = fullname.partition(".")
         if top == OURS:
             if moved(rest) is not None:  # for the finder that is always there
@@ -94,6 +96,8 @@ class TorchFinder:
         module = _resolve(rest) or absent_module(rest)
         if module is None:
             raise _not_found(rest)
+        if target is None:  # no reload: the import system would load a module again that is there by now
+            sys.modules.pop(fullname, None)
         above = any(home.startswith(rest + ".") for home in (*HOMES, *AREAS))
         is_package = fullname == "functorch" or hasattr(module, "__path__") or rest in AREAS or above
         return ModuleSpec(fullname, Loader(module), is_package=is_package)  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ from ..graph.node import InputMetadata
 from ..library.fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ..library.fallback import get_mode as _get_autograd_fallback_mode
 from ..library.fallback import set_mode as _set_autograd_fallback_mode
-from ..names.absent import absent_from
+from ..names.absent import absent_from, absent_name
 from ..tensor import Tensor
 from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
 from ..tensor.copy_slices import CopySlices
@@ -104,8 +104,6 @@ class _Profiler(ModuleType):
 
         if name in ("ProfilerActivity", "RecordScope", "_ExperimentalConfig"):
             return getattr(profiler, name)
-        from ..names.absent import absent_name
-
         return absent_name(self.__name__, name)
 
 

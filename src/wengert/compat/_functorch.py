@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..names.missing import missing_from
+
 _MODULES = ("apis", "batch_norm_replacement", "eager_transforms", "functional_call", "make_functional", "vmap")
 
 
@@ -16,8 +18,4 @@ def __getattr__(name: str) -> Any:
         from ..func import functorch
 
         return functorch
-    import sys
-
-    from ..names.missing import missing
-
-    raise missing(sys.modules[__name__], name)
+    return missing_from(__name__)(name)

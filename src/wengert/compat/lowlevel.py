@@ -251,14 +251,13 @@ def feature_dropout_(input: Any, p: float, train: bool) -> Any:
     return input.mul_(kept)
 
 
-def view_as_real_copy(input: Any) -> Any:
-    """``view_as_real`` in memory of its own."""
-    return T["view_as_real"](input).clone()
+def _copy_of(part: str) -> Callable[..., Any]:
+    """A view, or a part of a sparse tensor, in memory of its own."""
 
+    def copied(input: Any) -> Any:
+        return (T[part](input) if part in T else getattr(input, part)()).clone()
 
-def view_as_complex_copy(input: Any) -> Any:
-    """``view_as_complex`` in memory of its own."""
-    return T["view_as_complex"](input).clone()
+    return described(copied, f"{part}_copy", f"``{part}`` in memory of its own.")
 
 
 # -- seldom used ------------------------------------------------------------------------------------------------------
@@ -306,6 +305,8 @@ globals().update({
     **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},
     **{name: _in_place(name, plain) for name, plain in _DROPOUTS.items()},
     **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
+    **{f"{name}_copy": _copy_of(name) for name in ("ccol_indices", "col_indices", "crow_indices", "indices",
+        "row_indices", "values", "view_as_complex", "view_as_real")},
     **{name: removed(name) for name in GONE},
     **{name: getattr(Tensor, name) for name in _METHODS},
     "sym_int": int, "sym_float": float, "sym_not": operator.not_, "sym_sqrt": math.sqrt, "sym_sum": sum,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ..tensor.types import device as device_class
@@ -59,8 +60,6 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Note that the work so far is done."""
-        import time
-
         self._at = time.perf_counter()
 
     def query(self) -> bool:

@@ -6,6 +6,7 @@ emptying caches do nothing, and what would need a card raises the error of a PyT
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ..functions.checks import OutOfMemoryError as OutOfMemoryError
@@ -64,36 +65,27 @@ CUDAGraph = _absent("CUDAGraph", "Recorded work of a card.")
 graph = _absent("graph", "Inside, work is recorded into a CUDAGraph.", NOT_COMPILED)
 
 
-class StreamContext:
+class StreamContext(nullcontext[None]):
     """Inside, a queue of work is the current one; ``None``, the only one that there is here, changes nothing."""
 
     def __init__(self, stream: Any) -> None:
+        super().__init__()
         self.stream = stream
 
-    def __enter__(self) -> None:
-        pass
 
-    def __exit__(self, *exc: object) -> None:
-        pass
-
-
-class device:
+class device(nullcontext[None]):
     """Inside, a card is the current one; for a negative number, or none, nothing changes.
 
-    Raises:
-        ValueError: the device is of another kind.
-        RuntimeError: when a card is entered: there is none.
+    ``ValueError`` if the device is of another kind, ``RuntimeError`` when a card is entered: there is none.
     """
 
     def __init__(self, device: Any) -> None:
+        super().__init__()
         self.idx, self.prev_idx = _index(device), -1
 
     def __enter__(self) -> None:
         if self.idx is not None and self.idx >= 0:
             raise RuntimeError("PyTorch was compiled without CUDA support")
-
-    def __exit__(self, *exc: object) -> None:
-        pass
 
 
 class device_of(device):
@@ -117,9 +109,7 @@ def _index(device: Any) -> int | None:
     return found.index
 
 
-def stream(stream: Any) -> StreamContext:
-    """``StreamContext(stream)``."""
-    return StreamContext(stream)
+stream = StreamContext
 
 
 def manual_seed(seed: int) -> None:
@@ -127,9 +117,7 @@ def manual_seed(seed: int) -> None:
     int(seed)
 
 
-def manual_seed_all(seed: int) -> None:
-    """Does nothing: there is no generator to seed. ``seed`` must be an integer."""
-    int(seed)
+manual_seed_all = manual_seed
 
 
 def get_rng_state_all() -> list[Any]:

@@ -1,6 +1,4 @@
-"""What takes calls into other hands: ``__torch_function__``, ``__torch_dispatch__``, modes, names of
-``torch.ops.aten``, the device ``meta``.
-"""
+"""Interception of calls: ``__torch_function__``, ``__torch_dispatch__``, modes, ``torch.ops.aten``, device ``meta``."""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
 """Errors about arguments of the wrong kind, in PyTorch's words; made after a call has failed: others pay nothing.
 
-Arguments are not checked beforehand. Where one is wrong, something inside fails: a list
-has no ``ndim``, a string does not compare with a number. The functions that the public calls give such errors to
-``annotated``, which finds the argument that it is about::
-
-    conv1d(): argument 'input' (position 1) must be Tensor, not list
-
-What the user's own code raised (in a subclass, a hook, a mapped function) is left as it is.
+Arguments are not checked beforehand: where one is wrong, something inside fails (a list has no ``ndim``). Public
+functions give such errors to ``annotated``, which finds the argument that it is about: ``conv1d(): argument 'input'
+(position 1) must be Tensor, not list``. What the user's code raised (in a subclass, a hook) is left as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ import functools
 import inspect
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,135 +60,71 @@ def annotated(name: str, names: Sequence[str] | Callable[..., Any], args: Sequen
     if about is not None:
         found = _found(about[0], given)
         return _must_be(name, found, about[0], about[1]) if found is not None else None
-    failed = _Failed(name, error, args[skip:], kwargs, given, args[0] if args else None, skip)
-    for explain in _EXPLANATIONS:
-        better = explain(failed)
-        if better is not None:
-            return better
-    kinds = [type(v).__name__ for v in failed.args] + [f"{p}={type(v).__name__}" for p, v in kwargs.items()]
+    better = (_explained(name, error, given, args[0] if args else None)
+        or _unfit(name, str(error), given, 1 - skip))
+    if better is not None:
+        return better
+    kinds = [type(v).__name__ for v in args[skip:]] + [f"{p}={type(v).__name__}" for p, v in kwargs.items()]
     return TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)})")
 
 
-class _Failed(NamedTuple):
-    """A call of ``name`` that ended with ``error``; ``given``: ``(parameter, position or 0 if by name, value)``."""
-
-    name: str
-    error: Exception
-    args: Sequence[Any]
-    kwargs: dict[str, Any]
-    given: list[tuple[str, int, Any]]
-    first: Any
-    skip: int
-
-    def must_be(self, p: str, at: int, v: Any, kind: str) -> Exception:
-        return _must_be(self.name, (p, at, None), v, kind)
-
-
-def _of_attribute(call: _Failed) -> Exception | None:
-    """Something that is no tensor was asked for an attribute."""
-    error = call.error
-    if not isinstance(error, AttributeError) or isinstance(error.obj, classes.Tensor_):
-        return None
-    found = _found(error.obj, call.given)
-    wanted = None if error.name is None else _kind_with(error.name)
-    return _must_be(call.name, found, error.obj, wanted) if found is not None and wanted is not None else None
-
-
-def _of_huge_integer(call: _Failed) -> Exception | None:
-    """An integer has more than 64 bits."""
-    for p, _, v in call.given:
+def _explained(name: str, error: Exception, given: list[tuple[str, int, Any]], first: Any) -> Exception | None:
+    """What the error itself tells about the call; ``given``: ``(parameter, position or 0 if by name, value)``."""
+    text = str(error)
+    if isinstance(error, AttributeError) and not isinstance(error.obj, classes.Tensor_):
+        found = _found(error.obj, given)
+        wanted = None if error.name is None else _kind_with(error.name)
+        if found is not None and wanted is not None:
+            return _must_be(name, found, error.obj, wanted)
+    for p, _, v in given:
         if any(type(x) is int and not -(2**63) <= x < 2**63 for x in _flat(v)):
             if isinstance(v, int):
                 return ValueError("Overflow when unpacking long long")
-            return TypeError(f"{call.name}(): argument '{p}' failed to unpack the object with error "
+            return TypeError(f"{name}(): argument '{p}' failed to unpack the object with error "
                 '"Overflow when unpacking long long"')
-    return None
-
-
-def _of_memory(call: _Failed) -> Exception | None:
-    """More was asked for than memory can hold."""
-    if isinstance(call.error, OverflowError) or not re.search(_OF_SIZES, str(call.error)):
-        return None
-    return RuntimeError(f"Storage size calculation overflowed: {call.name}() was asked for more than memory can hold "
-        f"({call.error})")
-
-
-def _of_dimension(call: _Failed) -> Exception | None:
-    """A dimension is far out of range."""
-    dim = next((v for p, _, v in call.given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v)
+    if not isinstance(error, OverflowError) and re.search(_OF_SIZES, text):
+        return RuntimeError(f"Storage size calculation overflowed: {name}() was asked for more than memory can hold "
+            f"({error})")
+    dim = next((v for p, _, v in given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v)
         if type(v) is int and abs(v) > 99), None)
-    if dim is None or not isinstance(call.first, classes.Tensor_):
-        return None
-    n = max(call.first.ndim, 1)
-    return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-
-
-def _of_overflow(call: _Failed) -> Exception | None:
-    """A number does not fit an integer type."""
-    if isinstance(call.error, OverflowError) or re.search(_OF_INTEGERS, str(call.error)):
-        return RuntimeError(f"{call.name}(): value cannot be converted to type int64_t without overflow")
+    if dim is not None and isinstance(first, classes.Tensor_):
+        n = max(first.ndim, 1)
+        return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    if isinstance(error, OverflowError) or re.search(_OF_INTEGERS, text):
+        return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow")
+    if isinstance(error, RecursionError):
+        return ValueError(f"{name}(): the arguments are nested too deeply")
     return None
 
 
-def _of_nesting(call: _Failed) -> Exception | None:
-    """Lists lie in each other too deeply."""
-    if isinstance(call.error, RecursionError):
-        return ValueError(f"{call.name}(): the arguments are nested too deeply")
-    return None
-
-
-def _of_no_tensor(call: _Failed) -> Exception | None:
-    """An argument that is a tensor by its name is none."""
-    for p, at, v in call.given:
+def _unfit(name: str, text: str, given: list[tuple[str, int, Any]], first_place: int) -> Exception | None:
+    """The first argument whose kind does not fit the name of its parameter, or what the error's text says of shapes."""
+    for p, at, v in given:
         if (p in _tensor_names() and not isinstance(v, classes.Tensor_) and v is not None
-                and (dt.of_python(v) is None or at == 1 - call.skip)):
-            return call.must_be(p, at, v, "Tensor")
-    return None
-
-
-def _of_no_integer(call: _Failed) -> Exception | None:
-    """An argument that is an integer, or several, by its name is none."""
-    for p, at, v in call.given:
+                and (dt.of_python(v) is None or at == first_place)):
+            return _must_be(name, (p, at, None), v, "Tensor")
+    for p, at, v in given:
         kind = WHOLE.get(p)
         several = () if kind == "int" else (tuple, list)
         if (kind is not None and not (kind == "int" and v is None)
                 and not isinstance(v, (int, np.integer, classes.Tensor_, *several))):
-            return call.must_be(p, at, v, kind)
-    return None
-
-
-def _of_element(call: _Failed) -> Exception | None:
-    """Among several integers something is none."""
-    for p, _, v in call.given:
-        row = v if isinstance(v, (tuple, list)) and WHOLE.get(p) == "tuple of ints" else ()
-        for i, n in enumerate(row):
+            return _must_be(name, (p, at, None), v, kind)
+    for p, _, v in given:
+        for i, n in enumerate(v if isinstance(v, (tuple, list)) and WHOLE.get(p) == "tuple of ints" else ()):
             if not isinstance(n, (int, np.integer, classes.Tensor_)):
-                kind = f"found element of type {type(n).__name__} at pos {i}"
-                return TypeError(f"{call.name}(): argument '{p}' must be tuple of ints, but {kind}")
-    return None
-
-
-def _of_shapes(call: _Failed) -> Exception | None:
-    """Shapes do not fit together, perhaps that of a list that should be a number."""
-    text = str(call.error)
-    if "broadcast" not in text and "reshape array" not in text:
+                return TypeError(f"{name}(): argument '{p}' must be tuple of ints, but found element of type "
+                    f"{type(n).__name__} at pos {i}")
+    if "broadcast" in text or "reshape array" in text:
+        rows = [(p, at, v) for p, at, v in given if isinstance(v, (list, tuple, np.ndarray))]
+        if len(rows) != 1:
+            return RuntimeError(f"{name}(): the shapes of the arguments do not fit together")
+        p, at, v = rows[0]  # a list, perhaps, that should be a number
+        return _must_be(name, (p, at, None), v, WHOLE.get(p, "Number"))
+    words = [(p, at, v) for p, at, v in given if isinstance(v, (str, bytes)) and not p.endswith(("mode", "reduction"))]
+    if len(words) != 1:
         return None
-    rows = [(p, at, v) for p, at, v in call.given if isinstance(v, (list, tuple, np.ndarray))]
-    if len(rows) != 1:
-        return RuntimeError(f"{call.name}(): the shapes of the arguments do not fit together")
-    return call.must_be(*rows[0], WHOLE.get(rows[0][0], "Number"))
-
-
-def _of_word(call: _Failed) -> Exception | None:
-    """One argument is text."""
-    words = [(p, at, v) for p, at, v in call.given if isinstance(v, (str, bytes))
-        and not p.endswith(("mode", "reduction"))]
-    return call.must_be(*words[0], "Number") if len(words) == 1 else None
-
-
-# What may be the matter, in the order of asking.
-_EXPLANATIONS = (_of_attribute, _of_huge_integer, _of_memory, _of_dimension, _of_overflow, _of_nesting, _of_no_tensor,
-    _of_no_integer, _of_element, _of_shapes, _of_word)
+    p, at, v = words[0]
+    return _must_be(name, (p, at, None), v, "Number")
 
 
 @functools.cache

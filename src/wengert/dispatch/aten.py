@@ -180,7 +180,6 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 
 
 def _loss(name: str, names: str) -> Callable[..., Any]:
-    """A loss whose reduction is a number."""
     order = names.split()
 
     def loss(*args: Any, **kwargs: Any) -> Any:

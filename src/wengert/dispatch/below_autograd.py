@@ -352,3 +352,6 @@ def _convolution(g: Any, v: dict[str, Any], needs: Any, seen: dict[str, Any]) ->
     how = [list(v[k]) * (n if len(v[k]) == 1 else 1) for k in ("stride", "padding", "dilation")]
     args = (g, v["input"], v["weight"], sizes, *how, False, [0] * n, v["groups"], [bool(b) for b in needs])
     return list(ask(aten.convolution_backward.default, convolution_backward, False, args, {}, modes()))
+
+
+record.gradients_seen = gradients

@@ -123,23 +123,19 @@ on_the_cpu, set_on_the_cpu = _aside.get, _aside.set
 
 
 def _get_current_function_mode() -> Any:
-    """The innermost active mode, or None."""
     stack = _get_current_function_mode_stack()
     return stack[-1] if stack else None
 
 
 def _get_current_function_mode_stack() -> list[Any]:
-    """The active modes, outermost first."""
     return [*on_the_cpu(), *modes().functions]
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """Whether some mode is active."""
     return bool(_get_current_function_mode_stack())
 
 
 def _len_torch_function_stack() -> int:
-    """How many modes are active."""
     return len(_get_current_function_mode_stack())
 
 

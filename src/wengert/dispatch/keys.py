@@ -1,10 +1,4 @@
-"""The keys that PyTorch's dispatcher orders kernels by, and sets of them: names that programs pass on; nothing here
-goes by them.
-
->>> keys = DispatchKeySet(DispatchKey.CPU) | DispatchKeySet(DispatchKey.AutogradCPU)
->>> keys.has(DispatchKey.CPU), keys.highestPriorityTypeId().name
-(True, 'AutogradCPU')
-"""
+"""The keys that PyTorch's dispatcher orders kernels by, and sets of them: names that programs pass on, and no more."""
 
 from __future__ import annotations
 
@@ -18,53 +12,38 @@ _NAMES = ("Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU Quanti
     "FuncTorchDynamicLayerBackMode PythonTLSSnapshot Python PreDispatch PythonDispatcher CompositeImplicitAutograd "
     "CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional")
 
-_made: Any = enum.Enum
 # in the order of priority
-DispatchKey: Any = _made("DispatchKey", [(name, i) for i, name in enumerate(_NAMES.split())])
-DispatchKey.__module__ = "torch._C"
+DispatchKey: Any = enum.Enum("DispatchKey", _NAMES, module="torch._C", start=0)  # type: ignore[misc]
 
 
-class DispatchKeySet:
+class DispatchKeySet(frozenset[Any]):
     """A set of keys."""
 
-    __slots__ = ("keys",)
+    def __new__(cls, *keys: Any) -> DispatchKeySet:
+        return super().__new__(cls, keys)
 
-    def __init__(self, *keys: Any) -> None:
-        self.keys = frozenset(keys)
+    has = frozenset.__contains__
 
-    def has(self, key: Any) -> bool:
-        """Whether the key is in it."""
-        return key in self.keys
+    def __or__(self, other: Any) -> DispatchKeySet:
+        return DispatchKeySet(*super().__or__(other))
 
-    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(*self.keys | other.keys)
+    def __and__(self, other: Any) -> DispatchKeySet:
+        return DispatchKeySet(*super().__and__(other))
 
-    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(*self.keys & other.keys)
-
-    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(*self.keys - other.keys)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DispatchKeySet) and self.keys == other.keys
-
-    def __hash__(self) -> int:
-        return hash(self.keys)
+    def __sub__(self, other: Any) -> DispatchKeySet:
+        return DispatchKeySet(*super().__sub__(other))
 
     def add(self, key: Any) -> DispatchKeySet:
-        """The set with one key more."""
-        return DispatchKeySet(*self.keys, key)
+        return DispatchKeySet(*self, key)
 
     def remove(self, key: Any) -> DispatchKeySet:
-        """The set without a key."""
-        return DispatchKeySet(*self.keys - {key})
+        return self - {key}
 
     def highestPriorityTypeId(self) -> Any:
-        """The key of highest priority."""
-        return max(self.keys, key=lambda key: key.value, default=DispatchKey.Undefined)
+        return max(self, key=lambda key: key.value, default=DispatchKey["Undefined"])
 
     def __repr__(self) -> str:
-        return f"DispatchKeySet({', '.join(key.name for key in sorted(self.keys, key=lambda key: -key.value))})"
+        return f"DispatchKeySet({', '.join(key.name for key in sorted(self, key=lambda key: -key.value))})"
 
 
 def keys_of(tensor: Any) -> DispatchKeySet:
@@ -76,7 +55,7 @@ def keys_of(tensor: Any) -> DispatchKeySet:
     if tensor.is_inference():
         names = [where, "AutocastCPU"]
     extra = getattr(tensor, "_extra_dispatch_keys", None)
-    names += [key.name for key in extra.keys] if extra is not None else []
+    names += [key.name for key in extra] if extra is not None else []
     if tensor.is_conj():
         names.append("Conjugate")
     if tensor.is_neg():
@@ -87,11 +66,7 @@ def keys_of(tensor: Any) -> DispatchKeySet:
 
 
 def parsed(name: str) -> Any:
-    """The key of this name.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The key of this name; ``ValueError`` if there is none."""
     found = DispatchKey.__members__.get(name)
     if found is None:
         raise ValueError(f"could not parse dispatch key: {name}")

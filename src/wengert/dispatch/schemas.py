@@ -57,7 +57,6 @@ class FunctionSchema:
 
     @property
     def is_mutable(self) -> bool:
-        """Whether it writes to an argument."""
         return any(a.alias_info is not None and a.alias_info.is_write for a in self.arguments)
 
     def __str__(self) -> str:

@@ -58,7 +58,6 @@ class OpOverload:
 
     @property
     def _schema(self) -> Any:
-        """The signature; see the module ``schemas``."""
         found = self.__dict__.get("_signature")
         if found is None:
             from .schemas import schema_of
@@ -82,7 +81,6 @@ class OpOverload:
 
     @property
     def tags(self) -> list[Any]:
-        """Remarks about the operator: there are none here."""
         return []
 
     @property
@@ -104,10 +102,9 @@ class OpOverload:
 class OpOverloadPacket:
     """All overloads of one of PyTorch's operators, ``torch.ops.aten.mul``: ``.Tensor``, ``.Scalar``, ``.default`` …"""
 
-    namespace = "aten"
-
-    def __init__(self, name: str) -> None:
-        self._opname = self.__name__ = name
+    def __init__(self, name: str, namespace: str) -> None:
+        self._opname, self.namespace = name, namespace
+        self.__name__ = name
         self._made: list[str] = []
 
     def __getattr__(self, name: str) -> OpOverload:
@@ -137,32 +134,22 @@ class OpOverloadPacket:
         return _packet, (self._opname,)
 
 
-class _Aten:
-    """``torch.ops.aten``. A name is made at the first access, whether or not there is such an operator here: lists of
-    names in selective checkpointing mention operators that only other devices run. Calling one needs it to exist.
+class _Namespace:
+    """``torch.ops.aten`` or ``prim``. A name is made at the first access, whether or not there is such an operator
+    here: selective checkpointing lists operators that only other devices run. Calling one needs it to exist.
     """
 
-    __name__ = "torch.ops.aten"
+    def __init__(self, namespace: str) -> None:
+        self.__name__, self._namespace = f"torch.ops.{namespace}", namespace
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
         if name.startswith("__"):
-            raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
-        found = self.__dict__[name] = OpOverloadPacket(name)
+            raise AttributeError(f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'")
+        found = self.__dict__[name] = OpOverloadPacket(name, self._namespace)
         return found
 
 
-class _Prim(_Aten):
-    """``torch.ops.prim``: questions about a tensor, which classes may answer."""
-
-    __name__ = "torch.ops.prim"
-
-    def __getattr__(self, name: str) -> OpOverloadPacket:
-        found = super().__getattr__(name)
-        found.namespace = "prim"
-        return found
-
-
-aten, prim = _Aten(), _Prim()
+aten, prim = _Namespace("aten"), _Namespace("prim")
 
 
 def _packet(name: str) -> Any:

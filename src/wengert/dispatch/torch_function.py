@@ -1,8 +1,7 @@
-"""``__torch_function__``: tensor subclasses and tensor-likes that take a call into their own hands.
+"""``__torch_function__``: tensor subclasses and tensor-likes that override functions.
 
-Plain tensors pay nothing for it. A subclass of Tensor gets ``Overriding`` among its bases, whose methods and
-properties call ``__torch_function__`` before they do what Tensor's do; functions call it for an argument of
-an unknown type.
+A subclass of Tensor gets ``Overriding`` among its bases, whose methods and properties call ``__torch_function__``
+before they do what Tensor's do; functions call it for an argument of an unknown type.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def by_class(public: Any, args: Any, kwargs: Any) -> Any:
 
 
 class Subclasses(Interceptor):
-    """The classes of arguments that take a call into their own hands."""
+    """The classes of arguments that override a call."""
 
     order, by_class = SUBCLASSES, True
 

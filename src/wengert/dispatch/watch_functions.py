@@ -18,7 +18,7 @@ from ..functions.overloads import METHODS
 from ..functions.sizes import shape_of
 from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes
-from ..tensor import classes, record
+from ..tensor import classes
 from ..tensor.functions import put_code
 from ..tensor.tensor import Tensor, members
 from ..tensor.types import CPU, Size
@@ -54,10 +54,7 @@ def _names() -> dict[FunctionType, str]:
 
 @cache
 def watch_functions() -> None:
-    """Make creation, random numbers and conversion call modes, classes and profilers, and backwards the first two."""
-    from .below_autograd import gradients
-
-    record.gradients_seen = gradients
+    """Make creation, random numbers and conversion call modes, classes and profilers."""
     for f in _names():
         _watch(f, f)
 

@@ -37,13 +37,12 @@ _NAMES = frozenset(("AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOp
 
 
 def is_available() -> bool:
-    """Whether processes can be joined to groups: no."""
+    """``False``: processes cannot be joined to groups, there is none, and no library for it."""
     return False
 
 
-def is_initialized() -> bool:
-    """Whether there is a process group: no."""
-    return False
+is_initialized = is_gloo_available = is_mpi_available = is_nccl_available = is_ucc_available = is_available
+is_xccl_available = is_available
 
 
 def is_torchelastic_launched() -> bool:
@@ -54,14 +53,6 @@ def is_torchelastic_launched() -> bool:
 def is_backend_available(backend: str) -> bool:
     """Whether processes can speak to each other by way of ``backend``: no."""
     return False
-
-
-def _unavailable() -> bool:
-    """No."""
-    return False
-
-
-is_gloo_available = is_mpi_available = is_nccl_available = is_ucc_available = is_xccl_available = _unavailable
 
 
 def __getattr__(name: str) -> Any:

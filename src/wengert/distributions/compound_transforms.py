@@ -265,7 +265,9 @@ class IndependentTransform(Transform):
 
 
 class _Several(Transform):
-    """Transforms side by side along the dimension ``dim``."""
+    """Transforms side by side along the dimension ``dim``; ``_constraint``: that of their values together."""
+
+    _constraint: Any
 
     def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
         if not all(isinstance(t, Transform) for t in tseq):
@@ -276,9 +278,13 @@ class _Several(Transform):
 
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
-    def _expected(self) -> tuple[str, int]:
-        """The length of the dimension, and what error messages call it."""
-        raise NotImplementedError
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        return self._constraint([t.domain for t in self.transforms])
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        return self._constraint([t.codomain for t in self.transforms])
 
     def _parts(self, z: Any, name: str, shown: str = "tensor") -> list[Any]:
         if not -z.dim() <= self.dim < z.dim():
@@ -288,8 +294,21 @@ class _Several(Transform):
             raise AssertionError(f"{name}.size({self.dim}) = {z.size(self.dim)} must equal {label} {n}")
         return self._split(z)
 
+    def _expected(self) -> tuple[str, int]:
+        """The length of the dimension, and what error messages call it."""
+        raise NotImplementedError
+
     def _split(self, z: Any) -> list[Any]:
         raise NotImplementedError
+
+    def _join(self, parts: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def _call(self, x: Any) -> Any:
+        return self._join([t(v) for t, v in zip(self.transforms, self._parts(x, "x"))])
+
+    def _inverse(self, y: Any) -> Any:
+        return self._join([t.inv(v) for t, v in zip(self.transforms, self._parts(y, "y"))])
 
     def _jacobians(self, x: Any, y: Any) -> list[Any]:
         xs, ys = self._parts(x, "x", "x"), self._parts(y, "y", "y")
@@ -316,13 +335,8 @@ class CatTransform(_Several):
     def length(self) -> Any:
         return sum(self.lengths)
 
-    @constraints.dependent_property
-    def domain(self) -> Any:
-        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
-
-    @constraints.dependent_property
-    def codomain(self) -> Any:
-        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+    def _constraint(self, each: list[Any]) -> Any:
+        return constraints.cat(each, self.dim, self.lengths)
 
     def _expected(self) -> tuple[str, int]:
         return "length", self.length
@@ -330,11 +344,8 @@ class CatTransform(_Several):
     def _split(self, z: Any) -> list[Any]:
         return constraints.slices(z, self.dim, self.lengths)
 
-    def _call(self, x: Any) -> Any:
-        return cat([t(v) for t, v in zip(self.transforms, self._parts(x, "x"))], dim=self.dim)
-
-    def _inverse(self, y: Any) -> Any:
-        return cat([t.inv(v) for t, v in zip(self.transforms, self._parts(y, "y"))], dim=self.dim)
+    def _join(self, parts: list[Any]) -> Any:
+        return cat(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         terms = [sum_rightmost(j, self.event_dim - t.event_dim) for t, j in zip(self.transforms, self._jacobians(x, y))]
@@ -351,13 +362,8 @@ class StackTransform(_Several):
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
-    @constraints.dependent_property
-    def domain(self) -> Any:
-        return constraints.stack([t.domain for t in self.transforms], self.dim)
-
-    @constraints.dependent_property
-    def codomain(self) -> Any:
-        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+    def _constraint(self, each: list[Any]) -> Any:
+        return constraints.stack(each, self.dim)
 
     def _expected(self) -> tuple[str, int]:
         return "len(transforms)", len(self.transforms)
@@ -365,11 +371,8 @@ class StackTransform(_Several):
     def _split(self, z: Any) -> list[Any]:
         return list(z.unbind(self.dim))
 
-    def _call(self, x: Any) -> Any:
-        return stack([t(v) for t, v in zip(self.transforms, self._parts(x, "x"))], dim=self.dim)
-
-    def _inverse(self, y: Any) -> Any:
-        return stack([t.inv(v) for t, v in zip(self.transforms, self._parts(y, "y"))], dim=self.dim)
+    def _join(self, parts: list[Any]) -> Any:
+        return stack(parts, dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return stack(self._jacobians(x, y), dim=self.dim)

@@ -10,19 +10,12 @@ from .. import as_tensor as as_a_tensor
 from .. import finfo, full_like, ones_like, rand, where, zeros_like
 from ..tensor import Size
 from . import constraints
+from . import transforms as T
 from .categories import OverCategories
 from .compound import TransformedDistribution
 from .distribution import Odds
 from .positive import Exponential, Gamma
 from .real_line import Cauchy, Normal, Uniform
-from .transforms import (
-    AbsTransform,
-    AffineTransform,
-    ExpTransform,
-    PowerTransform,
-    SigmoidTransform,
-    StickBreakingTransform,
-)
 from .utils import broadcast_all, clamp_probs, euler_constant
 
 __all__ = [
@@ -47,7 +40,7 @@ class LogNormal(TransformedDistribution):
     has_rsample: Any = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
+        super().__init__(Normal(loc, scale, validate_args=validate_args), T.ExpTransform(), validate_args=validate_args)
 
     loc = property(lambda self: self.base_dist.loc)
     scale = property(lambda self: self.base_dist.scale)
@@ -73,7 +66,7 @@ class LogisticNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         base = base if base.batch_shape else base.expand([1])
-        super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+        super().__init__(base, T.StickBreakingTransform(), validate_args=validate_args)
 
     loc = property(lambda self: self.base_dist.base_dist.loc)
     scale = property(lambda self: self.base_dist.base_dist.scale)
@@ -108,7 +101,7 @@ class HalfNormal(_Half):
     arg_constraints: Any = {"scale": constraints.positive}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(Normal(0, scale, validate_args=False), T.AbsTransform(), validate_args=validate_args)
 
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))  # type: ignore[assignment]
     variance = property(lambda self: self.scale.pow(2) * (1 - 2 / math.pi))  # type: ignore[assignment]
@@ -120,7 +113,7 @@ class HalfCauchy(_Half):
     arg_constraints: Any = {"scale": constraints.positive}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(Cauchy(0, scale, validate_args=False), T.AbsTransform(), validate_args=validate_args)
 
     mean = property(lambda self: self.scale.new_full(self._extended_shape(), inf))  # type: ignore[assignment]
     variance = property(lambda self: self.base_dist.variance)  # type: ignore[assignment]
@@ -135,7 +128,7 @@ class InverseGamma(TransformedDistribution):
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
-        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
+        super().__init__(base, T.PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
     concentration = property(lambda self: self.base_dist.concentration)
     rate = property(lambda self: self.base_dist.rate)
@@ -165,9 +158,9 @@ class Gumbel(TransformedDistribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         kind = finfo(self.loc.dtype)
         base = Uniform(full_like(self.loc, kind.tiny), full_like(self.loc, 1 - kind.eps), validate_args=validate_args)
-        log = ExpTransform().inv
-        steps = [log, AffineTransform(loc=0, scale=-ones_like(self.scale)), log,
-            AffineTransform(loc=loc, scale=-self.scale)]
+        log = T.ExpTransform().inv
+        steps = [log, T.AffineTransform(loc=0, scale=-ones_like(self.scale)), log,
+            T.AffineTransform(loc=loc, scale=-self.scale)]
         super().__init__(base, steps, validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
@@ -194,9 +187,8 @@ class Kumaraswamy(TransformedDistribution):
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         base = Uniform(zeros_like(self.concentration0), ones_like(self.concentration0), validate_args=validate_args)
-        outer, inner = (PowerTransform(self.concentration1.reciprocal()),
-            PowerTransform(self.concentration0.reciprocal()))
-        super().__init__(base, [inner, AffineTransform(loc=1.0, scale=-1.0), outer], validate_args=validate_args)
+        inner, outer = (T.PowerTransform(c.reciprocal()) for c in (self.concentration0, self.concentration1))
+        super().__init__(base, [inner, T.AffineTransform(loc=1.0, scale=-1.0), outer], validate_args=validate_args)
 
     def _moment(self, n: int) -> Any:
         a, b = 1 + n / self.concentration1, self.concentration0
@@ -224,7 +216,8 @@ class Pareto(TransformedDistribution):
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
-        super().__init__(base, [ExpTransform(), AffineTransform(loc=0, scale=self.scale)], validate_args=validate_args)
+        steps = [T.ExpTransform(), T.AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, steps, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:
@@ -256,7 +249,7 @@ class Weibull(TransformedDistribution):
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(ones_like(self.scale), validate_args=validate_args)
-        steps = [PowerTransform(self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
+        steps = [T.PowerTransform(self.concentration_reciprocal), T.AffineTransform(loc=0, scale=self.scale)]
         super().__init__(base, steps, validate_args=validate_args)
 
     mode = property(  # type: ignore[assignment]
@@ -338,7 +331,7 @@ class RelaxedBernoulli(_Relaxed):
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
             validate_args: bool | None = None) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(),
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), T.SigmoidTransform(),
             validate_args=validate_args)
 
 
@@ -352,4 +345,4 @@ class RelaxedOneHotCategorical(_Relaxed):
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,
             validate_args: bool | None = None) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
-        super().__init__(base, ExpTransform(), validate_args=validate_args)
+        super().__init__(base, T.ExpTransform(), validate_args=validate_args)

@@ -9,7 +9,7 @@ from .. import broadcast_shapes, broadcast_tensors, cholesky_inverse, diag_embed
 from ..tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import lazy_property, standard_normal
+from .utils import _standard_normal, lazy_property
 
 __all__ = ["LowRankMultivariateNormal", "MultivariateNormal"]
 
@@ -128,15 +128,14 @@ class MultivariateNormal(OfCovariance):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
-        return (self.loc + times(self._unbroadcasted_scale_tril,
-            standard_normal(self._extended_shape(sample_shape), self.loc)))
+        noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
+        return self.loc + times(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value: Any) -> Any:
         self._checked(value)
         distance = mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
-        return (
-            -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_diagonal(
-                self._unbroadcasted_scale_tril))
+        each = -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance)
+        return each - log_diagonal(self._unbroadcasted_scale_tril)
 
     def entropy(self) -> Any:
         each = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + log_diagonal(self._unbroadcasted_scale_tril)
@@ -189,8 +188,8 @@ class LowRankMultivariateNormal(Distribution):
 
     def _distance(self, x: Any) -> Any:
         """``x' covariance^-1 x``, by the Woodbury identity."""
-        return ((x.pow(2) / self._unbroadcasted_cov_diag).sum(-1) - mahalanobis(self._capacitance_tril,
-            times(self._scaled(), x)))
+        inner = mahalanobis(self._capacitance_tril, times(self._scaled(), x))
+        return (x.pow(2) / self._unbroadcasted_cov_diag).sum(-1) - inner
 
     def _reduction(self) -> Any:
         """``A`` with ``covariance^-1 = D^-1 - A' A``."""
@@ -224,14 +223,14 @@ class LowRankMultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
-        shared = standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc)
-        own = standard_normal(shape, self.loc)
+        shared = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
+        own = _standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + times(self._unbroadcasted_cov_factor, shared) + self._unbroadcasted_cov_diag.sqrt() * own
 
     def log_prob(self, value: Any) -> Any:
         self._checked(value)
-        return (
-            -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + self._distance(value - self.loc)))
+        n = self._event_shape[0]
+        return -0.5 * (n * math.log(2 * math.pi) + self._log_det() + self._distance(value - self.loc))
 
     def entropy(self) -> Any:
         each = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())

@@ -7,22 +7,7 @@ import warnings
 from math import nan
 from typing import Any
 
-from .. import (
-    arange,
-    broadcast_shapes,
-    cat,
-    cholesky_solve,
-    diag_embed,
-    einsum,
-    eye,
-    finfo,
-    linalg,
-    mvlgamma,
-    randn,
-    tensor,
-    tril_indices,
-    where,
-)
+from .. import arange, broadcast_shapes, cat, eye, finfo, linalg, randn, tensor, tril_indices, where
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
 from . import constraints
@@ -64,7 +49,7 @@ class LKJCholesky(Distribution):
         direction = direction / direction.norm(dim=-1, keepdim=True)
         direction[..., 0, :].fill_(0.0)
         below = y.sqrt() * direction
-        return below + diag_embed((1 - (below**2).sum(-1)).clamp(min=finfo(y.dtype).tiny).sqrt())
+        return below + (1 - (below**2).sum(-1)).clamp(min=finfo(y.dtype).tiny).sqrt().diag_embed()
 
     def log_prob(self, value: Any) -> Any:
         self._checked(value)
@@ -72,7 +57,7 @@ class LKJCholesky(Distribution):
         density = (order * value.diagonal(dim1=-1, dim2=-2)[..., 1:].log()).sum(-1)
         less = self.dim - 1
         alpha = self.concentration + 0.5 * less
-        return density - (0.5 * less * math.log(math.pi) + mvlgamma(alpha - 0.5, less) - alpha.lgamma() * less)
+        return density - (0.5 * less * math.log(math.pi) + (alpha - 0.5).mvlgamma(less) - alpha.lgamma() * less)
 
 
 class Wishart(OfCovariance, ExponentialFamily):
@@ -117,7 +102,7 @@ class Wishart(OfCovariance, ExponentialFamily):
     @lazy_property
     def precision_matrix(self) -> Any:
         factor = self._unbroadcasted_scale_tril
-        return self._over_batch(cholesky_solve(eye(self._event_shape[-1], dtype=factor.dtype), factor))
+        return self._over_batch(eye(self._event_shape[-1], dtype=factor.dtype).cholesky_solve(factor))
 
     def _scaled(self, factor: Any) -> Any:
         return factor.view((*self._batch_shape, 1, 1))
@@ -133,7 +118,7 @@ class Wishart(OfCovariance, ExponentialFamily):
     def variance(self) -> Any:
         v = self.covariance_matrix
         d = v.diagonal(dim1=-2, dim2=-1)
-        return self._scaled(self.df) * (v.pow(2) + einsum("...i,...j->...ij", d, d))
+        return self._scaled(self.df) * (v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2))
 
     def _bartlett(self, sample_shape: Any) -> Any:
         """Bartlett's decomposition: chi on the diagonal, normal numbers below."""
@@ -173,10 +158,10 @@ class Wishart(OfCovariance, ExponentialFamily):
     def log_prob(self, value: Any) -> Any:
         self._checked(value)
         nu, p, factor = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
-        trace = cholesky_solve(value, factor).diagonal(dim1=-2, dim2=-1).sum(-1)
+        trace = value.cholesky_solve(factor).diagonal(dim1=-2, dim2=-1).sum(-1)
         determinant = linalg.slogdet(value).logabsdet
-        return (-nu * (p * _LOG_2 / 2 + log_diagonal(factor)) - mvlgamma(nu / 2,
-            p) + (nu - p - 1) / 2 * determinant - trace / 2)
+        norm = -nu * (p * _LOG_2 / 2 + log_diagonal(factor)) - (nu / 2).mvlgamma(p)
+        return norm + (nu - p - 1) / 2 * determinant - trace / 2
 
     def entropy(self) -> Any:
         nu, p = self.df, self._event_shape[-1]
@@ -184,8 +169,8 @@ class Wishart(OfCovariance, ExponentialFamily):
         if not (half > (p - 1) / 2).all():
             raise AssertionError("Wrong domain for multivariate digamma function.")
         slope = (half.unsqueeze(-1) - arange(p, dtype=half.dtype) / 2).digamma().sum(-1)
-        return ((p + 1) * (p * _LOG_2 / 2 + log_diagonal(self._unbroadcasted_scale_tril)) + mvlgamma(half,
-            p) - (nu - p - 1) / 2 * slope + nu * p / 2)
+        norm = (p + 1) * (p * _LOG_2 / 2 + log_diagonal(self._unbroadcasted_scale_tril)) + half.mvlgamma(p)
+        return norm - (nu - p - 1) / 2 * slope + nu * p / 2
 
     @property
     def _natural_params(self) -> Any:
@@ -194,4 +179,4 @@ class Wishart(OfCovariance, ExponentialFamily):
     def _log_normalizer(self, x: Any, y: Any) -> Any:  # type: ignore[override]
         p = self._event_shape[-1]
         count = y + (p + 1) / 2
-        return count * (-linalg.slogdet(-2 * x).logabsdet + _LOG_2 * p) + mvlgamma(count, p)
+        return count * (-linalg.slogdet(-2 * x).logabsdet + _LOG_2 * p) + count.mvlgamma(p)

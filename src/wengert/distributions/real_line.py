@@ -7,7 +7,7 @@ from math import inf, nan, pi
 from typing import Any
 
 from .. import bool as boolean
-from .. import float64, isclose, rand, where, zeros
+from .. import finfo, float64, isclose, rand, where, zeros
 from .. import normal as normal_numbers
 from ..functions.creation import empty
 from ..graph.modes import no_grad
@@ -15,7 +15,7 @@ from ..tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
 from .positive import Chi2
-from .utils import lazy_property, standard_normal
+from .utils import _standard_normal, lazy_property
 
 __all__ = ["Cauchy", "GeneralizedPareto", "Laplace", "Normal", "StudentT", "Uniform", "VonMises"]
 
@@ -56,7 +56,8 @@ class Normal(_Located, ExponentialFamily):
             return normal_numbers(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
-        return self.loc + standard_normal(self._extended_shape(sample_shape), self.loc) * self.scale
+        noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
+        return self.loc + noise * self.scale
 
     def log_prob(self, value: Any) -> Any:
         self._checked(value)
@@ -112,8 +113,6 @@ class Laplace(_Located):
     stddev = property(lambda self: 2**0.5 * self.scale)  # type: ignore[assignment]
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
-        from .. import finfo
-
         u = empty(self._extended_shape(sample_shape), dtype=self.loc.dtype).uniform_(finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
@@ -153,7 +152,7 @@ class StudentT(_Located):
         return where(finite, self.scale.pow(2) * df / (df - 2), where(self.df > 1, inf, self.df.new_full((), nan)))
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
-        x = standard_normal(self._extended_shape(sample_shape), self.df)
+        x = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)
         return self.loc + self.scale * (x * (self._chi2.rsample(sample_shape) / self.df).rsqrt())
 
     def log_prob(self, value: Any) -> Any:

@@ -18,12 +18,13 @@ from .. import broadcast_shapes, eye, finfo, full_like, linalg, sigmoid
 from ..nn.functional import logsigmoid, pad, softplus
 from ..tensor import Size, Tensor
 from . import constraints
-from .compound_transforms import (
+from .compound_transforms import (  # noqa: F401  libraries take the private one too
     CatTransform,
     ComposeTransform,
     IndependentTransform,
     StackTransform,
     Transform,
+    _InverseTransform,
     identity_transform,
 )
 from .utils import Number, broadcast_all, lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix

@@ -38,11 +38,6 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     return tuple(broadcast_tensors(*(v if is_tensor_like(v) else tensor(v, dtype=dtype) for v in values)))
 
 
-def standard_normal(shape: Any, like: Tensor) -> Tensor:
-    """Normal numbers of the type of ``like``."""
-    return _standard_normal(shape, like.dtype, like.device)
-
-
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
     return empty(shape, dtype=dtype, device=device).normal_()
 
@@ -124,6 +119,3 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     mat = vec.new_zeros(vec.shape[:-1] + Size((n, n)))
     mat[..., _below(n, diag)] = vec
     return mat
-
-
-_sum_rightmost = sum_rightmost

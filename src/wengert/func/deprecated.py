@@ -28,24 +28,20 @@ __all__ = [
 ]
 
 
-def _text(name: str) -> str:
-    return (f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is "
+def _moved(name: str) -> Any:
+    now = getattr(_now, name)
+    text = (f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is "
         "deprecated as of PyTorch 2.0 and will be deleted in a future version of PyTorch >= 2.3. Please use "
         f"`{_MOVED[name]}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration guide for more "
         "details https://pytorch.org/docs/main/func.migrating.html")
 
-
-def _moved(name: str) -> Any:
-    now = getattr(_now, name)
-
     @functools.wraps(now)
     def old(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(_text(name), FutureWarning, stacklevel=2)
+        warnings.warn(text, FutureWarning, stacklevel=2)
         return now(*args, **kwargs)
 
     old.__module__ = __name__
-    old.__doc__ = (f"{(now.__doc__ or '').partition('>>>')[0].rstrip()}\n\n    .. warning::\n\n        {_text(name)}\n "
-        "   ")
+    old.__doc__ = f"{(now.__doc__ or '').partition('>>>')[0].rstrip()}\n\n    .. warning::\n\n        {text}\n    "
     return old
 
 

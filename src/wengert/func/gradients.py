@@ -7,6 +7,7 @@ else: an outer transform, or the user's own leaves.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ..functions.creation import ones_like, zeros_like
@@ -15,10 +16,10 @@ from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes
 from ..tensor import Tensor
 from ..tensor.autograd_meta import edge_of, normal_version, requires_grad
 from ..tensor.exchange import sealed
+from ..transforms import transforming
 from ..transforms import vmap as batching
 from ..transforms.grad_scope import GradScope, computing_gradients
 from ..transforms.mapped_backward import gradients as _grad
-from ..transforms.running import transforming
 from . import trees
 
 if TYPE_CHECKING:
@@ -84,11 +85,11 @@ class GradLevel:
         if not pairs:
             return [batching.wrap_levels(zeros_like(x.detach()), maps) for x in self.inputs]
         if create_graph is None:
-            recording = self.recording if recording is None else recording
-            create_graph = (recording
-                and (self.has_outer_leaves(outputs, True) or any(v is not None and recorded(v) for v in vectors)))
+            nodes = _history(outputs)
             # the user's code finds gradients enabled in a backward: PyTorch's transforms record all of theirs
-            create_graph = create_graph or any(n.written_by_user or n.hooks for n in _history(outputs))
+            create_graph = any(n.written_by_user or n.hooks for n in nodes) or (
+                (self.recording if recording is None else recording)
+                and (self.grad_scope.has_outer_leaves(nodes) or any(v is not None and recorded(v) for v in vectors)))
         roots = [batching.unwrap_levels(o, maps) for o, _ in pairs]
         seeds = [ones_like(r.detach()) if v is None else batching.unwrap_levels(v, maps)
             for r, (_, v) in zip(roots, pairs)]
@@ -198,12 +199,6 @@ def split_aux(answer: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
     return answer
 
 
-def _named(wrapper: Any, func: Any) -> Any:
-    from functools import update_wrapper
-
-    return update_wrapper(wrapper, func)
-
-
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives ``(gradient, value)`` of ``func``, which gives one number; with aux,
     ``(gradient, (value, aux))``.
@@ -212,6 +207,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     (tensor(6.), tensor(9.))
     """
 
+    @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = selected(argnums, args)
         level = GradLevel()
@@ -235,7 +231,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         answer = found if isinstance(argnums, tuple) else found[0]
         return (answer, (value, level.leave(aux))) if has_aux else (answer, value)
 
-    return _named(wrapper, func)
+    return wrapper
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -247,12 +243,14 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     >>> torch.func.grad(lambda p: (p["w"] * p["b"]).sum())({"w": torch.tensor([2.0]), "b": torch.tensor([3.0])})
     {'w': tensor([3.]), 'b': tensor([2.])}
     """
+    both = grad_and_value(func, argnums, has_aux)
 
+    @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found, rest = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        found, rest = both(*args, **kwargs)
         return (found, rest[1]) if has_aux else found
 
-    return _named(wrapper, func)
+    return wrapper
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -303,11 +301,12 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             "above, all aliasing operators {view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
         )
 
+    @wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         with transforming():
             return func(*args, **kwargs)
 
-    return _named(wrapped, func)
+    return wrapped
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:

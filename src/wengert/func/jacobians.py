@@ -6,6 +6,7 @@ Whole Jacobians are one such product, or one with the Jacobian from the left, ma
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from ..graph.modes import enable_grad, modes
 from ..tensor import Tensor, wrap
 from ..tensor.functions import function
 from ..transforms import forward_mode as tangents
+from ..transforms import transforming
 from ..transforms import vmap as batching
 from ..transforms.grad_scope import GradScope
 from ..transforms.mapped_backward import gradients as _grad
-from ..transforms.running import transforming
 from . import trees
-from .gradients import GradLevel, _named, entered, given, left, of_numbers, recorded, selected, split_aux, tensors_of
+from .gradients import GradLevel, entered, given, left, of_numbers, recorded, selected, split_aux, tensors_of
 from .mapping import _mapped, vmap
 
 if TYPE_CHECKING:
@@ -79,9 +80,9 @@ def _pushed(func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directio
 
 
 def _dual(level: tangents.DualLevel, x: Any, tangent: Any, scope: GradScope) -> Tensor:
-    for name, t in (("primals", x), ("tangents", tangent)):
+    for name, t in (("primal", x), ("tangent", tangent)):
         if not isinstance(t, Tensor):
-            raise RuntimeError(f"{_JVP}: Expected {name} to only contain Tensors, got {type(t)}")
+            raise RuntimeError(f"{_JVP}: Expected {name}s to only contain Tensors, got {type(t)}")
     for name, t in (("primal", x), ("tangent", tangent)):
         _require_numbers(name, t)
     if x.shape != tangent.shape:
@@ -129,22 +130,17 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     def push(*tangents: Any) -> Any:
         if trees.shape(tangents) != trees.shape(primals):
-            from ..utils._pytree import tree_structure
-
-            raise RuntimeError(
-                f"Expected the tangents {tree_structure(tangents)} to have the same argspec as the primals "
-                f"{tree_structure(primals)}"
-            )
+            raise RuntimeError(f"Expected the tangents {trees.shape(tangents)} to have the same argspec as the primals "
+                f"{trees.shape(primals)}")
         vectors = trees.leaves(tangents)
         for i, (t, x) in enumerate(zip(vectors, trees.leaves(primals))):
             for what in ("shape", "device", "dtype"):
-                if getattr(t, what) != getattr(x, what):
-                    raise RuntimeError(
-                        f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} "
-                        f"{getattr(x, what)} of the corresponding primal."
-                    )
+                found, expected = getattr(t, what), getattr(x, what)
+                if found != expected:
+                    raise RuntimeError(f"tangent:{i} with {what} {found} in flattened pytree doesn't match the {what} "
+                        f"{expected} of the corresponding primal.")
         live = [(r, batching.unwrap_levels(t, maps)) for r, t in zip(rows, vectors) if r is not None and recorded(r)]
-        found: Any = (None,) * len(seeds)
+        found = (None,) * len(seeds)
         if live:
             graph = level.recording and (level.has_outer_leaves(outputs) or level.has_outer_leaves(vectors))
             found = _grad([r for r, _ in live], seeds, [t for _, t in live], True, graph, allow_unused=True)
@@ -197,6 +193,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
+    @wraps(func)
     def wrapper_fn(*args: Any) -> Any:
         _refuse_complex("jacrev", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
@@ -224,7 +221,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
             answer = trees.filled(inside, table)
         return (answer, level.leave(aux)) if has_aux else answer
 
-    return _named(wrapper_fn, func)
+    return wrapper_fn
 
 
 def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
@@ -240,6 +237,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
             [3., 2.]])
     """
 
+    @wraps(func)
     def wrapper_fn(*args: Any) -> Any:
         _refuse_complex("jacfwd", "inputs", trees.leaves(args))
         numbers = tuple(range(len(args))) if argnums is None else selected(argnums, args)
@@ -259,20 +257,17 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         columns, aux = _mapped(push, 0, (0, None), randomness, None, transforming, directions=True)(*basis)
         table = []
         for c in columns:
-            row, at = [], 0
-            for x, n in zip(inputs, sizes):
-                # the argument's dimensions lead
-                part = function("narrow")(c, 0, at, n).reshape((*x.shape, *c.shape[1:]))
-                k = x.dim()
-                order = (*range(k, part.dim()), *range(k))
-                row.append(part.permute(order) if order else part)
-                at += n
+            row = []
+            for x, part in zip(inputs, function("split_with_sizes")(c, sizes)):
+                k, n = x.dim(), c.dim() - 1
+                part = part.reshape((*x.shape, *c.shape[1:]))  # the argument's dimensions lead
+                row.append(part.permute((*range(k, k + n), *range(k))) if k + n else part)
             jacobian = trees.filled(argument, row)
             table.append(jacobian[0] if isinstance(argnums, int) else jacobian)
         answer = trees.filled(seen[0], table)
         return (answer, aux) if has_aux else answer
 
-    return _named(wrapper_fn, func)
+    return wrapper_fn
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..functions.random import get_rng_state, set_rng_state
 from ..tensor import Tensor
 from ..tensor.functions import function
-from ..transforms.running import transforming
+from ..transforms import transforming
 from ..transforms.vmap import Batched, VmapLevel, expanded
 from ..transforms.vmap import wrapped as with_batch
 from . import trees

@@ -35,11 +35,7 @@ class Part(Tensor):
 
     @classmethod
     def of(cls, value: Any, level: VmapLevel) -> Part:
-        """One part of ``value``, in the map ``level``.
-
-        Raises:
-            RuntimeError: it is itself seen by a map.
-        """
+        """One part of ``value``, in the map ``level``; ``RuntimeError`` if it is itself a part."""
         if isinstance(value, Part):
             raise RuntimeError("Only one level of vmap is supported when vmapping over nested tensors")
         t: Part = object.__new__(cls)

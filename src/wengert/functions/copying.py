@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import Any
 
 import numpy as np
 
 from ..arrays.storageless import StoragelessArray
 from ..tensor.autograd_meta import new_version, requires_grad
+from ..tensor.tensor import Tensor
 from .memory import array_at, place_and_type, place_of
-
-if TYPE_CHECKING:
-    from ..tensor.tensor import Tensor
+from .parameter import Parameter
 
 
 def memory_of(t: Tensor) -> np.ndarray:
@@ -46,8 +46,6 @@ def same_class(t: Tensor, made: Tensor, kind: str, method: str) -> None:
 
 def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
     """Copy to ``new`` the gradient of ``t`` and the attributes that the program has set, in slots too."""
-    import copy
-
     if t._wg_meta is not None and t._wg_meta.grad is not None:
         new.grad = copy.deepcopy(t._wg_meta.grad, memo)
     for name, value in own_slots(t).items():
@@ -59,8 +57,6 @@ def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
 def own_slots(t: Any) -> dict[str, Any]:
     """What is in the slots of classes that the program has derived from Tensor."""
     from ..dispatch.torch_function import Overriding
-    from ..tensor.tensor import Tensor
-    from .parameter import Parameter
 
     kinds = [k for k in type(t).__mro__
         if k not in Tensor.__mro__ and k not in (Parameter, Overriding) and "_own_operators" not in vars(k)]

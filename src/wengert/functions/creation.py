@@ -141,7 +141,6 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 
 
 def _has_memory(obj: Any) -> bool:
-    """Whether ``obj`` shows its memory by Python's buffer protocol."""
     try:
         memoryview(obj)
     except TypeError:

@@ -38,7 +38,6 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
 
 
 def _of_sequence(data: Any, dtype: np.dtype | None) -> np.ndarray:
-    """A new array with the values of nested sequences."""
     first, has_tensors = _first_leaf(data)
     if has_tensors:
         if dtype is None:
@@ -176,13 +175,12 @@ def _scalars(data: Any) -> Any:
 def _ragged(data: Any) -> Exception:
     level, expected = 0, [data]
     while expected and isinstance(expected[0], (list, tuple)):
-        lengths = [len(x) if isinstance(x, (list, tuple)) else None for x in expected]
-        if any(n is None for n in lengths):
-            bad = next(x for x, n in zip(expected, lengths) if n is None)
-            return TypeError(f"not a sequence: {type(bad).__name__}")
-        for n in lengths:
-            if n != lengths[0]:
-                return ValueError(f"expected sequence of length {lengths[0]} at dim {level} (got {n})")
+        for x in expected:
+            if not isinstance(x, (list, tuple)):
+                return TypeError(f"not a sequence: {type(x).__name__}")
+        for x in expected:
+            if len(x) != len(expected[0]):
+                return ValueError(f"expected sequence of length {len(expected[0])} at dim {level} (got {len(x)})")
         expected = [y for x in expected for y in x]
         level += 1
     return TypeError("'list' object cannot be interpreted as an integer")

@@ -50,7 +50,6 @@ def _is_number(x: Any) -> bool:
 
 
 def _operands(name: str, tensors: Any, other: Any, takes: str, alpha: Any) -> list[Any]:
-    """The second operand of each tensor."""
     lists = isinstance(other, (list, tuple))
     if isinstance(other, Tensor) and "T" in takes:
         if other.dim() or (alpha is not None and name == "sub"):
@@ -76,7 +75,6 @@ def _numbers(tensors: list[Tensor], values: Any) -> list[Any]:
 
 
 def _one(name: str, mark: str, other: Any = None) -> Callable[..., Any]:
-    """The function of one tensor, in place if ``mark`` is an underscore."""
     if mark or _is_number(other):
         name = _METHOD.get(name, name)
     return getattr(Tensor, name + "_") if mark else PLACES["torch"][name]  # type: ignore[no-any-return]

@@ -246,12 +246,12 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
     basic: list[Any] = []
     advanced: list[Any] = []
     last: Any = slice
-    meaningful, at = False, 0  # ``at``: the dimension that the next component reads
-    for k in row if any(k is Ellipsis for k in row) else (*row, Ellipsis):
+    meaningful, at, rest = False, 0, ndim - used  # ``at``: the dimension that the next component reads
+    for k in (*row, Ellipsis):
         if k is Ellipsis:
-            basic += [slice(None)] * (ndim - used)
-            advanced += [None] * (ndim - used)
-            at += ndim - used
+            basic += [slice(None)] * rest
+            advanced += [None] * rest
+            at, rest = at + rest, 0
         elif k is None or k is True or k is False:  # one more dimension; a bool: whether anything is in it
             basic.append(None)
             advanced.append(None if k is None else Tensor._wg_wrap(np.asarray([k])))

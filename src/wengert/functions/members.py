@@ -188,7 +188,6 @@ class SavedValues:
 
 
 def _put_on(cls: Any, part: type) -> None:
-    """Give ``cls`` what ``part`` defines."""
     for name, value in vars(part).items():
         if name not in ("__slots__", "__module__", "__doc__", "__annotations__", "__dict__", "__weakref__"):
             setattr(cls, name, value)

@@ -216,6 +216,10 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     return function("conj_physical")(input) if input.is_complex() else input
 
 
+for _name in ("conj", "conj_physical"):
+    FUNCTIONS["_" + _name] = METHODS["_" + _name] = FUNCTIONS[_name]
+
+
 @overload("torch", "Tensor")
 def _neg_view(input: Tensor) -> Tensor:
     """The negative as a view: ``is_neg()`` holds; what is written to it is written to ``input`` with the other sign."""
@@ -263,4 +267,3 @@ def _part(input: Any, which: int) -> Any:
     conjugated = input.is_conj()
     parts = function("view_as_real")(conj(input) if conjugated else input)
     return function("select")(_neg_view(parts) if conjugated and which else parts, -1, which)
-

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..arrays.array_likes import Scattered
+from ..tensor.tensor import Tensor
 from ..tensor.types import on_cpu, sparse_csr
 from .creation import LAYOUTS
 from .overloads import METHODS, overload
@@ -15,7 +16,6 @@ from .places import described
 
 
 def _wrap(array: Any) -> Any:
-    """The tensor of a sparse or compressed array."""
     from ..layouts import compressed, sparse
 
     return (compressed.CompressedTensor if hasattr(type(array), "coo") else sparse.SparseTensor)._wg_wrap(array)
@@ -43,8 +43,6 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
 
     on_cpu(device)
     if values is None:
-        from ..tensor.tensor import Tensor
-
         if isinstance(indices, Tensor):
             raise TypeError("sparse_coo_tensor(): argument 'size' (position 1) must be tuple of ints, not Tensor")
         if (indices is None) == (size is None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -18,6 +19,7 @@ from ..tensor.functions import function
 from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
 from .composites.call import by_example
+from .creation import empty_strided
 from .overloads import METHODS, overload
 from .overloads_shape import as_strided
 from .places import described
@@ -156,8 +158,6 @@ def resize_as(self: Any, tensor: Any) -> Any:
 
 
 def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
-    import warnings
-
     warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
     if prod(shape) != self._wg_data.size:
         raise RuntimeError(f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but "
@@ -217,8 +217,6 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
 @overload("Tensor")
 def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
     """Unset numbers with these sizes and strides, in the type of this tensor."""
-    from .creation import empty_strided
-
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
 
 

@@ -202,7 +202,6 @@ def values_text(array: np.ndarray, indent: int) -> str:
 
 
 def _edges(array: np.ndarray, edge: float) -> np.ndarray:
-    """The part of an array that a summary shows."""
     for axis, n in enumerate(array.shape):
         if n > 2 * edge:
             array = array.take([*range(int(edge)), *range(n - int(edge), n)], axis)

@@ -19,6 +19,7 @@ from ..ops.outs import check_memory
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
+from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, META, on_cpu, placed
 from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
@@ -38,11 +39,8 @@ class Generator(streams.Generator):
 
     __slots__ = ()
 
-    def __new__(cls, device: Any = "cpu") -> Generator:
-        on_cpu(device)
-        return object.__new__(cls)
-
     def __init__(self, device: Any = "cpu") -> None:
+        on_cpu(device)
         super().__init__()
 
     @property
@@ -226,7 +224,6 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
 
 
 def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarray:
-    """Permutations along the last dimension."""
     found = np.empty(shape, d)
     for at in np.ndindex(*shape[:-1]):
         found[at] = stream.randperm(shape[-1], d)
@@ -382,7 +379,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 def _filled(t: Tensor, draw: Any) -> Tensor:
     """Check first, so that a refused write draws nothing; then fill in the order of memory."""
-    from ..tensor.inplace import check_writable
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
     a = t._wg_data

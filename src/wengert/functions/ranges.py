@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,6 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
 
 def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     """Deprecated: like ``arange``, the end included."""
-    import warnings
-
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",

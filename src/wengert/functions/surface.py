@@ -63,7 +63,6 @@ def assemble() -> None:
 
 
 def _attach_method(name: str, op: Any) -> None:
-    """An operator, and its in-place form, as methods of Tensor."""
     for n in (name, *op.aliases):
         setattr(Tensor, n, method(name))
         if isinstance(op, Operator) and op.inplace:
@@ -73,7 +72,6 @@ def _attach_method(name: str, op: Any) -> None:
 
 
 def _place(name: str, op: Any, place: str) -> None:
-    """An operator as a function of one of the public namespaces."""
     apart = place == "special" or (place == "functional" and name in _APART)
     found = own_function(name) if apart and "torch" in op.places else function(name)
     for n in (name, *op.aliases):
@@ -81,7 +79,6 @@ def _place(name: str, op: Any, place: str) -> None:
 
 
 def _place_functions() -> None:
-    """The functions that are no operators of the table."""
     # one for each function in all namespaces; operators handle overrides themselves
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
@@ -108,7 +105,6 @@ def _question(name: str) -> Any:
 
 
 def _attach_special_methods() -> None:
-    """Subscripts, arithmetic, comparisons and properties."""
     cls: Any = Tensor
     cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
     for f in (cls.__getitem__, cls.__setitem__):

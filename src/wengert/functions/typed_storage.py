@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,6 @@ class TypedStorage(Memory):
     __copy__ = clone
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> TypedStorage:
-        from copy import deepcopy
-
         return TypedStorage(wrap_storage=deepcopy(self._untyped_storage, memo), dtype=self._dtype)
 
     def __reduce__(self) -> Any:

@@ -167,7 +167,7 @@ map_levels: ContextVar[tuple[Any, ...]] = ContextVar("wengert_map_levels", defau
 
 # The transformations of functions that are running: their number, and that of those (gradients) inside of which saved
 # tensors cannot be hooked. Where the number is not 0, ``refuse(name)`` says that the user may not do this inside of
-# them: see ``transforms.running``.
+# them: see ``transforms.Running``.
 transforms: ContextVar[Any] = ContextVar("wengert_transforms", default=(0, 0))
 
 

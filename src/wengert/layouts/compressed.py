@@ -14,7 +14,7 @@ from ..arrays.array_likes import unsupported
 from ..arrays.compressed import BLOCKED, BY_ROW, Compressed, pressed
 from ..arrays.sparse import Coo
 from ..functions.creation import as_tensor
-from ..ops import compressed as declared
+from ..ops import layouts as declared
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.tensor import Tensor, wrap
 from ..tensor.types import LAYOUTS, strided
@@ -28,6 +28,18 @@ compressed_made, compressed_opened = S._recorded(declared.compressed_made), S._r
 _SPELLED = {"sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
 _TURNED = {"sparse_csr": "sparse_csc", "sparse_csc": "sparse_csr", "sparse_bsr": "sparse_bsc",
     "sparse_bsc": "sparse_bsr"}
+
+
+def _indices(name: str, by_row: bool, part: str, doc: str) -> Any:
+    def indices(self: Any) -> Tensor:
+        if (self._wg_data.layout in BY_ROW) is not by_row:
+            kind = "row" if by_row else "column"
+            raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got "
+                f"{_SPELLED[self._wg_data.layout]}")
+        return wrap(getattr(self._wg_data, part))
+
+    indices.__name__, indices.__qualname__, indices.__doc__ = name, f"CompressedTensor.{name}", doc
+    return indices
 
 
 class CompressedTensor(S.ScatteredTensor):
@@ -63,28 +75,10 @@ class CompressedTensor(S.ScatteredTensor):
 
     # -- its parts ----------------------------------------------------------------------------------------------------
 
-    def _part(self, name: str, by_row: bool, array: Any) -> Tensor:
-        if (self._wg_data.layout in BY_ROW) is not by_row:
-            kind = "row" if by_row else "column"
-            raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got "
-                f"{_SPELLED[self._wg_data.layout]}")
-        return wrap(array)
-
-    def crow_indices(self) -> Tensor:
-        """Where the entries of each row begin, ``(*batch, rows + 1)``."""
-        return self._part("crow_indices", True, self._wg_data.starts)
-
-    def col_indices(self) -> Tensor:
-        """The column of each entry, ``(*batch, nnz)``."""
-        return self._part("col_indices", True, self._wg_data.others)
-
-    def ccol_indices(self) -> Tensor:
-        """Where the entries of each column begin."""
-        return self._part("ccol_indices", False, self._wg_data.starts)
-
-    def row_indices(self) -> Tensor:
-        """The row of each entry."""
-        return self._part("row_indices", False, self._wg_data.others)
+    crow_indices = _indices("crow_indices", True, "starts", "Where each row begins, ``(*batch, rows + 1)``.")
+    col_indices = _indices("col_indices", True, "others", "The column of each entry, ``(*batch, nnz)``.")
+    ccol_indices = _indices("ccol_indices", False, "starts", "Where each column begins.")
+    row_indices = _indices("row_indices", False, "others", "The row of each entry.")
 
     def values(self) -> Tensor:
         """The stored values ``(*batch, nnz, *block, *dense)``."""
@@ -355,14 +349,6 @@ def masked_mm(a: Any, b: Any) -> Any:
     return S._mm(a, b, True) if S._is_sparse(a) or S._is_sparse(b) else a.mm(b)
 
 
-def _select(c: Any, dim: int, index: int) -> Any:
-    return opened(c).to_dense().select(dim, index).to_sparse()
-
-
-def _addmm(input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    return input * beta + _mm(mat1, mat2) * alpha
-
-
 def ones_like(c: Any) -> Any:
     """Ones where ``c`` stores something."""
     return compressed_made(wrap(np.ones_like(c._wg_data.elements())), c._wg_data)
@@ -370,9 +356,11 @@ def ones_like(c: Any) -> Any:
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "mul": _mul, "matmul": _mm, "mm": _mm, "mv": _mm, "t": _transpose, "transpose": _transpose,
-    "sum": _sum, "sum_dim": _sum, "copy_": _copy, "select": _select, "addmm": _addmm,
-    "sub": lambda a, b, alpha=1: _add(a, b * -alpha), "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
-    **{name: _keeping(name) for name in (*S._LINEAR, *S.KEEPS_ZERO)},
+    "sum": _sum, "sum_dim": _sum, "copy_": _copy, "sub": lambda a, b, alpha=1: _add(a, b * -alpha),
+    "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
+    "addmm": lambda input, mat1, mat2, beta=1, alpha=1: input * beta + _mm(mat1, mat2) * alpha,
+    "select": lambda c, dim, index: opened(c).to_dense().select(dim, index).to_sparse(),
     "clone": lambda c, memory_format=None: compressed_made(elements(c).clone(), c._wg_data),
+    **{name: _keeping(name) for name in (*S._LINEAR, *S.KEEPS_ZERO)},
 }
 S.CONVERTED.update(dict.fromkeys(_SPELLED, converted))

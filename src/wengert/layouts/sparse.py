@@ -19,7 +19,7 @@ from ..dispatch.torch_dispatch import dispatching
 from ..functions.creation import as_tensor
 from ..functions.sizes import shape_of
 from ..graph.modes import modes
-from ..ops import sparse as declared
+from ..ops import layouts as declared
 from ..ops.errors import broadcast_message
 from ..ops.views import axis, dims_of
 from ..tensor.arguments import convert, positional
@@ -35,6 +35,15 @@ if TYPE_CHECKING:
 
 # other sparse layouts, by name: what gives a tensor that layout; filled by ``compressed``
 CONVERTED: dict[str, Callable[..., Any]] = {}
+
+
+def refusing(error: Callable[[str], Exception], text: str) -> Any:
+    """A method or operator that raises ``error(text)``."""
+
+    def refuse(*args: Any, **named: Any) -> NoReturn:
+        raise error(text)
+
+    return refuse
 
 
 class ScatteredTensor(Tensor):
@@ -72,23 +81,16 @@ class ScatteredTensor(Tensor):
     def storage_offset(self) -> int:
         return 0
 
-    def data_ptr(self) -> NoReturn:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    def tolist(self) -> NoReturn:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+    data_ptr = tolist = refusing(RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage")
 
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
 
-    def _named_parts(self) -> list[tuple[str, Any]]:
-        raise NotImplementedError
-
     def __repr__(self) -> str:  # type: ignore[override]
         from ..functions.printing import format_sparse
 
-        node = self.grad_fn
-        return format_sparse(self._named_parts(), self._wg_data.shape, self._nnz(), layout=self.layout.name,
+        node, parts = self.grad_fn, self._named_parts()  # type: ignore[attr-defined]
+        return format_sparse(parts, self._wg_data.shape, self._nnz(), layout=self.layout.name,
             default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
             requires_grad=node is None and self.requires_grad)
 
@@ -208,19 +210,11 @@ class SparseTensor(ScatteredTensor):
     def is_contiguous(self, memory_format: Any = None) -> bool:
         return False
 
-    def storage(self) -> NoReturn:
-        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
-
-    untyped_storage = storage
-
-    def numpy(self, *, force: bool = False) -> NoReturn:
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
-
-    @property
-    def nbytes(self) -> NoReturn:
-        raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent "
-            "tensors, add the nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
-            "multiply numel() by element_size()")
+    storage = untyped_storage = refusing(NotImplementedError, "Cannot access storage of SparseTensorImpl")
+    numpy = refusing(TypeError, "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+    nbytes = property(refusing(RuntimeError, "nbytes is not defined for sparse tensors.  If you want the size of the "
+        "constituent tensors, add the nbytes of the indices and values.  If you want the size of the  equivalent dense "
+        "tensor, multiply numel() by element_size()"))
 
     def item(self) -> Any:
         if self._wg_data.size != 1:
@@ -228,9 +222,7 @@ class SparseTensor(ScatteredTensor):
         return self._wg_data.dense().item()
 
     def __bool__(self) -> bool:
-        if self._wg_data.size == 1:
-            return bool(self._wg_data.dense())
-        return Tensor.__bool__(self)
+        return bool(self._wg_data.dense()) if self._wg_data.size == 1 else Tensor.__bool__(self)
 
     def _named_parts(self) -> list[tuple[str, Any]]:
         return [("indices", self._wg_data.indices), ("values", self._wg_data.values)]
@@ -470,10 +462,6 @@ def _mm(a: Any, b: Any, masked: bool = False) -> Any:
     return sparse_product(entries(a), b, wrap(rows), wrap(columns), a.shape[0])
 
 
-def _addmm(input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    return input * beta + _mm(mat1, mat2) * alpha
-
-
 def _permute(s: Any, dims: Sequence[int]) -> Any:
     n, depth = s.ndim, s.sparse_dim()
     order = [d % n for d in dims]
@@ -557,8 +545,7 @@ KEEPS_ZERO = ("abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asin
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "sub": lambda a, b, alpha=1: _add(a, b, -alpha), "mul": _mul, "div": _div, "pow": _pow, "mm": _mm,
-    "addmm": _addmm, "matmul": _mm, "mv": _mm, "sum": _sum, "sum_dim": _sum,
+    "matmul": _mm, "mv": _mm, "sum": _sum, "sum_dim": _sum, "clone": lambda s, memory_format=None: sparse_clone(s),
+    "addmm": lambda input, mat1, mat2, beta=1, alpha=1: input * beta + _mm(mat1, mat2) * alpha,
+    **{name: _on_values(name, linear=True) for name in _LINEAR}, **{name: _on_values(name) for name in KEEPS_ZERO},
 }
-OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
-OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
-OPERATORS |= {name: _on_values(name) for name in KEEPS_ZERO}

@@ -19,7 +19,7 @@ from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor, wrap
 from . import sparse as S
-from .sparse import OPERATORS, SparseTensor, _is_sparse, entries, like, made
+from .sparse import OPERATORS, SparseTensor, _is_sparse, entries, like, made, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,10 +109,6 @@ def _index_select(s: Any, dim: int, index: Tensor) -> Any:
     return made(_kept(s, which), at, shape)
 
 
-def _narrow_copy(s: Any, dim: int, start: int, length: int) -> Any:
-    return _index_select(s, dim, wrap(np.arange(start, start + length)))
-
-
 def _reversed(s: Any) -> Any:
     return S._permute(s, tuple(reversed(range(s.ndim))))
 
@@ -148,10 +144,6 @@ def _bmm(a: Any, b: Any) -> Tensor:
         raise RuntimeError(f"bmm: expected batches of matrices that multiply, but got sizes {list(a.shape)} and "
             f"{list(b.shape)}")
     return function("stack")([S._mm(_select(a, 0, i), b.select(0, i)) for i in range(a.shape[0])])
-
-
-def _any(s: Any) -> Tensor:
-    return (entries(s.detach()) != 0).any()
 
 
 def _floor_divide(s: Any, divisor: Any) -> Any:
@@ -241,15 +233,6 @@ def _add_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
     return a
 
 
-def _mul_in_place(a: Any, b: Any) -> Any:
-    return becomes(a, S._mul(a, b)) if _is_sparse(a) else inplace_function("mul")(a, b.to_dense())
-
-
-def _zero_in_place(s: Any) -> Any:
-    a = s._wg_data
-    return becomes(s, SparseTensor._wg_wrap(Coo(a.indices[:, :0], a.values[:0], a.shape, True)))
-
-
 def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
     if _is_sparse(a) and _is_sparse(b):
         return becomes(a, like(b, entries(b).clone()))
@@ -261,24 +244,18 @@ def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
 # -- the tables --------------------------------------------------------------------------------------------------------
 
 
-def _refusing(error: Callable[[str], Exception], text: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **named: Any) -> Any:
-        raise error(text)
-
-    return refuse
-
-
 OPERATORS |= {
     "cat": _cat, "concat": _cat, "stack": _stack, "select": _select, "unsqueeze": _unsqueeze,
     "index_select": _index_select,
     "unbind": lambda s, dim=0: tuple(_select(s, dim, i) for i in range(s.shape[axis(dim, s.ndim)])),
-    "narrow_copy": _narrow_copy, "numpy_T": _reversed, "any": _any, "floor_divide": _floor_divide,
+    "narrow_copy": lambda s, dim, start, length: _index_select(s, dim, wrap(np.arange(start, start + length))),
+    "numpy_T": _reversed, "any": lambda s: (entries(s.detach()) != 0).any(), "floor_divide": _floor_divide,
     "__floordiv__": _floor_divide, "__pow__": S._pow, "matmul": _matmul, "bmm": _bmm,
-    "reshape": _refusing(RuntimeError, "reshape is not implemented for sparse tensors"),
-    "expand": _refusing(RuntimeError, "expand is unsupported for Sparse tensors"),
+    "reshape": refusing(RuntimeError, "reshape is not implemented for sparse tensors"),
+    "expand": refusing(RuntimeError, "expand is unsupported for Sparse tensors"),
 }
 SparseTensor.__getitem__ = _item  # type: ignore[assignment]
-SparseTensor.__setitem__ = _refusing(TypeError, "Cannot assign to a sparse tensor")  # type: ignore[assignment]
+SparseTensor.__setitem__ = refusing(TypeError, "Cannot assign to a sparse tensor")  # type: ignore[assignment]
 SparseTensor.sparse_resize_ = _sparse_resize_  # type: ignore[attr-defined]
 SparseTensor.sparse_resize_and_clear_ = _sparse_resize_and_clear_  # type: ignore[attr-defined]
 
@@ -289,15 +266,16 @@ for _text, _names in {
     "as_strided_": ("squeeze_", "unsqueeze_", "as_strided_"), "resize_": ("resize_",), "set_.source_Tensor": ("set_",),
     "is_set_to": ("is_set_to",), "fill_.Scalar": ("fill_",), "view": ("view_as",),
 }.items():
-    _METHODS |= dict.fromkeys(_names, _refusing(unsupported, _text))
+    _METHODS |= dict.fromkeys(_names, refusing(unsupported, _text))
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
     setattr(SparseTensor, _name, _method)
 
 OPERATORS |= {
-    "t": S._t, "transpose": S._transpose, "permute": S._permute, "add_": _add_in_place, "mul_": _mul_in_place,
-    "sub_": lambda a, b, alpha=1: _add_in_place(a, b, -alpha), "div_": _in_place(S._div), "zero_": _zero_in_place,
-    "copy_": _copy_in_place,
+    "t": S._t, "transpose": S._transpose, "permute": S._permute, "add_": _add_in_place, "div_": _in_place(S._div),
+    "sub_": lambda a, b, alpha=1: _add_in_place(a, b, -alpha), "copy_": _copy_in_place,
+    "mul_": lambda a, b: becomes(a, S._mul(a, b)) if _is_sparse(a) else inplace_function("mul")(a, b.to_dense()),
+    "zero_": lambda s: becomes(s, S.nothing_like(s, s._wg_data.dtype)),
 }
 OPERATORS |= {f"{name}_": _in_place(OPERATORS[name]) for name in ("neg", "square")}
 OPERATORS |= {f"{n}_": _in_place(OPERATORS[n], f"{n}_") for n in S.KEEPS_ZERO

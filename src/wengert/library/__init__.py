@@ -41,6 +41,16 @@ __all__ = [
 ]
 
 
+def _registering(fn: Callable[..., Any] | None, register: Callable[[Any], Any]) -> Any:
+    """``register(fn)``, which gives ``fn``; without ``fn`` a decorator that does so."""
+
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        register(fn)
+        return fn
+
+    return decorate if fn is None else decorate(fn)
+
+
 class CustomOpDef:
     """An operator made by ``custom_op``: call it, and register its kernels, its gradient and its fake kernel."""
 
@@ -59,13 +69,8 @@ class CustomOpDef:
 
     def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
         """Register what runs on these devices; also a decorator."""
-
-        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-            for place in _devices(device_types):
-                self._operator.kernels[place] = fn
-            return fn
-
-        return register if fn is None else register(fn)
+        return _registering(fn,
+            lambda fn: self._operator.kernels.update(dict.fromkeys(_devices(device_types), fn)))
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         """Register how the results look (shapes and types) without computing them; ``opcheck`` compares."""
@@ -75,23 +80,14 @@ class CustomOpDef:
     def register_vmap(self, func: Callable[..., Any] | None = None, /) -> Any:
         """Register what maps do: ``func(info, in_dims, *args)`` gives result and batch dimension; also a decorator."""
 
-        def register(func: Callable[..., Any]) -> Callable[..., Any]:
+        def register(func: Callable[..., Any]) -> None:
             self._operator.mapped = type(self._name, (Function,), {"vmap": staticmethod(func)})
-            return func
 
-        if func is None:
-            return register
-        register(func)
-        return None
+        return _registering(func, register) if func is None else register(func)
 
     def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Any:
         """Register what a dispatch mode (``fn(mode, func, types, args, kwargs)``) or class does; also a decorator."""
-
-        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-            self._operator.rules[torch_dispatch_class] = fn
-            return fn
-
-        return register if fn is None else register(fn)
+        return _registering(fn, lambda fn: self._operator.rules.update({torch_dispatch_class: fn}))
 
     def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
         """Have autocast bring the floating arguments to the type ``cast_inputs``."""
@@ -218,14 +214,13 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     if isinstance(op, str):
         _check_name(op)
 
-    def register(func: Callable[..., Any]) -> Callable[..., Any]:
+    def register(func: Callable[..., Any]) -> None:
         operator = _find(op, "register_fake")
         if "compositeimplicitautograd" in operator.kernels:
             raise RuntimeError(NO_META.format(operator.qualname))
         operator.fake = func
-        return func
 
-    return register if func is None else register(func)
+    return _registering(func, register)
 
 
 impl_abstract = register_fake
@@ -274,24 +269,10 @@ def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> No
 def impl(qualname: Any, types: Any, func: Callable[..., Any] | None = None, *, lib: Any = None) -> Any:
     """Register what runs for an operator on these devices; also a decorator. ``impl(library, name, key)`` works too."""
     if isinstance(qualname, Library):
-        library, name, key = qualname, types, func
-
-        def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
-            library.impl(name, f, key)  # type: ignore[arg-type]
-            return f
-
-        return decorate
+        return _registering(None, lambda f: qualname.impl(types, f, func))  # type: ignore[arg-type]
     operator = _find(qualname)
-
-    def register(func: Callable[..., Any]) -> Callable[..., Any]:
-        for place in _devices(types):
-            operator.kernels[place] = func
-        return func
-
-    if func is None:
-        return register
-    register(func)
-    return None
+    found = _registering(func, lambda f: operator.kernels.update(dict.fromkeys(_devices(types), f)))
+    return found if func is None else None
 
 
 class Library:

@@ -40,12 +40,7 @@ class Namespace:
 class Packet(dispatch.OpOverloadPacket):
     """``torch.ops.name.operator``, of one overload, ``default``, or of several that have names."""
 
-    def __init__(self, namespace: str, name: str) -> None:
-        self.namespace = namespace  # type: ignore[misc]
-        super().__init__(name)
-
     def add(self, operator: CustomOperator, overload: str) -> Any:
-        """One more overload."""
         made = self.__dict__[overload] = dispatch.OpOverload(self, overload)
         made._run, made._schema = operator, operator.schema
         self._made.append(overload)
@@ -69,7 +64,6 @@ class Packet(dispatch.OpOverloadPacket):
             "\n\n".join(("Overloaded torch operator invoked from Python failed to match any schema:", *complaints)))
 
     def overloads(self) -> list[str]:
-        """Their names."""
         return list(self._made)
 
 
@@ -121,7 +115,7 @@ class CustomOperator:
         self.disabled: set[str] = set()  # devices whose kernels are switched off
         place = NAMESPACES.setdefault(namespace, Namespace(namespace))
         known = place.__dict__.get(name)
-        self.packet = known if overload and known is not None else Packet(namespace, name)
+        self.packet = known if overload and known is not None else Packet(name, namespace)
         self.overload = self.packet.add(self, overload or "default")
         self.function: Any = type(f"GeneratedBackwardFor_{namespace}_{name}_{overload or 'default'}", (_Recorded,),
             {"operator": self})
@@ -280,7 +274,6 @@ class _Plan:
         self.tensors: tuple[bool, ...] = ()  # which of the flat arguments are tensors
 
     def taken(self, answer: Any) -> tuple[Any, ...]:
-        """A kernel's answer, flat."""
         self.single = not isinstance(answer, tuple)
         flat, self.output = _flatten((answer,) if self.single else answer)
         return tuple(flat)

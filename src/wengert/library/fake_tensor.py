@@ -115,7 +115,6 @@ class FakeTensor(Tensor):
 
     @staticmethod
     def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> Any:
-        """``fake_mode.from_tensor(t)``."""
         return fake_mode.from_tensor(t)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
@@ -259,7 +258,6 @@ class FakeTensorMode(TorchDispatchMode):
 
     def from_tensor(self, tensor: Tensor, *, static_shapes: Any = None, source: Any = None,
             symbolic_context: Any = None, trace: bool = True) -> Any:
-        """The fake of a real tensor; of a fake one, itself."""
         if isinstance(tensor, FakeTensor):
             if tensor.fake_mode is not self:
                 raise AssertionError("Mixing fake modes NYI")

@@ -65,16 +65,13 @@ class WarnNotImplemented(Node):
         self.qualname = qualname
 
     def name(self) -> str:
-        """PyTorch's name."""
         return "torch::autograd::WarnNotImplemented"
 
     def raw(self, g: Any) -> tuple[None, ...]:
-        """No gradient for any input."""
         _warn(self.qualname)
         return (None,) * len(self.edges)
 
     def recorded(self, g: Any, needs: Any = None) -> tuple[None, ...]:
-        """No gradient for any input."""
         return self.raw(g)
 
 

@@ -119,7 +119,6 @@ class Schema:
 
     @property
     def is_mutable(self) -> bool:
-        """Whether the operator writes to an argument."""
         return any(p.mutated for p in self.parameters)
 
     def __str__(self) -> str:

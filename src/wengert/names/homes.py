@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from importlib.machinery import ModuleSpec
 
 OURS = __name__.partition(".")[0]
 THEIRS = "torch"
@@ -40,9 +41,8 @@ HOMES = {
     "func.functorch.einops._parsing": "func.arrangement", "func.functorch.einops": "func.arrangement",
     "func.functorch.experimental.control_flow": "func.control_flow", "func.functorch.experimental": "func.functorch",
     "jit._script": "jit", "jit._trace": "jit", "masked._ops": "masked",
-    **{f"masked.maskedtensor.{n}": "masked.maskedtensor.rules" for n in ("binary", "reductions", "unary")},
-    "masked.maskedtensor.creation": "masked.maskedtensor.core", "multiprocessing.spawn": "multiprocessing",
-    "nn.modules": "nn", "nn.modules.linear_cross_entropy_options": "nn.modules.loss", "nn.parameter": "nn",
+    "multiprocessing.spawn": "multiprocessing", "nn.modules": "nn",
+    "nn.modules.linear_cross_entropy_options": "nn.modules.loss", "nn.parameter": "nn",
     **{f"optim.{n}": "optim" for n in ("adadelta", "adagrad", "adam", "adamax", "adamw", "optimizer", "rmsprop",
         "sgd")},
     "signal.windows.windows": "signal.windows", "testing._comparison": "testing.comparison",
@@ -60,8 +60,7 @@ _WHOLE = {
     "autograd._core": "_C",
     "autograd._function_node": "autograd.function", "graph.modes": "autograd.grad_mode",
     "dispatch.function_modes": "overrides", "distributions.compound_transforms": "distributions.transforms",
-    "optim.matrices": "optim", "optim.lr_scheduler.base": "optim.lr_scheduler",
-    "optim.lr_scheduler.schedules": "optim.lr_scheduler",
+    "optim.matrices": "optim", "optim._lr_base": "optim.lr_scheduler",
     **{f"serialization.{n}": "serialization" for n in ("archive", "container", "names")},
     "signal.windows": "signal.windows.windows",
     "testing.comparison": "testing._comparison", "testing.creation": "testing._creation",
@@ -234,3 +233,31 @@ def present_as_ours(module: ModuleType) -> None:
     for value in list(vars(module).values()):
         if isinstance(value, (type, FunctionType)) and value.__module__ == their_module(home, value.__qualname__):
             value.__module__ = home
+
+
+class Loader:
+    """Hands out a module that is loaded already, as it is, under another name."""
+
+    def __init__(self, module: ModuleType):
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module."""
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is run."""
+        other = module.__spec__.name if module.__spec__ else module.__name__  # the import system has put it there
+        module.__spec__ = self.spec
+        self._keep_shadowed(module, other)
+
+    def _keep_shadowed(self, package: ModuleType, other: str) -> None:
+        # A package's own attribute wins over its module of the same name, as ``autograd.gradcheck``, the function,
+        # does. Importing a module for the first time would put it in the package's namespace; one in ``sys.modules`` is
+        # left.
+        home = self.spec.name if self.spec else package.__name__
+        for name, value in list(vars(package).items()):
+            module = sys.modules.get(f"{home}.{name}")
+            if module is not None and value is not module:
+                sys.modules[f"{other}.{name}"] = module

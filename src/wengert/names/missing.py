@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
+
+from .homes import OURS, PRIVATE, THEIRS, known_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -131,8 +135,6 @@ def reason(module: str, name: str) -> str | None:
     >>> reason("", "package")
     "programs are not packaged; save the state_dict with torch.save, and install the program's source"
     """
-    import re
-
     full = f"{module}.{name}".lstrip(".")
     found = NAMES.get(full) or AREAS.get(full)
     if found is None and module in ("", "nn", "ao"):
@@ -202,8 +204,6 @@ def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -
     >>> missing(wengert.nn.init, "zeroes_", ["zeros_", "eye_"])
     AttributeError("module 'wengert.nn.init' has no attribute 'zeroes_'; there is 'zeros_'")
     """
-    from .homes import THEIRS, known_as
-
     ours, _, rest = module.__name__.partition(".")
     rest = known_as(rest)
     if sys.modules.get(THEIRS) is sys.modules.get(ours):  # the program imports us by that name
@@ -227,9 +227,5 @@ def missing_from(module: str) -> Callable[[str], NoReturn]:
 
 def submodules(package: str) -> list[str]:
     """The names of a package's submodules, whether they are imported or not, without packages that only we have."""
-    from pkgutil import iter_modules
-
-    from .homes import OURS, PRIVATE
-
     path = getattr(sys.modules.get(package), "__path__", ())
     return [module.name for module in iter_modules(path) if package != OURS or module.name not in PRIVATE]

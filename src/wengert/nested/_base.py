@@ -1,8 +1,7 @@
 """What both kinds of nested tensor share: the class, its place among the operators, and one node for each operation.
 
 A nested tensor is a ``Tensor`` around an ``arrays.nested.Nested``. An operator on it is dense operators on the array of
-its numbers, which have gradients; the nodes that they record become one node of PyTorch's name
-(``tensor.whole``).
+its numbers, which have gradients; the nodes that they record become one node of PyTorch's name.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..functions.places import PLACES
 from ..functions.view_replay import INVERSES
 from ..graph.modes import modes
 from ..graph.node import next_sequence
-from ..ops import nested as declared
+from ..ops import layouts as declared
 from ..ops.operator import TABLE, Composite, Operator
 from ..tensor import Tensor
 from ..tensor.arguments import convert, positional
@@ -199,7 +198,6 @@ class Nest(Tensor):
     ndim = property(dim)
 
     def detach(self) -> Any:
-        """The same parts, outside the graph."""
         t = type(self)._around(self._wg_data)
         t._wg_vc = self._wg_vc
         return t
@@ -254,7 +252,6 @@ class Nest(Tensor):
         return bool(self._wg_data.shape == other._wg_data.shape)
 
     def apply_(self, f: Callable[[Any], Any]) -> Any:
-        """Every number replaced by ``f`` of it, in place."""
         numbers(self).apply_(f)
         return self
 

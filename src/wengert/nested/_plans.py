@@ -31,7 +31,6 @@ class Rows:
 
     @property
     def count(self) -> int:
-        """The number of parts."""
         return len(self.offsets._wg_data) - 1
 
     @property
@@ -40,7 +39,6 @@ class Rows:
 
     @property
     def counts(self) -> np.ndarray:
-        """How long each part is."""
         return np.diff(self.offsets._wg_data) if self.lengths is None else self.lengths._wg_data
 
     def longest(self) -> int:

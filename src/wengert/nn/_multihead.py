@@ -330,10 +330,9 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     sizes = np.atleast_1d(np.asarray(target_lengths.tolist() if isinstance(target_lengths, Tensor) else target_lengths))
     if not 0 <= blank < kinds:
         raise RuntimeError("blank must be in label range")
-    if len(lengths) != batch:
-        raise RuntimeError(f"input_lengths must be of size batch_size ({batch})")
-    if len(sizes) != batch:
-        raise RuntimeError(f"target_lengths must be of size batch_size ({batch})")
+    for name, found in (("input_lengths", lengths), ("target_lengths", sizes)):
+        if len(found) != batch:
+            raise RuntimeError(f"{name} must be of size batch_size ({batch})")
     if lengths.size and lengths.max() > steps:
         raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} "
             "(while checking arguments for ctc_loss_allocate_outputs)")

@@ -18,10 +18,9 @@ for _f in _WHOLE:
     globals()[_f.__name__] = overridable(_f)
 # Functions that PyTorch offers both here and at the top.
 _SHARED = ("relu", "tanh", "sigmoid", "softmax", "log_softmax", "dropout", "prelu", "selu", "celu", "rrelu",
-    "threshold", "pdist",
-           "cosine_similarity", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "conv1d", "conv2d", "conv3d",
-           "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_tbc", "avg_pool1d", "adaptive_avg_pool1d",
-           "bilinear", "hardshrink", "feature_dropout", "alpha_dropout")
+    "threshold", "pdist", "cosine_similarity", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "conv1d",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_tbc", "avg_pool1d",
+    "adaptive_avg_pool1d", "bilinear", "hardshrink", "feature_dropout", "alpha_dropout")
 for _name in _SHARED:
     if _name in PLACES["torch"] and _name not in globals():
         globals()[_name] = PLACES["torch"][_name]

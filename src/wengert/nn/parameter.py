@@ -23,9 +23,8 @@ class _BufferMeta(type(Tensor)):  # type: ignore[misc]
     """A buffer is a plain tensor that carries a mark, so operations on it give plain tensors."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        if cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False):
-            return True
-        return super().__instancecheck__(instance)
+        is_marked = cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+        return is_marked or super().__instancecheck__(instance)
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):

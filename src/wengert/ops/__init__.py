@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAMILIES = ("views", "matmul", "addmm", "pointwise", "compare", "elementary", "activation", "pairs", "rounding",
-    "complexes", "reduce", "extrema", "scan", "sorting", "gather", "indexed", "segments", "shape", "arrange",
+FAMILIES = ("views", "matmul", "pointwise", "compare", "elementary", "activation", "pairs", "rounding",
+    "complexes", "reduce", "scan", "sorting", "gather", "indexed", "shape", "arrange",
     "strided", "pad", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision",
-    "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg_functions", "linalg", "fft", "quantize")
+    "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg", "fft", "quantize")
 
 
 #: The namespaces of ``torch.ops`` other than the families here: those of users, and what makes ``aten`` and ``prim`` at

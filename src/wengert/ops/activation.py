@@ -13,6 +13,7 @@ from .errors import common_shape
 from .operator import Array, family
 from .pointwise import flat_gradient, from_one
 from .refusals import floating, only, without
+from .views import axis
 
 operator, composite = family("functional", pointwise=True)
 function, _ = family("torch", "functional", pointwise=True)
@@ -22,8 +23,7 @@ _replayed: dict[str, Any] = dict(whole=("g", "input"), grad="replayed", places=(
 
 @operator(
     grad=dict(grad=lambda F, g, x, kernel, limits: F.pieces(g, x, kernel, limits), x=lambda F, g: flat_gradient(F, g)),
-    **_hidden,
-)
+    **_hidden)
 def pieces(grad: Array, x: Array, kernel, limits=()):
     """The gradient of a function made of straight pieces: flat in ``x``, and yet it has its history, as in PyTorch."""
     return kernel(grad, x, *limits)
@@ -311,8 +311,7 @@ def prelu_weight_grad(F, g, input, weight):
         input=lambda F, g, input, weight: F.prelu_grad(g, input, weight),
         weight=lambda F, g, input, weight, weight_shape: F.reshape(
             F.sum_to(F.prelu_weight_grad(g, input, weight), _channels(weight_shape, input.ndim)), weight_shape)),
-    places=("torch", "Tensor", "functional"), node="PreluKernelBackward0", pointwise=False,
-)
+    places=("torch", "Tensor", "functional"), node="PreluKernelBackward0", pointwise=False)
 def prelu(input: Array, weight: Array):
     """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
     if input.dtype != floating("prelu_cpu", weight).dtype:
@@ -373,7 +372,7 @@ def glu(input: Array, dim=-1):
     """The first half times the sigmoid of the second, along ``dim``. Dauphin et al., 2016."""
     if input.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    n = floating("glu_cpu", input).shape[_axis(input, dim)]
+    n = floating("glu_cpu", input).shape[axis(dim, input.ndim)]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
     a, b = np.split(input, 2, axis=dim)
@@ -381,13 +380,6 @@ def glu(input: Array, dim=-1):
 
 
 # -- softmax ----------------------------------------------------------------------------------------------------------
-
-
-def _axis(input: Any, dim: Any) -> int:
-    n = input.ndim or 1
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return dim
 
 
 def _implied(name: str, ndim: int) -> int:
@@ -398,7 +390,7 @@ def _implied(name: str, ndim: int) -> int:
 def _normalised(name: str, input: Any, dim: Any, dtype: Any, alone: int) -> Any:
     """``K.name`` along ``dim``; of a single number ``alone``, unless it is not finite."""
     x = input.astype(dtype) if dtype is not None else floating(f"{name}_lastdim_kernel_impl", input)
-    dim = _axis(x, dim)
+    dim = axis(dim, x.ndim)
     return getattr(K, name)(x, dim) if x.ndim else np.where(np.isfinite(x), x.dtype.type(alone), x.dtype.type(np.nan))
 
 

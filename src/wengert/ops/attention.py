@@ -50,8 +50,7 @@ def attention_weights(F, query, key, mask, causal, scale):
 @operator(
     grad=lambda F, g, needs, query, key, value, mask, causal, scale: F.attention_grad(
         g, query, key, value, mask, causal, scale, (*needs, False))[:3],
-    wrt=("query", "key", "value"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0",
-)
+    wrt=("query", "key", "value"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0")
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
     """In four dimensions the result lies in memory as the query does."""
     d = query.dtype

@@ -23,8 +23,7 @@ operator, composite = family("functional")
 @operator(
     grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.convolution_backward(g, input, weight,
         (stride, padding, dilation, groups), needs),
-    wrt=("input", "weight", "bias"), places=(), node="ConvolutionBackward0", layout="lines",
-)
+    wrt=("input", "weight", "bias"), places=(), node="ConvolutionBackward0", layout="lines")
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
     out = K.conv(widened(input), widened(weight), widened(bias), stride, padding, dilation, groups)
@@ -34,8 +33,7 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
 @operator(
     grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.transposed_backward(g, input, weight,
         (stride, padding, dilation, groups), needs),
-    wrt=("input", "weight"), places=(), node="ConvolutionBackward0", layout="lines",
-)
+    wrt=("input", "weight"), places=(), node="ConvolutionBackward0", layout="lines")
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
     out = K.conv_input(widened(input), widened(weight), tuple(shape), stride, padding, dilation, groups)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import prod
 from typing import Any
 
-from ..arrays import dtypes as dt
 from .operator import family
+from .refusals import same_width, unsupported
 
 _, composite = family("torch")
 
@@ -48,10 +50,9 @@ def _product(F: Any, a: Any, b: Any) -> Any:
     d = F.dtype_of(a)
     if 0 in (*a.shape, *b.shape):  # of nothing any types are multiplied
         return F.bmm(a, b) if a.ndim == 3 else F.squeeze(F.bmm(F.unsqueeze(a, 0), F.unsqueeze(b, 0)), 0)
-    if d != F.dtype_of(b):
-        raise RuntimeError(f"expected scalar type {dt.scalar_name(d)} but found {dt.scalar_name(F.dtype_of(b))}")
+    same_width(d, F.dtype_of(b))
     if d.kind == "b":
-        raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
+        raise unsupported("bmm", d)
     return F.matmul(a, b)
 
 
@@ -81,11 +82,9 @@ def _arguments(args: tuple[Any, ...]) -> tuple[str, Any]:
             if not hasattr(x, "shape"):
                 raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
         return args[0], operands
-    equation = ",".join(map(_subscripts, args[1::2]))
     if len(args) % 2:
-        equation = ",".join(map(_subscripts, args[1:-1:2])) + "->" + _subscripts(args[-1])
-        return equation, args[:-1:2]
-    return equation, args[::2]
+        return ",".join(map(_subscripts, args[1:-1:2])) + "->" + _subscripts(args[-1]), args[:-1:2]
+    return ",".join(map(_subscripts, args[1::2])), args[::2]
 
 
 def _subscripts(row: Any) -> str:
@@ -186,18 +185,17 @@ def _sizes(terms: list[list[Any]], shapes: Any) -> dict[Any, int]:
 
 
 def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, Any]:
-    """``(prepare, steps, last)``: operations on each operand, products of pairs, and what brings
-    the result into order.
-    """
+    """``(prepare, steps, last)``: operations on each operand, products of pairs, the permutation of the result."""
     terms, out = _parse(equation, shapes)
     sizes = _sizes(terms, shapes)
-    prepare, rows = [], []
+    prepare: list[Any] = []
+    rows: list[Any] = []
+    steps: list[Any] = []
     for i, (row, shape) in enumerate(zip(terms, shapes)):
         others = {c for j, other in enumerate(terms) if j != i for c in other}
         todo, row = _single(list(row), list(shape), others, out, sizes)
         prepare.append(todo)
         rows.append(row)
-    steps: list[Any] = []
     if strategy == "auto":
         strategy = "optimal" if len(rows) <= _MOST else "greedy"
     path = _best_path(terms, out, sizes) if strategy == "optimal" else []
@@ -237,16 +235,13 @@ def _single(row: list[Any], shape: list[int], others: set[Any], out: list[Any],
 
 def _cheapest(rows: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> tuple[int, int]:
     """The pair whose product is smallest compared with its factors (the greedy rule of Smith and Gray's opt_einsum)."""
-    best, pair = None, (0, 1)
-    for i in range(len(rows)):
-        for j in range(i + 1, len(rows)):
-            keep = {*out, *(c for k, row in enumerate(rows) if k not in (i, j) for c in row)}
-            made = {c for c in (*rows[i], *rows[j]) if c in keep}
-            cost = _volume(made, sizes) - _volume(rows[i], sizes) - _volume(rows[j], sizes)
-            key = (cost, _volume({*rows[i], *rows[j]}, sizes))
-            if best is None or key < best:
-                best, pair = key, (i, j)
-    return pair
+    def cost(pair: tuple[int, int]) -> tuple[int, int]:
+        keep = {*out, *(c for k, row in enumerate(rows) if k not in pair for c in row)}
+        a, b = (rows[k] for k in pair)
+        both = {*a, *b}
+        return _volume(both & keep, sizes) - _volume(a, sizes) - _volume(b, sizes), _volume(both, sizes)
+
+    return min(combinations(range(len(rows)), 2), key=cost)
 
 
 def _best_path(terms: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
@@ -263,23 +258,19 @@ def _best_path(terms: list[list[Any]], out: list[Any], sizes: dict[Any, int]) ->
         if len(left) == 1:
             best, least = path, spent
             return
-        for i in range(len(left)):
-            for j in range(i + 1, len(left)):
-                rest = [s for k, s in enumerate(left) if k not in (i, j)]
-                keep, both = frozenset(out).union(*rest), left[i] | left[j]
-                cost = spent + _volume(both, sizes) * (2 if left[i] & left[j] - keep else 1)
-                if least is None or cost < least:
-                    look(cost, [*rest, both & keep], [*path, (i, j)])
+        for i, j in combinations(range(len(left)), 2):
+            rest = [s for k, s in enumerate(left) if k not in (i, j)]
+            keep, both = frozenset(out).union(*rest), left[i] | left[j]
+            cost = spent + _volume(both, sizes) * (2 if left[i] & left[j] - keep else 1)
+            if least is None or cost < least:
+                look(cost, [*rest, both & keep], [*path, (i, j)])
 
     look(0, [frozenset(row) for row in terms], [])
     return best
 
 
 def _volume(row: Any, sizes: dict[Any, int]) -> int:
-    n = 1
-    for c in row:
-        n *= sizes[c]
-    return n
+    return prod(sizes[c] for c in row)
 
 
 def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None,

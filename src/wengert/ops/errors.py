@@ -14,12 +14,10 @@ if TYPE_CHECKING:
 
 
 # Parameters that take integers, which a string or a float does not fit.
-WHOLE = dict.fromkeys(
-    ("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length", "num_classes"), "int"
-)
-WHOLE |= dict.fromkeys(
-    ("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints"
-)
+WHOLE = dict.fromkeys(("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length",
+    "num_classes"), "int")
+WHOLE |= dict.fromkeys(("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride",
+    "padding"), "tuple of ints")
 
 # What NumPy and Python say of values that they cannot use, whatever the type of the exception: how it begins, and
 # what it has in it.
@@ -62,12 +60,9 @@ def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception
             return RuntimeError(message)
     if isinstance(error, IndexError) and " is out of bounds for axis " in str(error):
         return IndexError(str(error).replace(" for axis ", " for dimension "))
-    if isinstance(error, OverflowError) or about_arguments(error):
-        return error  # reported where the call is known
-    if isinstance(error, (TypeError, IndexError)):
-        return error
-    if isinstance(error, ValueError) and error.args and getattr(error, "as_is", False):
-        return error
+    if (isinstance(error, (OverflowError, TypeError, IndexError)) or getattr(error, "as_is", False)
+            or about_arguments(error)):
+        return error  # complaints about arguments are reported where the call is known
     return RuntimeError(f"{op.name}(): {error}")
 
 

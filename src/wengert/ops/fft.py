@@ -30,9 +30,7 @@ def transform(input: Array, dims, scale, forward):
     """Complex to complex over ``dims``."""
     if not dims:
         return input.copy()
-    if forward:
-        return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
-    return np.fft.ifftn(input, axes=dims, norm=_INVERSE[scale])
+    return (np.fft.fftn if forward else np.fft.ifftn)(input, axes=dims, norm=(_FORWARD if forward else _INVERSE)[scale])
 
 
 def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided: Any) -> Any:
@@ -48,7 +46,7 @@ def transform_real(input: Array, dims, scale, onesided):
     if onesided:
         return np.fft.rfftn(input, axes=dims, norm=_FORWARD[scale])
     if not dims:
-        return input.astype(np.complex64 if input.dtype.itemsize == 4 else np.complex128)
+        return input.astype(dt.of(input.dtype).to_complex().np)
     return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
 
 
@@ -99,27 +97,21 @@ def _floating(F: Any, x: Any, to_complex: bool = False) -> Any:
     d = F.dtype_of(x)
     if d.itemsize == 2 and d.kind in "fV":
         raise RuntimeError(f"Unsupported dtype {dt.scalar_name(d)}")
-    if d.kind in "iub":
-        x, d = F.cast(x, dt.default_float()), dt.default_float()
-    if to_complex and d.kind != "c":
-        x = F.cast(x, np.dtype(np.complex64 if d.itemsize == 4 else np.complex128))
-    return x
+    d = dt.default_float() if d.kind in "iub" else d
+    d = dt.of(d).to_complex().np if to_complex and d.kind != "c" else d
+    return x if F.dtype_of(x) == d else F.cast(x, d)
 
 
 def _resized(F: Any, x: Any, dims: Any, sizes: Any) -> Any:
     """Each of ``dims`` cut or padded with zeros at its end to its size."""
-    shape = list(x.shape)
-    cut = [slice(None)] * len(shape)
+    key, pads = [slice(None)] * x.ndim, [0] * (2 * x.ndim)
     for d, n in zip(dims, sizes):
         if n < 1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
-        if n < shape[d]:
-            cut[d], shape[d] = slice(0, n), n
-    if tuple(shape) != tuple(x.shape):
-        x = F.basic_index(x, tuple(cut))
-    pads = [0] * (2 * len(shape))  # the last dimension first
-    for d, n in zip(dims, sizes):
-        pads[2 * (len(shape) - 1 - d) + 1] = n - shape[d]
+        if n < x.shape[d]:
+            key[d] = slice(0, n)
+        pads[2 * (x.ndim - 1 - d) + 1] = max(n - x.shape[d], 0)  # the last dimension first
+    x = F.basic_index(x, tuple(key)) if key.count(slice(None)) < len(key) else x
     return F.constant_pad_nd(x, tuple(pads)) if any(pads) else x
 
 
@@ -149,11 +141,9 @@ def _dims(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
 
 
 def _one(x: Any, n: Any, dim: int) -> tuple[tuple[int, ...], list[int]]:
-    if x.ndim == 0:
+    if not x.ndim:
         raise no_dimensions(dim)
     d = axis(dim, x.ndim)
-    if n == -1:
-        raise RuntimeError("Invalid number of data points (-1) specified")
     return (d,), [x.shape[d] if n is None else n]
 
 
@@ -172,7 +162,7 @@ def conj_now(input: Array):
     return np.conjugate(input)
 
 
-def _complex(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
+def _complex(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
     scale = _scale(norm, forward)
     # only over one dimension real numbers stay real, as in PyTorch
     x = _resized(F, _floating(F, x, name[-1] in "2n"), dims, sizes)
@@ -182,7 +172,7 @@ def _complex(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forwar
     return y if forward else F.conj_now(y)
 
 
-def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
+def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
     """Real to half complex."""
     if F.is_complex(x):
         several, kind = name[-1] in "2n", dt.scalar_name(F.dtype_of(x))
@@ -223,20 +213,20 @@ def _last(sizes: Any) -> list[Any]:
     return list(sizes)[-1:] if isinstance(sizes, (list, tuple)) else [sizes]
 
 
-def _forms(name: str, run: Any, text: str) -> None:
+def _forms(name: str, run: Any, forward: bool, text: str) -> None:
     """The forms of one transform: over one dimension, two, and any number of them."""
 
     def single(F, input, n=None, dim=-1, norm=None):
         _check(name, norm, "int", dim=dim, **({} if n is None else {"n": n}))
-        return run(F, name, input, *_one(input, n, dim), norm, n is not None)
+        return run(F, name, input, *_one(input, n, dim), norm, forward, n is not None)
 
     def double(F, input, s=None, dim=(-2, -1), norm=None):
         _check(name + "2", norm, "tuple of ints", dim=dim, **({} if s is None else {"s": s}))
-        return run(F, name + "2", input, *_dims(input, s, dim), norm, s is not None and _last(s) != [-1])
+        return run(F, name + "2", input, *_dims(input, s, dim), norm, forward, s is not None and _last(s) != [-1])
 
     def several(F, input, s=None, dim=None, norm=None):
         _check(name + "n", norm, "tuple of ints", **{k: v for k, v in (("s", s), ("dim", dim)) if v is not None})
-        return run(F, name + "n", input, *_dims(input, s, dim), norm, s is not None and _last(s) != [-1])
+        return run(F, name + "n", input, *_dims(input, s, dim), norm, forward, s is not None and _last(s) != [-1])
 
     single.__doc__ = (f"{text} along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: \"forward\", "
         "\"backward\", \"ortho\".")
@@ -246,16 +236,12 @@ def _forms(name: str, run: Any, text: str) -> None:
         composite(define, name=f"fft_{name}{end}")
 
 
-_forms("fft", lambda F, name, x, d, s, norm, given: _complex(F, name, x, d, s, norm, True), "The Fourier transform")
-_forms("ifft", lambda F, name, x, d, s, norm, given: _complex(F, name, x, d, s, norm, False),
-    "The inverse Fourier transform")
-_forms("rfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, True),
-    "The non-negative frequencies of real input")
-_forms("irfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, False, given),
-    "The inverse of ``rfft``, real")
-_forms("hfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, True, given),
-    "The real transform of half a Hermitian signal")
-_forms("ihfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, False), "The inverse of ``hfft``")
+_forms("fft", _complex, True, "The Fourier transform")
+_forms("ifft", _complex, False, "The inverse Fourier transform")
+_forms("rfft", _half, True, "The non-negative frequencies of real input")
+_forms("irfft", _real, False, "The inverse of ``rfft``, real")
+_forms("hfft", _real, True, "The real transform of half a Hermitian signal")
+_forms("ihfft", _half, False, "The inverse of ``hfft``")
 
 
 def _frequencies(F: Any, name: str, n: Any, values: Any, dtype: Any, requires_grad: bool) -> Any:
@@ -317,15 +303,11 @@ def fft_ifftshift(F, input, dim=None):
 
 
 def _window(F: Any, window: Any, n_fft: int, win_length: int, like: Any) -> Any:
-    """The window centred in ``n_fft`` places; None where it is all ones."""
+    """The window, all ones if it is not given, centred in ``n_fft`` places."""
     if window is None:
-        if win_length == n_fft:
-            return None
-        window = F.constant(np.ones(win_length, np.empty(0, F.dtype_of(like)).real.dtype))
-    if win_length == n_fft:
-        return window
+        window = F.constant(np.ones(win_length, dt.of(F.dtype_of(like)).to_real().np))
     left = (n_fft - win_length) // 2
-    return F.basic_scatter(window, (n_fft,), (slice(left, left + win_length),))
+    return window if win_length == n_fft else F.basic_scatter(window, (n_fft,), (slice(left, left + win_length),))
 
 
 def _framing(n_fft: int, hop_length: Any, win_length: Any, window: Any) -> tuple[int, int]:
@@ -359,11 +341,9 @@ def stft(F, input, n_fft, hop_length=None, win_length=None, window=None, center=
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     both = d.kind == "c" or (window is not None and F.is_complex(window))
-    if return_complex is None:
-        if not both:
-            raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further "
-                "require that return_complex=True in a future PyTorch release.")
-        return_complex = True
+    if return_complex is None and not both:
+        raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further "
+            "require that return_complex=True in a future PyTorch release.")
     hop, length = _framing(n_fft, hop_length, win_length, window)
     x = input
     if center:
@@ -379,16 +359,14 @@ def stft(F, input, n_fft, hop_length=None, win_length=None, window=None, center=
     if onesided and both:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     frames = F.unfold(x, -1, n_fft, hop)
-    window = _window(F, window, n_fft, length, input)
-    if window is not None:
-        frames = frames * window
+    if window is not None or length < n_fft:
+        frames = frames * _window(F, window, n_fft, length, input)
     scale = 1 if normalized else 0
     y = (F.transform(_floating(F, frames, True), (2,), scale, True) if both
         else F.transform_real(frames, (2,), scale, bool(onesided)))
     y = F.transpose(y, 1, 2)
-    if input.ndim == 1:
-        y = F.squeeze(y, 0)
-    return y if return_complex else F.view_as_real(y)
+    y = y if input.ndim == 2 else F.squeeze(y, 0)
+    return y if return_complex is None or return_complex else F.view_as_real(y)
 
 
 @legacy(by_example=True)
@@ -419,12 +397,9 @@ def istft(F, input, n_fft, hop_length=None, win_length=None, window=None, center
     if return_complex:
         x = F.transform(x, (2,), scale, False)
     else:
-        if not onesided:
-            x = F.basic_index(x, (..., slice(0, n_fft // 2 + 1)))
+        x = x if onesided else F.basic_index(x, (..., slice(0, n_fft // 2 + 1)))
         x = F.transform_to_real(x, (2,), scale, n_fft)
     w = _window(F, window, n_fft, win, input)
-    if w is None:
-        w = F.constant(np.ones(n_fft, np.empty(0, F.dtype_of(input)).real.dtype))
     rows, frames = x.shape[:2]
     whole = n_fft + hop * (frames - 1)
     start = n_fft // 2 if center else 0

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 _MOVES = frozenset(("cast", "copy", "assign", "clone", "relaid", "fill", "zero", "cat", "stack", "index", "index_put",
-    "index_select", "masked_select", "where", "repeat", "roll", "embedding_take", "embedding_rows", "pad_constant",
-    "constant_pad_nd", "diag", "diag_embed", "basic_scatter", "spread", "eq", "ne", "isnan", "any", "all", "contiguous",
-    "tile", "block_diag", "real", "isreal", "diagonal_scatter", "as_strided_scatter", "select_scatter", "slice_scatter",
-    "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk"))
+    "index_select", "masked_select", "where", "repeat", "roll", "embedding_take", "embedding_rows", "constant_pad_nd",
+    "diag_embed", "basic_scatter", "eq", "ne", "isnan", "any", "all", "block_diag", "real", "isreal",
+    "diagonal_scatter", "as_strided_scatter", "select_scatter", "slice_scatter", "unsafe_split",
+    "unsafe_split_with_sizes"))
 _BYTES = frozenset(("copy", "assign", "clone", "relaid", "zero", "cat", "stack", "index", "index_put", "index_select",
-    "eq", "ne", "basic_scatter",
-                    "spread"))
-_COMPUTES = frozenset(("mul", "mm", "abs", "addmm", "outer", "matmul", "linear"))
+    "eq", "ne", "basic_scatter"))
+_COMPUTES = frozenset(("mul", "mm", "abs", "addmm", "matmul", "linear"))
 _ALSO = frozenset((("float8_e5m2", "isinf"), ("float8_e5m2", "isfinite"), ("float8_e8m0fnu", "isfinite")))
 _NOT = {("float8_e8m0fnu", n): kernel for n, kernel in (
     ("index_put", "index_put"), ("abs", "abs_cpu"),
@@ -117,8 +116,7 @@ _HALF_COMPLEX = frozenset(("add", "sub", "rsub", "mul", "neg", "conj_physical", 
     "isreal", "convolution_forward", "conv_input", "conv_weight"))
 _NEVER_COMPLEX = frozenset(("maximum", "minimum", "fmax", "fmin", "sort"))
 _HALF_COMPLEX_KERNELS = {**dict.fromkeys(("mm", "addmm", "matmul", "linear"), "addmm_impl_cpu_"),
-    "sigmoid": "sigmoid_cpu",
-                         "gather": "scatter_gather_tensor_cpu"}
+    "sigmoid": "sigmoid_cpu", "gather": "scatter_gather_tensor_cpu"}
 
 
 def _half_complex(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | None:

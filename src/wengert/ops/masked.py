@@ -76,9 +76,6 @@ def _cast(F: Any, x: Any, dtype: Any) -> Any:
     return x if d is None or F.dtype_of(x) == d else F.cast(x, d)
 
 
-# -- reductions --------------------------------------------------------------------------------------------------------
-
-
 def _product(F: Any, x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     for d in sorted(dims, reverse=True):
         x = F.prod_dim(x, d, keepdim)
@@ -200,9 +197,6 @@ def masked_norm(F, input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=
     return F.linalg_vector_norm(x, ord, dims, bool(keepdim), dtype=getattr(dtype, "np", dtype) if F.raw else dtype)
 
 
-# -- along a dimension -------------------------------------------------------------------------------------------------
-
-
 _ALONG = {
     "softmax": "``exp(x) / sum(exp(x))``", "log_softmax": "``x - log(sum(exp(x)))``",
     "softmin": "``exp(-x) / sum(exp(-x))``", "cumsum": "The running sum", "cumprod": "The running product",
@@ -231,9 +225,6 @@ def masked_normalize(F, input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     x = filled(F, "sum", _cast(F, input, dtype), mask)
     norm = F.masked_norm(input, ord, _one(dim, input.ndim), keepdim=True, dtype=dtype, mask=mask)
     return x / F.maximum(norm, F.constant(as_array(eps, F.dtype_of(norm))))
-
-
-# -- two tensors -------------------------------------------------------------------------------------------------------
 
 
 @composite

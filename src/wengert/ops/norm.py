@@ -74,9 +74,6 @@ def _twice(F: Any, g: Any, needs: Any, flow: Any, weight: Any, normal: Any, rstd
     return back, slope, in_weight
 
 
-# -- layer norm -------------------------------------------------------------------------------------------------------
-
-
 def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, dims: int, eps: float,
         needs: Any) -> Any:
     if mean is None:
@@ -120,8 +117,7 @@ def layer_norm_grad(F, g, input, mean, rstd, weight, bias, dims, eps, needs):
     grad=lambda F, g, needs, input, mean, rstd, weight, bias, dims, eps: F.layer_norm_grad(g,
         g if input is None else input, mean, rstd, weight, bias, dims, eps, needs),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
-    places=(), node="NativeLayerNormBackward0", layout="rows",
-)
+    places=(), node="NativeLayerNormBackward0", layout="rows")
 def layer_norm_over(input: Array, weight: Array | None, bias: Array | None, dims, eps):
     return K.layer_norm(input, dims, weight, bias, eps)
 
@@ -167,9 +163,6 @@ def _check_shape(input: Any, shape: Any, weight: Any, bias: Any = None) -> None:
             f"of size{list(input.shape)}")
 
 
-# -- RMS norm ---------------------------------------------------------------------------------------------------------
-
-
 @composite(raw=lambda g, x, rstd, weight, dims, eps, needs: K.rms_norm_grad(g, x, rstd, weight, dims, tuple(needs)),
     places=())
 def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
@@ -185,8 +178,7 @@ def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
 @operator(
     grad=lambda F, g, needs, input, rstd, weight, dims, eps: F.rms_norm_grad(g, input, rstd, weight, dims, eps, needs),
     wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0",
-    layout="channels",
-)
+    layout="channels")
 def rms_norm_over(input: Array, weight: Array | None, dims, eps):
     return K.rms_norm(input, dims, weight, eps)
 
@@ -207,9 +199,6 @@ def rms_norm(F, input, normalized_shape, weight=None, eps=None):
     if wide is not None and wide.kind == "f" and wide.itemsize > narrow.itemsize:
         return F.cast(F.rms_norm_over(F.cast(input, wide), weight, len(shape), eps), narrow)
     return F.rms_norm_over(input, weight, len(shape), eps)
-
-
-# -- batch norm -------------------------------------------------------------------------------------------------------
 
 
 def _per_channel(F: Any, v: Any, ndim: int) -> Any:
@@ -291,8 +280,7 @@ class Fixed:
 
 @operator(
     grad=_batch_rule, wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")},
-    aux=("mean", "rstd"), places=(), node="NativeBatchNormBackward0", layout=("channels",),
-)
+    aux=("mean", "rstd"), places=(), node="NativeBatchNormBackward0", layout=("channels",))
 def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, fixed, eps, moments):
     """Normalise each channel (dimension 1) by ``fixed`` statistics, or by its own, which ``moments`` receives."""
     if fixed is None:
@@ -308,9 +296,6 @@ def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, 
     if bias is not None:
         shift = shift + bias
     return K.channel_affine(input, scale, shift), mean, rstd
-
-
-# -- group norm, instance norm ----------------------------------------------------------------------------------------
 
 
 def _by_group(F: Any, v: Any, groups: int) -> Any:
@@ -333,8 +318,7 @@ def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
     grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(g, g if input is None else input,
         mean, rstd, weight, groups, eps, needs),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
-    places=(), node="NativeGroupNormBackward0", layout=("channels",),
-)
+    places=(), node="NativeGroupNormBackward0", layout=("channels",))
 def group_norm_over(input: Array, weight: Array | None, bias: Array | None, groups, eps):
     return K.group_norm(input, groups, weight, bias, eps)
 

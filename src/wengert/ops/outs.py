@@ -26,8 +26,8 @@ def _named(template: str, names: str) -> dict[str, str]:
 _STRICT = {
     **_named("Expected out tensor to have dtype {cwant}, but got {chave} instead",
         "addmm addmv baddbmm bmm cross expand_copy diagonal_copy alias_copy isin lu_unpack lu_solve max min softmax "
-        "aminmax avg_pool3d avg_pool2d linear topk mm view_copy permute_copy qr split_with_sizes_copy slice_scatter "
-        "triangular_solve gather index_copy index_add index_total index_pick sort scatter scatter_add unbind_copy "
+        "aminmax avg_pool3d avg_pool2d linear topk mm view_copy permute_copy split_with_sizes_copy slice_scatter "
+        "gather index_copy index_add index_total index_pick sort scatter scatter_add unbind_copy "
         "unfold_copy msort renorm squeeze_copy take_along_dim unsqueeze_copy transpose_copy tril triu log_softmax "
         "t_copy argmax argmin scatter_total scatter_pick linalg_cross linalg_det linalg_cholesky linalg_cholesky_ex "
         "linalg_eigh linalg_eigvalsh linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_qr linalg_slogdet "
@@ -69,7 +69,7 @@ _STRICT["searchsorted"] = _STRICT["bucketize"]
 # What operators that cast say of types that they cannot cast to; the others: "result type ... can't be cast to ...".
 _LABELS = {
     "cholesky": "cholesky", "cholesky_inverse": "cholesky_inverse", "cholesky_solve": "cholesky_solve",
-    "geqrf": "torch.geqrf", "linalg_cond": "linalg.cond", "linalg_pinv": "linalg.pinv",
+    "linalg_cond": "linalg.cond", "linalg_pinv": "linalg.pinv",
     "linalg_eig": "torch.linalg.eig", "linalg_eigvals": "torch.linalg.eigvals",
     "linalg_householder_product": "torch.linalg.householder_product", "linalg_lstsq": "torch.linalg.lstsq",
     "linalg_matrix_rank": "torch.linalg.matrix_rank", "linalg_tensorinv": "tensorinv",
@@ -84,7 +84,7 @@ _UNSAFE = {
         "cat stack hstack vstack dstack column_stack"),
     "ldexp": "ldexp can't be cast to the desired output type {have}",
 }
-_WHAT = {"geqrf": "a", "linalg_eig": "eigenvalues", "linalg_eigvals": "eigenvalues", "linalg_lstsq": "solution"}
+_WHAT = {"linalg_eig": "eigenvalues", "linalg_eigvals": "eigenvalues", "linalg_lstsq": "solution"}
 
 # Operators that compute in the type of the tensor that takes their result.
 DECIDING = frozenset(("sum", "sum_dim", "prod", "prod_dim", "cumsum", "cumprod"))

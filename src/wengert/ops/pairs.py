@@ -103,9 +103,6 @@ def lerp_tensor(input: Array, end: Array, weight: Array):
     return _blend(input, end, weight)
 
 
-# -- angles and lengths ----------------------------------------------------------------------------------------------
-
-
 def _atan2_back(F: Any, g: Any, needs: Any, input: Any, other: Any) -> Any:
     """Across the radius, by one over its square; zero at the origin."""
     inverse = F.masked_fill(F.reciprocal(input * input + other * other), (input == 0) & (other == 0), 0)
@@ -131,9 +128,6 @@ def atan2(input: Array, other: Array):
 def hypot(input: Array, other: Array):
     """``sqrt(input^2 + other^2)`` without overflow."""
     return K.hypot(floating("hypot_cpu", input), other)
-
-
-# -- logarithms of sums and products ---------------------------------------------------------------------------------
 
 
 def _complex_logaddexp(input: Any, other: Any) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays import select
 from ..arrays.array_likes import as_array, has_memory
+from ..arrays.plain.shortcuts import where as choose
 from ..graph.modes import map_levels, modes
 from .operator import Array, family
 from .refusals import only, unsupported, without
@@ -351,8 +351,7 @@ def _push_clamp(F: Any, t: Any, input: Any, min: Any, max: Any) -> Any:
         input=_inside,
         min=lambda F, g, input, min, max: F.where(input < min if max is None else (input < min) & (min < max), g, 0),
         max=lambda F, g, input, min, max: F.where(input > max if min is None else (input > max) | (max < min), g, 0)),
-    push=_push_clamp, scalars=("min", "max"), node="ClampBackward0",
-)
+    push=_push_clamp, scalars=("min", "max"), node="ClampBackward0")
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None):
     """``clamp`` with tensors for limits, which get the gradient where they apply."""
     return _clamped(input, min, max)
@@ -399,4 +398,4 @@ def where(condition: Array, input: Array, other: Array):
             found = dt.scalar_name(condition.dtype)
             raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {found}")
         condition = condition != 0
-    return select.where(condition, input, other)
+    return choose(condition, input, other)

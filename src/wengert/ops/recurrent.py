@@ -50,9 +50,6 @@ def _thirds(x: Any, count: int) -> list[Any]:
     return [x[:, k * hidden : (k + 1) * hidden] for k in range(count)]
 
 
-# -- LSTM -------------------------------------------------------------------------------------------------------------
-
-
 @composite(raw=lambda g, gates, *given: raw.lstm_grad(g, *given))
 def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, needs):
     """The gradients of ``lstm_layer``: of gates, weight and states."""
@@ -78,14 +75,10 @@ def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, revers
 @operator(
     grad=lambda F, g, needs, gates, w_hh, h0, c0, output, cells, act, sizes, reverse: F.lstm_layer_grad(g, gates, w_hh,
         h0, c0, output, cells, act, sizes, reverse, needs),
-    wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c"), aux=("cells", "act"),
-)
+    wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c"), aux=("cells", "act"))
 def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
     """An LSTM over packed rows: outputs, last ``h``, last ``c``. Hochreiter and Schmidhuber, 1997."""
     return raw.lstm(gates, w_hh, h0, c0, sizes, reverse)
-
-
-# -- GRU --------------------------------------------------------------------------------------------------------------
 
 
 @composite(raw=lambda g, gates, *given: raw.gru_grad(g, *given))
@@ -111,14 +104,10 @@ def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, nee
 @operator(
     grad=lambda F, g, needs, gates, w_hh, b_hh, h0, output, act, sizes, reverse: F.gru_layer_grad(g, gates, w_hh, b_hh,
         h0, output, act, sizes, reverse, needs),
-    wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h"), aux=("act",),
-)
+    wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h"), aux=("act",))
 def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, reverse):
     """Gated recurrent units over packed rows: outputs, last state. Cho et al., 2014."""
     return raw.gru(gates, w_hh, b_hh, h0, sizes, reverse)
-
-
-# -- Elman networks ---------------------------------------------------------------------------------------------------
 
 
 @composite(raw=lambda g, gates, *given: raw.elman_grad(g, *given))
@@ -140,8 +129,7 @@ def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs)
 @operator(
     grad=lambda F, g, needs, gates, w_hh, h0, output, relu, sizes, reverse: F.elman_layer_grad(g, gates, w_hh, h0,
         output, relu, sizes, reverse, needs),
-    wrt=("gates", "w_hh", "h0"), outputs=("output", "h"),
-)
+    wrt=("gates", "w_hh", "h0"), outputs=("output", "h"))
 def elman_layer(gates: Array, w_hh: Array, h0: Array, relu, sizes, reverse):
     """A simple recurrence over packed rows: outputs, last state. Elman, 1990."""
     return raw.elman(gates, w_hh, h0, relu, sizes, reverse)

@@ -1,4 +1,4 @@
-"""Sums, products, means and spreads over dimensions."""
+"""Sums, products, means, spreads, largest and smallest values over dimensions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.errors import warn
-from ..arrays.plain.shortcuts import PRODUCT
+from ..arrays.plain.shortcuts import LARGEST, LEAST, PRODUCT
 from ..arrays.reduce import add_up, fold, sum_halves, wide_type
 from .operator import Array, family
-from .views import dims_of
+from .pointwise import widened
+from .refusals import unsupported
+from .views import axis, dims_of
 
 operator, composite = family("torch", "Tensor", layout="rows")
 
@@ -94,8 +96,6 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
     return _plus(input, axis, wide, None, keepdim).astype(dtype)
 
 
-# -- sums and means ----------------------------------------------------------------------------------------------------
-
 # One operator, two node names: PyTorch distinguishes the sum of everything from the sum over dimensions.
 for _name, _node in (("sum", "SumBackward0"), ("sum_dim", "SumBackward1")):
 
@@ -150,9 +150,6 @@ def nanmean(F, input, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
             f"{dt.scalar_name(F.dtype_of(input))}")
     return F.nansum(input, dim, keepdim, dtype=dtype) / F.sum(input == input, dim, keepdim)
-
-
-# -- products ----------------------------------------------------------------------------------------------------------
 
 
 def _others(g: Any, input: Any, result: Any, size: Any, dim: Any, keepdim: Any) -> Any:
@@ -222,9 +219,6 @@ def _half_prod(input: Any, axis: Any, keepdim: bool, wide: Any) -> Any:
     return np.expand_dims(found, at) if keepdim else as_array(found)
 
 
-# -- variance ----------------------------------------------------------------------------------------------------------
-
-
 def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple[Any, Any]:
     """``(variance, mean)``; of complex numbers, the variance of the distance from the mean."""
     if input.dtype.kind not in "fcVW":
@@ -277,40 +271,33 @@ def std(input: Array, dim=None, *, correction=1, keepdim=False):
     return np.sqrt(spread_squares("std", input, dim, correction, keepdim)[0])
 
 
-def _with_mean(F: Any, of_spread: Any, g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
-    """The gradients of a spread and of the mean beside it, where anybody has used them."""
-    of_mean = None if g is None else _mean_back(F, g, input.shape, dim, keepdim)
+def _with_mean(F: Any, g: Any, back: Any, input: Any, *given: Any) -> Any:
+    """The gradients of a spread, by its rule ``back``, and of the mean beside it, where anybody has used them."""
+    *_, dim, _, keepdim = given
+    of_spread = None if g[0] is None else back(F, g[0], input, *given)
+    of_mean = None if g[1] is None else _mean_back(F, g[1], input.shape, dim, keepdim)
     return of_mean if of_spread is None else of_spread if of_mean is None else of_spread + of_mean
 
 
-def _var_mean_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    of_var = None if g[0] is None else _var_back(F, g[0], input, dim, correction, keepdim)
-    return _with_mean(F, of_var, g[1], input, dim, keepdim)
-
-
-@operator(grad=dict(input=_var_mean_back), wirtinger=True, outputs=("var", "mean"), undefined=True, places=())
+@operator(
+    grad=dict(input=lambda F, g, input, dim, correction, keepdim: _with_mean(F, g, _var_back, input, dim, correction,
+        keepdim)),
+    wirtinger=True, outputs=("var", "mean"), undefined=True, places=())
 def var_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Variance and mean over ``dim``, or of everything."""
     return spread_squares("var_mean", input, dim, correction, keepdim)
 
 
-def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    of_std = None if g[0] is None else _std_back(F, g[0], input, std, dim, correction, keepdim)
-    return _with_mean(F, of_std, g[1], input, dim, keepdim)
-
-
 @operator(
-    grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), undefined=True, places=(),
+    grad=dict(input=lambda F, g, input, std, dim, correction, keepdim: _with_mean(F, g, _std_back, input, std, dim,
+        correction, keepdim)),
+    wirtinger=True, outputs=("std", "mean"), undefined=True, places=(),
     push=lambda F, t, input, std, dim, correction, keepdim: (
-        _push_std(F, t, input, std, dim, correction, keepdim), F.mean(t, dim, keepdim)),
-)
+        _push_std(F, t, input, std, dim, correction, keepdim), F.mean(t, dim, keepdim)))
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Standard deviation and mean over ``dim``, or of everything."""
     var, mean = spread_squares("std_mean", input, dim, correction, keepdim)
     return np.sqrt(var), mean
-
-
-# -- logarithm of a sum of exponentials --------------------------------------------------------------------------------
 
 
 def _logsumexp_back(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
@@ -338,9 +325,6 @@ def logsumexp(input: Array, dim, keepdim=False):
     return out if wide is None else out.astype(d)
 
 
-# -- counting and truth ------------------------------------------------------------------------------------------------
-
-
 def _truth(ufunc: Any, name: str) -> Any:
     @operator(name=name)
     def holds(input: Array, dim=None, keepdim=False):
@@ -363,9 +347,6 @@ def count_nonzero(input: Array, dim=None):
     return as_array(np.count_nonzero(input, axes_of(dim, input.ndim)), np.int64)
 
 
-# -- norms -------------------------------------------------------------------------------------------------------------
-
-
 @composite
 def norm(F, input, p="fro", dim=None, keepdim=False, dtype=None):
     """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2) or ``"nuc"`` (sum of singular values).
@@ -376,3 +357,137 @@ def norm(F, input, p="fro", dim=None, keepdim=False, dtype=None):
     if p == "nuc":
         return F.linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return F.linalg_vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype)
+
+
+# -- largest and smallest values --------------------------------------------------------------------------------------
+
+
+def nonempty(name: str, input: Any, dim: Any, public_name: str | None = None) -> None:
+    """Refuse a reduction over no elements, which has no largest value."""
+    if input.size:
+        return
+    if dim is None or (type(dim) is not int and not len(dim)):
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument.")
+    for d in dims_of(dim, input.ndim):
+        if input.shape[d] == 0:
+            raise IndexError(f"{public_name or name + '()'}: Expected reduction dim {d} to have non-zero size.")
+
+
+def ordered(name: str, d: Any) -> None:
+    """Refuse complex numbers, which have no order."""
+    if d.kind == "c":
+        raise unsupported(name, d)
+
+
+PICKED = dict(outputs=("values", "indices"), nondifferentiable=("indices",), places=())
+
+
+def _holders(F: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
+    mask = input == restored(F, result, input.shape, dim, keepdim)
+    if dim is None and (result != result).any():  # of everything: NaN is the result where there is one
+        mask = mask | (input != input)
+    return mask
+
+
+def shared(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
+    """The gradient of an extreme value, in equal parts to all elements that have it."""
+    mask = _holders(F, input, result, dim, keepdim)
+    return restored(F, g, input.shape, dim, keepdim) / F.sum(mask, dim, True) * mask
+
+
+def shared_by_all(F: Any, g: Any, input: Any, result: Any) -> Any:
+    """The same where the result is that of all elements: a gradient of NaN reaches no others."""
+    mask = _holders(F, input, result, None, False)
+    return F.where(mask, g / F.sum(mask), 0)
+
+
+def push_shared(F: Any, t: Any, input: Any, result: Any) -> Any:
+    """The mean tangent of all elements that are the extreme one; NaN is equal to none."""
+    mask = input == result
+    return F.sum(t / F.sum(mask) * mask)
+
+
+def chosen_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
+    """The gradient of values picked at ``indices`` along ``dim``."""
+    if not input_shape:
+        return g
+    if not keepdim:
+        g, indices = F.unsqueeze(g, dim), F.unsqueeze(indices, dim)
+    return F.scattered(g, dim, indices, input_shape, True)
+
+
+def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
+    x = widened(input)  # which NumPy compares quickly
+    found = fold(x, axis, keepdim, LARGEST if ufunc is np.maximum else LEAST)
+    if found is None:
+        found = ufunc.reduce(x, axis, None, None, keepdim)
+    return found if x is input else as_array(found).astype(input.dtype)
+
+
+def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
+    """Declare ``max`` (values and places along a dimension), ``max_all`` and ``amax``; or those of ``min``."""
+
+    @operator(grad=dict(input=chosen_back), name=name, **PICKED)
+    def extreme(input: Array, dim, keepdim=False):
+        if input.dtype.kind == "c":
+            raise RuntimeError(f"{name}(): does not support complex input")
+        if not input.ndim:
+            axis(dim, 0)
+            return input.copy(), np.zeros((), np.int64)
+        nonempty(name, input, dim)
+        return _extreme(ufunc, input, dim, keepdim), place(widened(input), dim, None, keepdims=keepdim)
+
+    @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all", node=full, places=())
+    def extreme_all(input: Array):
+        ordered(f"{name}_all", input.dtype)
+        nonempty(name, input, None)
+        return _extreme(ufunc, input, None)
+
+    @operator(grad=dict(input=shared), name=f"a{name}")
+    def extreme_values(input: Array, dim=(), keepdim=False):
+        ordered(f"{name}_values_cpu", input.dtype)
+        nonempty(f"a{name}", input, dim)
+        return _extreme(ufunc, input, axes_of(dim, input.ndim), keepdim)
+
+    @operator(name=f"arg{name}")
+    def extreme_place(input: Array, dim=None, keepdim=False):
+        if input.dtype.kind in "cb":
+            raise RuntimeError(f"arg{name}(): does not support {'complex' if input.dtype.kind == 'c' else 'bool'} "
+                "input")
+        if dim is None and not input.size:
+            raise IndexError(f"arg{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        if not input.ndim:
+            axis(0 if dim is None else dim, 0)
+            return np.zeros((), np.int64)
+        nonempty(f"arg{name}", input, dim)
+        return place(widened(input), None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
+
+    word = "largest" if name == "max" else "smallest"
+    extreme_values.doc = (f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the "
+        "gradient.")
+    extreme_place.doc = f"The place of the {word} element along ``dim``, or of all in row-major order; int64."
+
+
+_extremes("max", "MaxBackward1", np.maximum, np.argmax)
+_extremes("min", "MinBackward1", np.minimum, np.argmin)
+
+
+@operator(outputs=("min", "max"), grad=dict(input=lambda F, g, input, min, max, dim, keepdim: (
+    shared(F, g[0], input, min, dim, keepdim) + shared(F, g[1], input, max, dim, keepdim))))
+def aminmax(input: Array, *, dim=None, keepdim=False):
+    """``(min, max)`` of everything or over ``dim``.
+
+    >>> low, high = torch.aminmax(torch.tensor([3, 1, 2]))
+    >>> low, high
+    (tensor(1), tensor(3))
+    """
+    ordered("aminmax_cpu", input.dtype)
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"aminmax(): argument 'dim' must be int, not {type(dim).__name__}")
+    if dim is None and not input.size:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity.")
+    nonempty("aminmax", input, dim, "aminmax")
+    axis = axes_of(dim, input.ndim)
+    return np.minimum.reduce(input, axis, keepdims=keepdim), np.maximum.reduce(input, axis, keepdims=keepdim)

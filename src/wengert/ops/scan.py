@@ -10,8 +10,8 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.reduce import wide_type
-from .extrema import ordered
 from .operator import Array, family
+from .reduce import ordered
 from .refusals import only
 from .views import axis, dims_of
 
@@ -29,9 +29,6 @@ def _accumulate(running: Any, input: Any, dim: Any, dtype: Any, *options: Any) -
     wide = wide_type(d)
     found = running(input.astype(wide or d, copy=False), dim, *options)
     return found if wide is None else found.astype(d)
-
-
-# -- sums --------------------------------------------------------------------------------------------------------------
 
 
 def _back_to_front(input: Any, dim: int) -> Any:
@@ -52,9 +49,6 @@ def cumsum(input: Array, dim, *, dtype=None):
     tensor([1, 3, 6])
     """
     return _accumulate(K.running_sum, input, dim, dtype, False)
-
-
-# -- products ----------------------------------------------------------------------------------------------------------
 
 
 def _cumprod_back(g: Any, input: Any, result: Any, dim: int) -> Any:
@@ -97,15 +91,11 @@ def cumprod(input: Array, dim, *, dtype=None):
     return _accumulate(K.running_product, input, dim, dtype)
 
 
-# -- extremes ----------------------------------------------------------------------------------------------------------
-
-
 def _running(name: str, text: str) -> None:
     @operator(
         grad=dict(input=lambda F, g, indices, input_shape, dim: F.scattered(g, dim, indices, input_shape)
             if 0 not in input_shape else g),
-        outputs=("values", "indices"), nondifferentiable=("indices",), name=name,
-    )
+        outputs=("values", "indices"), nondifferentiable=("indices",), name=name)
     def extreme(input: Array, dim):
         if not input.size:  # then any dimension will do
             return input.copy(), np.zeros(input.shape, np.int64)
@@ -121,9 +111,6 @@ def _running(name: str, text: str) -> None:
 
 _running("cummax", "largest")
 _running("cummin", "smallest")
-
-
-# -- logarithms of sums of exponentials --------------------------------------------------------------------------------
 
 
 def _log_back(F: Any, g: Any, input: Any, result: Any, dim: Any) -> Any:
@@ -164,9 +151,6 @@ def logcumsumexp(input: Array, dim):
         return input.copy()
     wide = wide_type(input.dtype)
     return _log_accumulate(input, d) if wide is None else _log_accumulate(input.astype(wide), d).astype(input.dtype)
-
-
-# -- differences and integrals -----------------------------------------------------------------------------------------
 
 
 def _sides(F: Any, x: Any, dim: int) -> tuple[Any, Any]:

@@ -12,8 +12,8 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, has_memory, in_rows
 from ..arrays.errors import check_countable
 from ..arrays.reduce import sortable
-from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .operator import Array, Arrays, family
+from .reduce import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .refusals import floating, only, real, unsupported
 from .views import axis
 

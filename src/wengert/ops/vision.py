@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import reduce
 from operator import index as whole
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from ..arrays.errors import check_countable, warn
 from ..arrays.storageless import zeros_if_storageless
 from .operator import family
 from .pooling import along
-from .refusals import unsupported
+from .refusals import same_width, unsupported
 
 operator, composite = family("functional")
 
@@ -23,11 +25,19 @@ operator, composite = family("functional")
 # -- interpolation: a constant matrix along each axis -----------------------------------------------------------------
 
 
+def _near(t: Any, a: float) -> Any:
+    """The cubic kernel of parameter ``a`` for distances up to one."""
+    return ((a + 2) * t - (a + 3)) * t * t + 1
+
+
+def _far(t: Any, a: float) -> Any:
+    """The cubic kernel for distances between one and two."""
+    return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+
+
 def _cubic(t: Any, a: float) -> Any:
     t = np.abs(t)
-    near = ((a + 2) * t - (a + 3)) * t * t + 1
-    far = ((t - 5) * t + 8) * t * a - 4 * a
-    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
+    return np.where(t <= 1, _near(t, a), np.where(t < 2, _far(t, a), 0.0))
 
 
 def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any) -> tuple[Any, float]:
@@ -75,13 +85,6 @@ def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, a
         places, factors = np.clip(base + near, 0, size - 1).astype(int), _cubic(at - base - near, -0.75)
     np.add.at(matrix, (places, columns), factors)
     return matrix.astype(dtype), (places, factors.astype(dtype))
-
-
-def _nearest(size: int, out: int, scale: float | None, exact: bool) -> Any:
-    step = np.float32(1.0 / scale if scale is not None and scale > 0 else size / out)
-    i = np.arange(out, dtype=np.float32)
-    at = np.floor((i + np.float32(0.5)) * step) if exact else np.floor(i * step)
-    return np.minimum(at.astype(np.int64), size - 1)
 
 
 def _named(size: Any) -> str:
@@ -187,16 +190,14 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         if not nearest:
             y = along(F, y, axis, *_weights(_KINDS[mode], s, o, scale, bool(align_corners), antialias, F.dtype_of(y)))
             continue
-        index = _nearest(s, o, scale, mode == "nearest-exact")
+        step = np.float32(1.0 / scale if scale is not None and scale > 0 else s / o)
+        at = (np.arange(o, dtype=np.float32) + np.float32(0.5 if mode == "nearest-exact" else 0)) * step
+        index = np.minimum(np.floor(at).astype(np.int64), s - 1)
         if s != o or not np.array_equal(index, np.arange(s)):
             y = F.index_select(y, axis, F.constant(index))
     if y is input:
         return input * 1
     return F.cast(y, d) if F.dtype_of(y) != d else y
-
-
-def _deprecated(name: str) -> None:
-    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
 def _corners(align_corners: bool | None) -> bool:
@@ -208,24 +209,27 @@ def _corners(align_corners: bool | None) -> bool:
     return bool(align_corners)
 
 
+_OLD = "`nn.functional.{}` is deprecated. Use `nn.functional.interpolate` instead."
+
+
 @composite
 def upsample(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of ``interpolate``."""
-    _deprecated("upsample")
+    warn(_OLD.format("upsample"))
     return F.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @composite
 def upsample_nearest(F, input, size=None, scale_factor=None):
     """The old name of ``interpolate(mode="nearest")``."""
-    _deprecated("upsample_nearest")
+    warn(_OLD.format("upsample_nearest"))
     return F.interpolate(input, size, scale_factor, "nearest")
 
 
 @composite
 def upsample_bilinear(F, input, size=None, scale_factor=None):
     """The old name of ``interpolate(mode="bilinear", align_corners=True)``."""
-    _deprecated("upsample_bilinear")
+    warn(_OLD.format("upsample_bilinear"))
     return F.interpolate(input, size, scale_factor, "bilinear", True)
 
 
@@ -288,13 +292,6 @@ def channel_shuffle(F, input, groups):
 # -- sampling grids ---------------------------------------------------------------------------------------------------
 
 
-def _line(n: int, align: bool, dtype: Any) -> Any:
-    if n == 1:
-        return np.zeros(1, dtype)
-    line = np.linspace(-1, 1, n)
-    return (line if align else line * (n - 1) / n).astype(dtype)
-
-
 @composite(node="AffineGridGeneratorBackward0", whole=("theta",))
 def affine_grid(F, theta, size, align_corners=None):
     """Sampling grid of affine maps ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
@@ -312,24 +309,28 @@ def affine_grid(F, theta, size, align_corners=None):
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     align = _corners(align_corners)
-    lines = [_line(n, align, d) for n in size[2:]]
+    lines = [np.linspace(-1, 1, n) if n > 1 else np.zeros(1) for n in size[2:]]
+    lines = [(line if align else line * (len(line) - 1) / len(line)).astype(d) for line in lines]
     mesh = np.meshgrid(*lines, indexing="ij")
     base = np.stack([*reversed(mesh), np.ones_like(mesh[0])], -1).reshape(-1, len(size) - 1)
     grid = F.matmul(F.constant(base), F.transpose(theta, 1, 2))
     return F.reshape(grid, (size[0], *size[2:], len(size) - 2))
 
 
-def _source(F: Any, x: Any, size: int, align: bool) -> Any:
+def _numbers(F: Any, x: Any) -> Any:
+    return zeros_if_storageless(x if F.raw else x._wg_data)
+
+
+def _source(x: Any, size: int, align: bool) -> Any:
     return (x + 1) * ((size - 1) / 2) if align else ((x + 1) * size - 1) * 0.5
 
 
-def _folded(F: Any, x: Any, low: float, high: float) -> Any:
-    """Reflect ``x`` at both borders until it lies between them."""
-    if high == low:
+def _folded(F: Any, x: Any, size: int, align: bool) -> Any:
+    """Reflect ``x`` at the first and last pixel (``align``), or half a pixel beyond, until it lies between them."""
+    span, offset = (size - 1.0, 0.0) if align else (float(size), -0.5)
+    if not span:
         return x * 0
-    span = (high - low) / 2
-    offset = low / 2
-    raw = zeros_if_storageless(x if F.raw else x._wg_data)
+    raw = _numbers(F, x)
     moved = np.abs(raw - offset)
     flips = np.floor(moved / span)
     sign = np.where(raw - offset < 0, -1.0, 1.0) * np.where(flips % 2 == 0, 1.0, -1.0)
@@ -337,20 +338,13 @@ def _folded(F: Any, x: Any, low: float, high: float) -> Any:
     return (x - offset) * F.constant(sign.astype(raw.dtype)) + F.constant(shift.astype(raw.dtype))
 
 
-def _clipped(F: Any, x: Any, size: int) -> Any:
-    """``x`` within [0, size - 1]; the gradient is 0 on the borders too."""
-    raw = zeros_if_storageless(x if F.raw else x._wg_data)
-    inside = (raw > 0) & (raw < size - 1)
-    return F.where(F.constant(inside), x, F.constant(np.clip(raw, 0, size - 1)))
-
-
 def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
-    if padding == "border":
-        return _clipped(F, x, size)
-    if padding == "reflection":
-        low, high = (0.0, 2.0 * (size - 1)) if align else (-1.0, 2.0 * size - 1)
-        return _clipped(F, _folded(F, x, low, high), size)
-    return x
+    """``x`` within [0, size - 1], unless the padding is zeros; the gradient is 0 on the borders too."""
+    if padding == "zeros":
+        return x
+    x = _folded(F, x, size, align) if padding == "reflection" else x
+    raw = _numbers(F, x)
+    return F.where(F.constant((raw > 0) & (raw < size - 1)), x, F.constant(np.clip(raw, 0, size - 1)))
 
 
 def _check_grid(F: Any, input: Any, grid: Any, mode: str, padding_mode: str) -> None:
@@ -370,16 +364,12 @@ def _check_grid(F: Any, input: Any, grid: Any, mode: str, padding_mode: str) -> 
     if grid.shape[-1] != n:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes "
             f"{list(grid.shape)}")
-    if F.dtype_of(input) != F.dtype_of(grid):
-        from ..arrays.dtypes import scalar_name
-
-        raise RuntimeError(f"expected scalar type {scalar_name(F.dtype_of(input))} but found "
-            f"{scalar_name(F.dtype_of(grid))}")
+    same_width(F.dtype_of(input), F.dtype_of(grid))
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
 
-def _picked(F: Any, input: Any, index: list[Any]) -> Any:
+def _picked(F: Any, input: Any, index: Any) -> Any:
     """Values at integer places (an array for each spatial dimension); zeros outside."""
     batch, channels, *space = input.shape
     inside: Any = True
@@ -403,50 +393,31 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
     _check_grid(F, input, grid, mode, padding_mode)
     align, space = _corners(align_corners), tuple(input.shape[2:])
     n = len(space)
-    places = [_source(F, grid[..., n - 1 - a], space[a], align) for a in range(n)]
+    places = [_source(grid[..., n - 1 - a], space[a], align) for a in range(n)]
     if mode != "bicubic":  # which looks for places outside one by one
         places = [_bounded(F, p, s, padding_mode, align) for p, s in zip(places, space)]
-    raw = [zeros_if_storageless(p if F.raw else p._wg_data) for p in places]
+    raw = [_numbers(F, p) for p in places]
     if mode == "nearest":
         picked = _picked(F, input, [np.rint(p) for p in raw])
         # the grid's gradient is zero, not undefined
         return F.where(F.constant(np.zeros((), bool)), F.unsqueeze(grid[..., 0], 1), picked)
-    low = [np.floor(p) for p in raw]
-    part = [p - F.constant(b) for p, b in zip(places, low)]
-    weights = [(1 - t, t) if mode == "bilinear" else _cubic_weights(t) for t in part]  # of the neighbours along an axis
-    first = 0 if mode == "bilinear" else -1
+    axes = []  # of each axis the neighbours of the places: where they are, and their weights
+    for p, numbers, size in zip(places, raw, space):
+        low = np.floor(numbers)
+        part = p - F.constant(low)
+        if mode == "bilinear":
+            axes.append([(low, 1 - part), (low + 1, part)])
+            continue
+        at = [F.constant(low + step) for step in range(-1, 3)]
+        at = [_numbers(F, _bounded(F, i, size, padding_mode, align)) for i in at]
+        axes.append([*zip(at, _cubic_weights(part))])
     total: Any = 0
-    for steps in itertools.product(range(len(weights[0])), repeat=n):
-        weight = weights[0][steps[0]]
-        for row, step in zip(weights[1:], steps[1:]):
-            weight = weight * row[step]
-        index = [b + (first + step) for b, step in zip(low, steps)]
-        if mode == "bicubic":
-            index = [_bounded_index(i, size, padding_mode, align) for i, size in zip(index, space)]
-        total = total + _picked(F, input, index) * F.unsqueeze(weight, 1)
+    for neighbours in itertools.product(*axes):
+        index, weights = zip(*neighbours)
+        total = total + _picked(F, input, index) * F.unsqueeze(reduce(mul, weights), 1)
     return total
 
 
-def _bounded_index(i: Any, size: int, padding: str, align: bool) -> Any:
-    if padding == "border":
-        return np.clip(i, 0, size - 1)
-    if padding == "reflection":
-        low, high = (0.0, 2.0 * (size - 1)) if align else (-1.0, 2.0 * size - 1)
-        if high == low:
-            return i * 0
-        span, offset = (high - low) / 2, low / 2
-        moved = np.abs(i - offset)
-        flips = np.floor(moved / span)
-        extra = moved - flips * span
-        return np.clip(np.where(flips % 2 == 0, extra, span - extra) + offset, 0, size - 1)
-    return i
-
-
-def _cubic_weights(t: Any, a: float = -0.75) -> list[Any]:
-    u = 1 - t
-    return [
-        ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a,
-        ((a + 2) * t - (a + 3)) * t * t + 1,
-        ((a + 2) * u - (a + 3)) * u * u + 1,
-        ((a * (u + 1) - 5 * a) * (u + 1) + 8 * a) * (u + 1) - 4 * a,
-    ]
+def _cubic_weights(t: Any) -> tuple[Any, ...]:
+    u, a = 1 - t, -0.75
+    return _far(t + 1, a), _near(t, a), _near(u, a), _far(u + 1, a)

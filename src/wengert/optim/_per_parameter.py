@@ -81,30 +81,17 @@ def filled_like(p: Tensor, value: Any) -> Tensor:
     return wrap(np.full_like(p._wg_data, value) if value else np.zeros_like(p._wg_data))
 
 
-def check_lr(lr: Any) -> None:
-    """Refuse a negative learning rate, and a tensor that is not one number."""
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    if not lr >= 0.0:
-        raise ValueError(f"Invalid learning rate: {lr}")
-
-
-def check_betas(betas: Any) -> None:
-    """Refuse decay rates outside of ``[0, 1)``."""
-    for i in range(2):
-        if not 0.0 <= betas[i] < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
-
-
 def check(**options: Any) -> None:
-    """Check ``lr``, ``betas``, and that all other options are not negative, in the order given."""
+    """Refuse negative options, ``betas`` outside of ``[0, 1)``, and an ``lr`` that is not one number."""
     for name, value in options.items():
-        if name == "lr":
-            check_lr(value)
-        elif name == "betas":
-            check_betas(value)
+        if name == "lr" and isinstance(value, Tensor) and value.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if name == "betas":
+            for i in range(2):
+                if not 0.0 <= value[i] < 1.0:
+                    raise ValueError(f"Invalid beta parameter at index {i}: {value[i]}")
         elif not value >= 0.0:
-            raise ValueError(f"Invalid {name} value: {value}")
+            raise ValueError(f"Invalid {'learning rate' if name == 'lr' else f'{name} value'}: {value}")
 
 
 def decayed(p: Tensor, grad: Tensor, weight_decay: Any) -> Tensor:

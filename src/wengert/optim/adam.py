@@ -8,7 +8,7 @@ from wengert.arrays import optim_kernels
 from wengert.arrays.optim_factored import sparse_adam_update
 from wengert.tensor import Tensor
 
-from ._per_parameter import PerParameter, blended, check, check_betas, decayed, number, places, scalar, zeros_like
+from ._per_parameter import PerParameter, blended, check, decayed, number, places, scalar, zeros_like
 from .optimizer import Optimizer, evaluated
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        check_betas(betas)
+        check(betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         places_of = [(i, j, p) for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"])]
         sparse = [[i, j] for i, j, p in places_of if p.is_sparse]

@@ -10,7 +10,7 @@ from wengert.graph import enable_grad, set_grad_enabled
 from wengert.tensor import Tensor, wrap
 from wengert.tensor.functions import function
 
-from ._per_parameter import check_lr, number, watched
+from ._per_parameter import check, number, watched
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class LBFGS(Optimizer):
     def __init__(self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
             tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
             line_search_fn: str | None = None) -> None:
-        check_lr(lr)
+        check(lr=lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
         super().__init__(params, dict(lr=lr, max_iter=max_iter, max_eval=max_eval, tolerance_grad=tolerance_grad,

@@ -78,11 +78,8 @@ def _register(table: Any, hook: Callable[..., Any], prepend: bool = False) -> Re
 class Optimizer:
     """Base class of all optimizers.
 
-    Args:
-        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of that group.
-        defaults: the options, used where a group does not give its own.
-
-    A subclass defines ``step(closure=None)``; the hooks around it are added here.
+    ``params``: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of that group; ``defaults``:
+    the options where a group has none. A subclass defines ``step(closure=None)``; the hooks around it are added here.
 
     >>> class Descent(torch.optim.Optimizer):
     ...     def __init__(self, params, lr):

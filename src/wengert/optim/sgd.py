@@ -16,7 +16,6 @@ from ._per_parameter import (
     blended,
     check,
     check_fused,
-    check_lr,
     counter,
     decayed,
     filled_like,
@@ -152,7 +151,7 @@ class Rprop(PerParameter):
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
             step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
             maximize: bool = False, differentiable: bool = False) -> None:
-        check_lr(lr)
+        check(lr=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, dict(lr=lr, etas=etas, step_sizes=step_sizes, foreach=foreach, maximize=maximize,
@@ -242,7 +241,7 @@ class Adadelta(PerParameter):
     def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
             weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False,
             differentiable: bool = False) -> None:
-        check_lr(lr)
+        check(lr=lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check(epsilon=eps, weight_decay=weight_decay)

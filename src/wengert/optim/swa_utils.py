@@ -12,7 +12,7 @@ from wengert.graph import no_grad
 from wengert.nn import Module
 from wengert.tensor import Tensor, wrap
 
-from .lr_scheduler.base import LRScheduler, per_group
+from ._lr_base import LRScheduler, per_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

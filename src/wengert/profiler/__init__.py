@@ -10,8 +10,6 @@ from ..autograd.profiler import KinetoStepTracker as KinetoStepTracker
 from ..autograd.profiler import kineto_available, record_function
 from ..autograd.profiler_util import DeviceType
 from . import itt as itt
-from .options import RecordScope as RecordScope
-from .options import _ExperimentalConfig as _ExperimentalConfig
 from .profiler import (
     ProfilerAction,
     ProfilerActivity,
@@ -20,6 +18,8 @@ from .profiler import (
     supported_activities,
     tensorboard_trace_handler,
 )
+from .profiler import RecordScope as RecordScope
+from .profiler import _ExperimentalConfig as _ExperimentalConfig
 from .profiler import _KinetoProfile as _KinetoProfile
 
 if TYPE_CHECKING:

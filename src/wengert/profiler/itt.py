@@ -16,30 +16,21 @@ def is_available() -> bool:
     return False
 
 
-def _refuse() -> NoReturn:
+def mark(msg: str) -> NoReturn:
+    """Raise ``RuntimeError``: there is no ITT library."""
     raise RuntimeError("ITT functions not installed. Are you sure you have a ITT build?")
 
 
-def range_push(msg: str) -> NoReturn:
-    """Raise ``RuntimeError``: there is no ITT library."""
-    _refuse()
+range_push = mark
 
 
 def range_pop() -> NoReturn:
     """Raise ``RuntimeError``: there is no ITT library."""
-    _refuse()
-
-
-def mark(msg: str) -> NoReturn:
-    """Raise ``RuntimeError``: there is no ITT library."""
-    _refuse()
+    mark("")
 
 
 @contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
     """A marked block."""
-    range_push(msg.format(*args, **kwargs))
-    try:
-        yield
-    finally:
-        range_pop()
+    mark(msg.format(*args, **kwargs))
+    yield

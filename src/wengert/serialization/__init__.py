@@ -82,8 +82,10 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
     if _use_new_zipfile_serialization:
         from .archive import save_archive
 
-        name = _archive_name(f) if is_path else "archive"
-        write = save_archive(obj, name, pickle_protocol, not _disable_byteorder_record)
+        path = os.fspath(f) if is_path else ""
+        name = os.path.basename(path).rpartition(".")[0] or os.path.basename(path)  # as PyTorch names it
+        write = save_archive(obj, name if path.isascii() and name else "archive", pickle_protocol,
+            not _disable_byteorder_record)
     else:
         from .legacy import save_legacy
 
@@ -99,13 +101,6 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
     from .atomic import write_whole
 
     write_whole(f, write)
-
-
-def _archive_name(f: Any) -> str:
-    """The folder inside the archive, which PyTorch names after the file."""
-    path = os.fspath(f)
-    name = os.path.basename(path).rpartition(".")[0] or os.path.basename(path)
-    return name if path.isascii() and name else "archive"
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
@@ -243,11 +238,9 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
     if kind not in ("cuda", "mps", "hpu", "xpu", "mtia"):
         raise RuntimeError("don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
             f"{location})")
-    raise RuntimeError(
-        f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you "
-        "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
-        "storages to the CPU."
-    )
+    raise RuntimeError(f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() "
+        "is False. If you are running on a CPU-only machine, please use torch.load with "
+        "map_location=torch.device('cpu') to map your storages to the CPU.")
 
 
 def _restorer(map_location: Any, raised: list[Exception]) -> Callable[[UntypedStorage, str], UntypedStorage]:

@@ -200,17 +200,6 @@ if _StringDType is not None:
 
 
 def named(full: str) -> Any:
-    """What ``full``, a name in a file, is of NumPy's that makes plain arrays, numbers and types; None if it is nothing
-    of the kind.
-
-    Names of NumPy 1 and 2 mean the same, whichever is installed.
-    """
+    """What ``full``, a name of NumPy 1 or 2, is that makes plain arrays, numbers and types; None for anything else."""
     top, _, rest = full.partition(".")
-    if top != "numpy":
-        return None
-    return NAMES.get("core." + rest[6:] if rest.startswith("_core.") else rest)
-
-
-def is_class(thing: Any) -> bool:
-    """Whether something is a class of NumPy's numbers or types, which files may hold."""
-    return isinstance(thing, type) and issubclass(thing, (np.generic, np.dtype))
+    return None if top != "numpy" else NAMES.get("core." + rest[6:] if rest.startswith("_core.") else rest)

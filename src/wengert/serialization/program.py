@@ -14,6 +14,8 @@ from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..functions.random import Generator
 from ..names.homes import OURS, THEIRS, find
 from ..tensor import Tensor
@@ -64,7 +66,7 @@ def look_up(module: str, name: str) -> Named | None:
     thing = find(module, name) if ours else _loaded(module, name)
     home = str(getattr(thing, "__module__", None))  # where it is defined, not one of the places that import it
     ours = home.partition(".")[0] in (OURS, THEIRS)
-    if numpy_objects.is_class(thing):
+    if isinstance(thing, type) and issubclass(thing, (np.generic, np.dtype)):
         return Named(thing, False, False)
     if isinstance(thing, type):
         if not _holds(thing):
@@ -103,7 +105,9 @@ def _loaded(module: str, name: str) -> Any:
 
 def _holds(kind: type) -> bool:
     """Whether a class is the program's or this package's."""
-    return kind.__module__.partition(".")[0] in (OURS, THEIRS) or _is_programs(kind.__module__) or _of_ours(kind)
+    # or, of an installed library perhaps, one of layers, optimizers, data sets or the like
+    return _is_programs(kind.__module__) or any(base.__module__.partition(".")[0] in (OURS, THEIRS)
+        for base in kind.__mro__)
 
 
 def _is_public(module: str, name: str) -> bool:
@@ -129,6 +133,3 @@ def _is_programs(module: str) -> bool:
     return isinstance(file, str) and not file.startswith(_elsewhere()) and module not in sys.builtin_module_names
 
 
-def _of_ours(kind: type) -> bool:
-    """Whether a class, of an installed library perhaps, is one of layers, optimizers, data sets or the like."""
-    return any(base.__module__.partition(".")[0] in (OURS, THEIRS) for base in kind.__mro__[1:])

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
-# the gradients of a node in recorded operators, where somebody sees what rules do:
-# ``dispatch.below_autograd.gradients``, once there is a dispatch mode or a tensor that dispatches
+# the gradients of a node in recorded operators, where somebody may see what rules do:
+# ``dispatch.below_autograd.gradients``
 gradients_seen: Any = None
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import dtype as dtype_class
+from ..names.absent import absent_from
 from ..tensor.classes import DISPATCHING
 from ..tensor.tensor import Tensor
-from ..tensor.types import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr, strided
+from ..tensor.types import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -52,10 +52,8 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
     from the dtype (1.3e-6 and 1e-5 for float32, 1e-7 for float64, 0 for integers) unless both are given. ``msg``
     replaces the text of the error, or makes it from the text that would be there.
 
-    Raises:
-        AssertionError: they differ; the text says by how much and where.
-        ValueError: only one of the tolerances is given.
-        TypeError: there is no way to compare such values.
+    Raises ``AssertionError`` where they differ, with a text that says by how much and where, ``ValueError`` if only one
+    tolerance is given, ``TypeError`` for values that cannot be compared.
 
     >>> torch.testing.assert_close(torch.tensor([1.0, 2.0]) * 0.1, torch.tensor([0.1, 0.2]))
     >>> torch.testing.assert_close(torch.ones(2), torch.tensor([1.0, 1.5]))
@@ -76,7 +74,7 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
     }
     failure = None
     try:
-        compare(actual, expected, options, ())
+        _compare(actual, expected, options, ())
     except Mismatch as mismatch:
         failure = mismatch.error(msg)
     if failure is not None:
@@ -99,8 +97,7 @@ def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol:
     )
     a, b = (x if isinstance(x, Tensor) else tensor(x) for x in (actual, expected))
     if rtol is None and atol is None:
-        known = [_TOLERANCES.get(_dtype(x), (0.0, 0.0)) for x in (a, b)]
-        rtol, atol = max(r for r, _ in known), max(at for _, at in known)
+        rtol, atol = _tolerances([_dtype(a), _dtype(b)], {"rtol": None})
     assert_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False,
         check_stride=False, msg=msg or None)
 
@@ -108,25 +105,22 @@ def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol:
 # -- pairing ----------------------------------------------------------------------------------------------------------
 
 
-def compare(actual: Any, expected: Any, options: dict[str, Any], path: tuple[Any, ...],
-        leaves: Callable[..., None] | None = None) -> None:
-    """Walk the two values together, and compare their leaves. Containers are not nested so deep
-    that recursion hurts.
-    """
+def _compare(actual: Any, expected: Any, options: dict[str, Any], path: tuple[Any, ...]) -> None:
+    """Compare the leaves of two values, which may be nested containers."""
     if (isinstance(actual, Sequence) and isinstance(expected, Sequence) and not isinstance(actual, str)
             and not isinstance(expected, str)):
         if len(actual) != len(expected):
             raise Mismatch(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", path=path)
         for i, (a, b) in enumerate(zip(actual, expected)):
-            compare(a, b, options, (*path, i), leaves)
+            _compare(a, b, options, (*path, i))
         return
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         _same_keys(actual, expected, path)
         for key in actual:
-            compare(actual[key], expected[key], options, (*path, key), leaves)
+            _compare(actual[key], expected[key], options, (*path, key))
         return
     try:
-        (leaves or compare_leaves)(actual, expected, options)
+        _compare_leaves(actual, expected, options)
     except Mismatch as mismatch:
         mismatch.path = path
         raise
@@ -149,8 +143,7 @@ def _sorted(keys: list[Any]) -> list[Any]:
         return keys
 
 
-def compare_leaves(actual: Any, expected: Any, options: dict[str, Any]) -> None:
-    """Compare two values that are no containers."""
+def _compare_leaves(actual: Any, expected: Any, options: dict[str, Any]) -> None:
     pair = (actual, expected)
     if actual is None or expected is None:
         if actual is not expected:
@@ -160,34 +153,26 @@ def compare_leaves(actual: Any, expected: Any, options: dict[str, Any]) -> None:
             raise Mismatch(f"Booleans mismatch: {bool(actual)} is not {bool(expected)}")
     elif all(isinstance(x, (int, float, complex, np.number, bool, np.bool_)) for x in pair):
         _compare_numbers(actual, expected, options)
-    elif all(isinstance(x, np.ndarray) for x in pair) or _tensors(pair, options["allow_subclasses"]):
-        a, b = (x if isinstance(x, Tensor) else _wrapped(x) for x in pair)
-        _compare_tensors(a, b, options)
+    elif all(isinstance(x, Tensor) for x in pair) and (options["allow_subclasses"] or type(actual) is type(expected)):
+        _compare_tensors(actual, expected, options)
+    elif all(isinstance(x, np.ndarray) for x in pair):
+        from ..functions.creation import from_numpy
+
+        _compare_tensors(from_numpy(actual), from_numpy(expected), options)
     else:
         raise Mismatch(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.",
             TypeError)
 
 
-def _tensors(pair: tuple[Any, Any], subclasses: bool) -> bool:
-    return all(isinstance(x, Tensor) for x in pair) and (subclasses or type(pair[0]) is type(pair[1]))
-
-
-def _wrapped(array: np.ndarray) -> Tensor:
-    from ..functions.creation import from_numpy
-
-    return from_numpy(array)
-
-
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
-def tolerances(dtypes: list[str], options: dict[str, Any]) -> tuple[float, float]:
+def _tolerances(dtypes: list[str], options: dict[str, Any]) -> tuple[float, float]:
     """``rtol`` and ``atol`` for values of these dtypes."""
+    if options["rtol"] is not None:
+        return options["rtol"], options["atol"]
     known = [_TOLERANCES.get(d, (0.0, 0.0)) for d in dtypes]
-    rtol, atol = ((max(r for r, _ in known), max(a for _, a in known)) if options["rtol"] is None
-        else (options["rtol"], options["atol"]))
-    more_rtol, more_atol = options.get("at_least", (0.0, 0.0))
-    return max(rtol, more_rtol), max(atol, more_atol)
+    return max(r for r, _ in known), max(a for _, a in known)
 
 
 def _head(subject: str, rtol: float, atol: float) -> str:
@@ -203,12 +188,11 @@ def _compare_numbers(actual: Any, expected: Any, options: dict[str, Any]) -> Non
     if options["check_dtype"] and type(a) is not type(b):
         raise Mismatch(f"The (d)types do not match: {type(a)} != {type(b)}.")
     kinds = {int: "int64", bool: "bool", float: "float64", complex: "complex128"}
-    rtol, atol = tolerances([kinds.get(type(a), "float64"), kinds.get(type(b), "float64")], options)
-    close_numbers(a, b, rtol, atol, options["equal_nan"])
+    rtol, atol = _tolerances([kinds.get(type(a), "float64"), kinds.get(type(b), "float64")], options)
+    _close_numbers(a, b, rtol, atol, options["equal_nan"])
 
 
-def close_numbers(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> None:
-    """Compare two Python numbers."""
+def _close_numbers(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> None:
     if a == b or (equal_nan and cmath.isnan(a) and cmath.isnan(b)):
         return
     difference = abs(a - b)
@@ -224,11 +208,12 @@ def _dtype(t: Tensor) -> str:
     return str(t.dtype).removeprefix("torch.")
 
 
-COMPRESSED = {sparse_csr: "CSR", sparse_csc: "CSC", sparse_bsr: "BSR", sparse_bsc: "BSC"}
-
-
-def _sparse(t: Tensor) -> bool:
-    return bool(getattr(t, "is_sparse", False))
+_ROWS, _COLUMNS = ("crow_indices", "col_indices"), ("ccol_indices", "row_indices")
+# of sparse layouts: their names in messages, and the methods that give indices
+_SPARSE = {
+    sparse_coo: ("COO", ("indices",)), sparse_csr: ("CSR", _ROWS), sparse_csc: ("CSC", _COLUMNS),
+    sparse_bsr: ("BSR", _ROWS), sparse_bsc: ("BSC", _COLUMNS),
+}
 
 
 def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) -> None:
@@ -236,23 +221,19 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
         _compare_nested(actual, expected, options)
         return
     facts: list[tuple[str, Any, Any, bool]] = [("shape", actual.shape, expected.shape, True)]
-    facts.append(("device", actual.device, expected.device, options["check_device"]))
-    facts.append(("dtype", actual.dtype, expected.dtype, options["check_dtype"]))
-    facts.append(("layout", actual.layout, expected.layout, options["check_layout"]))
-    if options["check_stride"] and not (_sparse(actual) or _sparse(expected)):
+    facts += [(name, getattr(actual, name), getattr(expected, name), options[f"check_{name}"])
+        for name in ("device", "dtype", "layout")]
+    if options["check_stride"] and sparse_coo not in (actual.layout, expected.layout):
         facts.append(("stride()", actual.stride(), expected.stride(), True))
     for name, here, there, wanted in facts:
         if wanted and here != there:
             raise Mismatch(f"The values for attribute '{name}' do not match: {here!s} != {there!s}.")
     if actual.is_meta or expected.is_meta:  # no numbers
         return
-    rtol, atol = tolerances([_dtype(actual), _dtype(expected)], options)
+    rtol, atol = _tolerances([_dtype(actual), _dtype(expected)], options)
     equal_nan = options["equal_nan"]
-    if _sparse(actual) and _sparse(expected):
+    if actual.layout == expected.layout and actual.layout in _SPARSE:
         _compare_sparse(actual, expected, rtol, atol, equal_nan)
-        return
-    if actual.layout == expected.layout and actual.layout in COMPRESSED:
-        _compare_compressed(actual, expected, rtol, atol, equal_nan)
         return
     x, y = (t if t.layout is strided else t.to_dense() for t in (actual, expected))
     _close_arrays(_array(x), _array(y), rtol, atol, equal_nan, "Tensor-likes")
@@ -272,23 +253,14 @@ def _compare_nested(actual: Any, expected: Any, options: dict[str, Any]) -> None
 
 
 def _compare_sparse(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool) -> None:
-    a, b = (t.coalesce() for t in (actual, expected))
+    name, parts = _SPARSE[actual.layout]
+    a, b = (t.coalesce() if t.layout is sparse_coo else t for t in (actual, expected))
     if a._nnz() != b._nnz():
-        raise Mismatch(f"The number of specified values in sparse COO tensors does not match: {a._nnz()} != {b._nnz()}")
-    _close_arrays(_array(a.indices()), _array(b.indices()), 0, 0, False, "Sparse COO indices")
-    _close_arrays(_array(a.values()), _array(b.values()), rtol, atol, equal_nan, "Sparse COO values")
-
-
-def _compare_compressed(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool) -> None:
-    name = COMPRESSED[actual.layout]
-    along, across = ("crow_indices", "col_indices") if name in ("CSR", "BSR") else ("ccol_indices", "row_indices")
-    if actual._nnz() != expected._nnz():
-        raise Mismatch(f"The number of specified values in sparse {name} tensors does not match: {actual._nnz()} != "
-            f"{expected._nnz()}")
-    for part in (along, across):
-        here, there = (_array(getattr(t, part)()) for t in (actual, expected))
-        _close_arrays(here, there, 0, 0, False, f"Sparse {name} {part}")
-    _close_arrays(_array(actual.values()), _array(expected.values()), rtol, atol, equal_nan, f"Sparse {name} values")
+        raise Mismatch(f"The number of specified values in sparse {name} tensors does not match: {a._nnz()} != "
+            f"{b._nnz()}")
+    for part in parts:
+        _close_arrays(_array(getattr(a, part)()), _array(getattr(b, part)()), 0, 0, False, f"Sparse {name} {part}")
+    _close_arrays(_array(a.values()), _array(b.values()), rtol, atol, equal_nan, f"Sparse {name} values")
 
 
 def _array(t: Tensor) -> np.ndarray:
@@ -323,7 +295,7 @@ def _close_arrays(a: np.ndarray, b: np.ndarray, rtol: float, atol: float, equal_
     if same.all():
         return
     if a.size == 1 and a.ndim == 0:
-        close_numbers(a.item(), b.item(), rtol, atol, equal_nan)
+        _close_numbers(a.item(), b.item(), rtol, atol, equal_nan)
     raise Mismatch(_head(subject, rtol, atol) + _how_far(a, b, ~np.asarray(same), rtol, atol, exact))
 
 
@@ -347,14 +319,4 @@ def _how_far(a: np.ndarray, b: np.ndarray, wrong: np.ndarray, rtol: float, atol:
     return text
 
 
-def default_tolerances(*inputs: Any,
-        dtype_precisions: dict[Any, tuple[float, float]] | None = None) -> tuple[float, float]:
-    """The greatest relative and absolute tolerances of these tensors and dtypes."""
-    pairs = []
-    for value in inputs:
-        dtype = value.dtype if isinstance(value, Tensor) else value
-        if not isinstance(dtype, dtype_class):
-            raise TypeError(f"Expected a torch.Tensor or a torch.dtype, but got {type(value)} instead.")
-        known = _TOLERANCES.get(str(dtype).removeprefix("torch."), (0.0, 0.0))
-        pairs.append(known if dtype_precisions is None else dtype_precisions.get(dtype, (0.0, 0.0)))
-    return max(r for r, _ in pairs), max(a for _, a in pairs)
+__getattr__ = absent_from(__name__)

@@ -1,8 +1,7 @@
 """Tangents of tensors at one level of forward mode, also of views and their bases.
 
-A tangent is kept with the tensor (``Meta.tangents``), by its level; a view that was made before its base got one finds
-it by being replayed on the base's. Writes go into the memory of the tangent that is there, so that views of it see
-them.
+A tangent is kept with the tensor (``Meta.tangents``), by its level; a view made before its base got one is replayed on
+the base's. Writes go into the memory of the tangent that is there, so that views of it see them.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ class Tangents(Scope):
         self.holders: list[weakref.ref[Meta]] = []
 
     def close(self) -> None:
-        """Let go of every tangent of this level."""
         for holder in self.holders:
             meta = holder()
             if meta is not None and meta.tangents is not None:
@@ -70,7 +68,6 @@ class Tangents(Scope):
         self.holders.append(weakref.ref(meta))
 
     def forget(self, t: Tensor) -> None:
-        """Let ``t`` carry nothing at this level."""
         if self.tangent(t) is not None:
             self.attach(t, None)
 

@@ -94,14 +94,14 @@ class DualLevel(Tangents):
         self.transform = transform
 
     def _states(self, now: Modes) -> Any:
-        return True, False, self
+        return now.with_(levels=(*now.levels, self)), now, self
 
-    def _put(self, begins: bool) -> None:
-        m = modes()
-        others = tuple(x for x in m.levels if x is not self)
-        set_modes(m.with_(levels=(*others, self) if begins else others))
-        if not begins:
-            self.close()
+    def _return(self, now: Modes, back: Modes) -> Modes:
+        return now.with_(levels=tuple(x for x in now.levels if x is not self))
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        self.close()
 
     def applies_to(self, args: Iterable[Any]) -> bool:
         """Whether some argument carries a tangent of this level."""

@@ -37,7 +37,6 @@ class GradScope(Scope):
         self.parent: GradScope | None = None
         self.level = level
         self.depth = self.number = 0
-        self.inference = False
         self.own: set[int] = set()
         self.starts: dict[int, Tensor] = {}
         self.constants: set[int] = set()
@@ -50,15 +49,13 @@ class GradScope(Scope):
         levels = map_levels.get()
         self.parent, self.depth = now.grad_scope, levels[-1].number if levels else 0
         self.number = transforms.get()[0]
-        self.inference = now.inference  # not observable outside
-        return True, False, self
+        return now.with_(grad_scope=self, inference=False, grad=now.grad_mode), now, self
 
-    def _put(self, begins: bool) -> None:
-        m = modes()
-        if begins:
-            set_modes(m.with_(grad_scope=self, inference=False, grad=m.grad_mode))
-            return
-        set_modes(m.with_(grad_scope=self.parent, inference=self.inference, grad=m.grad_mode))
+    def _return(self, now: Any, back: Any) -> Any:
+        return now.with_(grad_scope=back.grad_scope, inference=back.inference, grad=now.grad_mode)
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
         self.inputs.clear()
         self.starts.clear()
         self.user_requires_grad.clear()
@@ -75,7 +72,6 @@ class GradScope(Scope):
             self.inputs[id(made)] = made
 
     def may_write(self, t: Any) -> bool:
-        """Whether ``t`` may be written to."""
         t = _plain(t)
         if type(t._wg_vc) is not list:  # an inference tensor has no version counter
             return True
@@ -189,7 +185,6 @@ class GradScope(Scope):
         return owner.level is None and requires_grad(t) and owner.depends_on_inputs(t)
 
     def is_leaf(self, t: Any) -> bool:
-        """``t.is_leaf`` in the same sense."""
         owner = self.owner(t)
         if owner is None:
             return t._wg_edge is None
@@ -361,7 +356,6 @@ def _below(t: Any, own: set[int]) -> Any:
 
 
 def _plain(t: Any) -> Any:
-    """The ordinary tensor below all maps."""
     while type(t) is classes.Batched_:
         t = t.value
     return t

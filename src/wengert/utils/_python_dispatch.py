@@ -95,11 +95,22 @@ def is_in_any_mode_without_ignore_compile_internals() -> bool:
 class _disable_current_modes(Scope):
     """A context in which no mode is active; ``as`` gives the innermost of those around it."""
 
+    _keep = slice(0)
+
     def _states(self, now: Any) -> Any:
-        return now.with_(dispatch=()), now, now.dispatch[-1] if now.dispatch else None
+        return now.with_(dispatch=now.dispatch[self._keep]), now, now.dispatch[-1] if now.dispatch else None
 
     def _return(self, now: Any, back: Any) -> Any:
         return now.with_(dispatch=back.dispatch)
+
+
+class _pop_mode_temporarily(_disable_current_modes):
+    """A context without the innermost mode."""
+
+    _keep = slice(-1)
+
+    def __init__(self, k: Any = None) -> None:
+        pass
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
@@ -124,10 +135,15 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
     return out if not rows else rows[0] if len(rows) == 1 else tuple(rows)
 
 
-def is_traceable_wrapper_subclass(t: Any) -> bool:
-    """Whether ``t`` is a tensor of a subclass that can be taken apart (``__tensor_flatten__``) and put together."""
-    return (isinstance(t, Tensor) and type(t) is not Tensor and hasattr(t, "__tensor_flatten__")
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """Whether ``t`` is a subclass of tensors that can be taken apart (``__tensor_flatten__``) and put together."""
+    return (issubclass(t, Tensor) and t is not Tensor and hasattr(t, "__tensor_flatten__")
         and hasattr(t, "__tensor_unflatten__"))
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """The same question about the class of ``t``."""
+    return is_traceable_wrapper_subclass_type(type(t))
 
 
 def transform_subclass(t: Any, callback: Any, outer_size: Any = None, outer_stride: Any = None) -> Any:

@@ -64,7 +64,7 @@ class ModuleTracker:
                     self.is_bw = True
                     self.parents.add(name)
 
-                self._on(t, enter)
+                self._handles.append(t.register_hook(enter))
 
     def _hook(self, tensors: list[Any], then: Any) -> None:
         left = len(tensors)
@@ -77,10 +77,7 @@ class ModuleTracker:
                 then()
 
         for t in tensors:
-            self._on(t, one)
-
-    def _on(self, t: Any, hook: Any) -> None:
-        self._handles.append(t.register_hook(hook))
+            self._handles.append(t.register_hook(one))
 
     def __enter__(self) -> ModuleTracker:
         from ..nn.modules._hooks import register_module_forward_hook, register_module_forward_pre_hook

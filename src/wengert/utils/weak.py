@@ -31,9 +31,6 @@ class WeakIdRef(weakref.ref):  # type: ignore[type-arg]
         super().__init__(key, callback)  # type: ignore[call-arg]
         self._id = id(key)
 
-    def __call__(self) -> Any:
-        return super().__call__()
-
     def __hash__(self) -> int:
         return self._id
 

@@ -1,4 +1,4 @@
-"""Samples for sums, products, means and spreads."""
+"""Samples for sums, products, means, spreads, largest and smallest values."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ _spreads = [
     call(A(0, 3), 1),
 ]
 
+_ALONG = [call(A(2, 3), 0), call(A(2, 3), -1, True), call(A(), 0), call(A(0, 3), 1)]
+_OVER = [call(A(2, 3)), call(A(2, 3), 0), call(A(2, 3, 4), (0, 2), True), call(A()), call(A(0, 3), 1)]
+
 SAMPLES = {
     "sum": [*_sums, call(A(0))],
     "sum_dim": _sums,
@@ -56,4 +59,11 @@ SAMPLES = {
         call(P(3, 2, 2), 3, -1, 1.0),
         call(A(2, 3), 2, 0, 99.0),
     ],
+    "max": _ALONG,
+    "min": _ALONG,
+    "max_all": [call(A(2, 3)), call(A())],
+    "min_all": [call(A(2, 3)), call(A())],
+    "amax": _OVER,
+    "amin": _OVER,
+    "aminmax": [call(A(2, 3)), call(A(2, 3), dim=0), call(A(2, 3), dim=1, keepdim=True), call(A(0, 3), dim=1)],
 }

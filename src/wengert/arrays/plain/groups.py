@@ -18,20 +18,13 @@ if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
 
 
-def _split(x: Array, groups: int) -> tuple[int, int, int]:
-    """``(samples, channels, elements of a channel)``."""
-    n, c = x.shape[:2]
-    return n, c, math.prod(x.shape[2:])
-
-
 def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
         eps: float) -> tuple[Array, Array, Array]:
     """Normalise groups of neighbouring channels (axis 1) of each sample, then scale and shift each channel.
 
     Returns ``(out, mean, rstd)``; the statistics are ``(samples, groups)``, float32 for half precision.
     """
-    n, c, inner = _split(x, groups)
-    z = wide(x)
+    (n, c), inner, z = x.shape[:2], math.prod(x.shape[2:]), wide(x)
     if not x.size:
         empty = new_filled(z, np.zeros, (n, groups), z.dtype)
         return x.copy(), empty, empty.copy()
@@ -51,7 +44,7 @@ def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
 def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, groups: int,
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     """Return the gradients of ``x``, ``weight`` and ``bias``; None for those not in ``needed``."""
-    n, c, inner = _split(x, groups)
+    (n, c), inner = x.shape[:2], math.prod(x.shape[2:])
     if not x.size:
         grads = (np.zeros_like(x), new_filled(x, np.zeros, c, x.dtype), new_filled(x, np.zeros, c, x.dtype))
         return tuple(v if there else None for v, there in zip(grads, needed))  # type: ignore[return-value]

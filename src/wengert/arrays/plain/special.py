@@ -29,57 +29,51 @@ LOG_SQRT_2PI = 0.9189385332046727
 
 # erf(x) = x P(x^2)/Q(x^2) for |x| <= 0.46875.
 _ERF_P = (3.20937758913846947e03, 3.77485237685302021e02, 1.13864154151050156e02, 3.16112374387056560e00,
-          1.85777706184603153e-1)
+    1.85777706184603153e-1)
 _ERF_Q = (2.84423683343917062e03, 1.28261652607737228e03, 2.44024637934444173e02, 2.36012909523441209e01, 1.0)
 # exp(x^2) erfc(x) = P(x)/Q(x) for 0.46875 <= x <= 4.
 _ERFC_P = (1.23033935479799725e03, 2.05107837782607147e03, 1.71204761263407058e03, 8.81952221241769090e02,
-           2.98635138197400131e02, 6.61191906371416295e01, 8.88314979438837594e00, 5.64188496988670089e-1,
-           2.15311535474403846e-8)
+    2.98635138197400131e02, 6.61191906371416295e01, 8.88314979438837594e00, 5.64188496988670089e-1,
+    2.15311535474403846e-8)
 _ERFC_Q = (1.23033935480374942e03, 3.43936767414372164e03, 4.36261909014324716e03, 3.29079923573345963e03,
-           1.62138957456669019e03, 5.37181101862009858e02, 1.17693950891312499e02, 1.57449261107098347e01,
-           1.0)
+    1.62138957456669019e03, 5.37181101862009858e02, 1.17693950891312499e02, 1.57449261107098347e01, 1.0)
 # x exp(x^2) erfc(x) = 1/sqrt(pi) - x^-2 P(x^-2)/Q(x^-2) for x >= 4.
 _ERFC_FAR_P = (6.58749161529837803e-4, 1.60837851487422766e-2, 1.25781726111229246e-1, 3.60344899949804439e-1,
-               3.05326634961232344e-1, 1.63153871373020978e-2)
+    3.05326634961232344e-1, 1.63153871373020978e-2)
 _ERFC_FAR_Q = (2.33520497626869185e-3, 6.05183413124413191e-2, 5.27905102951428412e-1, 1.87295284992346725e00,
-               2.56852019228982242e00, 1.0)
+    2.56852019228982242e00, 1.0)
 
 # The inverse of the normal distribution: centre, shoulder and tail of AS 241.
 _NDTRI_A = (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
-            4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4,
-            2.5090809287301226727e3)
+    4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3)
 _NDTRI_B = (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3, 2.1213794301586595867e4,
-            3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3)
+    3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3)
 _NDTRI_C = (1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
-            1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2,
-            7.74545014278341407640e-4)
+    1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4)
 _NDTRI_D = (1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
-            1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
-            1.05075007164441684324e-9)
+    1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9)
 _NDTRI_E = (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
-            2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5,
-            2.01033439929228813265e-7)
+    2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7)
 _NDTRI_F = (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
-            7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
-            2.04426310338993978564e-15)
+    7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15)
 
 # lgamma(2 + t) = t P(t)/Q(t) for -0.5 <= t <= 1.
 _LGAMMA_P = (0.42278433509846714, 1.0322392924250592, 0.94169285984488958, 0.41725891887051172, 9.5276656758430387e-2,
-             1.0761708654598557e-2, 5.1261442119891536e-4, 6.5461692195468094e-6)
+    1.0761708654598557e-2, 5.1261442119891536e-4, 6.5461692195468094e-6)
 _LGAMMA_Q = (1.0, 1.6788045347887331, 1.1062047574607787, 0.36196916412627269, 6.1244858012688135e-2,
-             5.0463438419083323e-3, 1.6742041547219949e-4, 1.2994531242674539e-6)
+    5.0463438419083323e-3, 1.6742041547219949e-4, 1.2994531242674539e-6)
 # Stirling's series B_2k / (2k (2k-1)) in x^-2, and digamma's B_2k / 2k.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 _DIGAMMA_FAR = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 # digamma(1 + t) = (t + 1 - root) P(t)/Q(t) for 0 <= t <= 1; the root is the sum of two doubles.
 _DIGAMMA_ROOT = (1.4616321437060833, 1.2622790435331673e-09)
 _DIGAMMA_P = (1.2503801375034054, 1.8675925104074454, 0.97113275262623916, 0.21631407251432455, 1.9964082741519262e-2,
-              5.8111350639856766e-4, 1.0894678528383954e-6)
+    5.8111350639856766e-4, 1.0894678528383954e-6)
 _DIGAMMA_Q = (1.0, 2.1771665986671343, 1.6630736963665908, 0.5710455727133128, 9.1119022533032849e-2,
-              6.1009756924348215e-3, 1.2043151172286901e-4)
+    6.1009756924348215e-3, 1.2043151172286901e-4)
 # B_2k / (2k)! for the Euler-Maclaurin tail of the Hurwitz zeta function.
 _ZETA_TAIL = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
-              -3617 / 10670622842880000)
+    -3617 / 10670622842880000)
 
 
 def _poly(x: Array, coefficients: Coefficients) -> Array:
@@ -125,22 +119,18 @@ def _erfc_positive(x: Array) -> Array:
 def erf(x: Array) -> Array:
     """Error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
     size = np.abs(x)
-    return by_interval(
-        x,
+    return by_interval(x,
         (size <= 0.46875, _erf_near),
-        (size > 0.46875, lambda x: np.copysign(1.0 - _erfc_positive(np.abs(x)), x)),
-    )
+        (size > 0.46875, lambda x: np.copysign(1.0 - _erfc_positive(np.abs(x)), x)))
 
 
 @in_float64
 def erfc(x: Array) -> Array:
     """Complementary error function 1 - erf(x), accurate where that would cancel."""
-    return by_interval(
-        x,
+    return by_interval(x,
         (np.abs(x) <= 0.46875, lambda x: 1.0 - _erf_near(x)),
         (x > 0.46875, _erfc_positive),
-        (x < -0.46875, lambda x: 2.0 - _erfc_positive(-x)),
-    )
+        (x < -0.46875, lambda x: 2.0 - _erfc_positive(-x)))
 
 
 @in_float64
@@ -153,14 +143,12 @@ def erfcx(x: Array) -> Array:
         grown = np.exp(head * head) * np.exp((x - head) * (x + head))
         return 2.0 * grown - by_interval(-x, (x >= -4.0, _erfcx_middle), (x < -4.0, _erfcx_far))
 
-    return by_interval(
-        x,
+    return by_interval(x,
         (np.abs(x) <= 0.46875, lambda x: np.exp(x * x) * (1.0 - _erf_near(x))),
         ((x > 0.46875) & (x <= 4.0), _erfcx_middle),
         ((x > 4.0) & (x < 1e150), _erfcx_far),
         (x >= 1e150, lambda x: INV_SQRT_PI / x),
-        (x < -0.46875, negative),
-    )
+        (x < -0.46875, negative))
 
 
 def _quantile(q: Array, tail: Array) -> Array:
@@ -169,12 +157,10 @@ def _quantile(q: Array, tail: Array) -> Array:
 
     def outer(sign: Array, tail: Array) -> Array:
         r = np.sqrt(-np.log(tail))
-        value = by_interval(
-            r,
+        value = by_interval(r,
             (r <= 5.0, lambda r: _ratio(r - 1.6, _NDTRI_C, _NDTRI_D)),
             ((r > 5.0) & (r < np.inf), lambda r: _ratio(r - 5.0, _NDTRI_E, _NDTRI_F)),
-            (r == np.inf, lambda r: r),
-        )
+            (r == np.inf, lambda r: r))
         return np.copysign(value, sign)
 
     value = np.empty_like(q, np.float64)
@@ -213,11 +199,9 @@ def ndtri(p: Array) -> Array:
 @in_float64
 def log_ndtr(x: Array) -> Array:
     """Logarithm of ``ndtr``, accurate far into the lower tail."""
-    return by_interval(
-        x,
+    return by_interval(x,
         (x < -1.0, lambda x: np.log(erfcx(-x * SQRT1_2) * 0.5) - 0.5 * x * x),
-        (x >= -1.0, lambda x: np.log1p(-ndtr(-x))),
-    )
+        (x >= -1.0, lambda x: np.log1p(-ndtr(-x))))
 
 
 def _lgamma_positive(x: Array) -> Array:
@@ -235,16 +219,14 @@ def _lgamma_positive(x: Array) -> Array:
     def far(x: Array) -> Array:
         return (x - 0.5) * (np.log(x) - 1.0) + (LOG_SQRT_2PI - 0.5) + _poly(1.0 / (x * x), _STIRLING) / x
 
-    return by_interval(
-        x,
+    return by_interval(x,
         (x < 0.5, lambda x: near_two(x) - np.log(x) - np.log1p(x)),
         ((x >= 0.5) & (x < 1.5), lambda x: near_two(x - 1.0) - np.log1p(x - 1.0)),
         ((x >= 1.5) & (x < 3.0), lambda x: near_two(x - 2.0)),
         ((x >= 3.0) & (x < 10.0), middle),
         ((x >= 10.0) & (x < 1e100), far),
         ((x >= 1e100) & (x < np.inf), lambda x: x * (np.log(x) - 1.0)),
-        (x == np.inf, lambda x: x),
-    )
+        (x == np.inf, lambda x: x))
 
 
 def _sin_pi(x: Array) -> Array:
@@ -257,12 +239,10 @@ def _sin_pi(x: Array) -> Array:
 @in_float64
 def lgamma(x: Array) -> Array:
     """Logarithm of the absolute value of the gamma function; infinite at zero, the negative integers and infinities."""
-    return by_interval(
-        x,
+    return by_interval(x,
         (x > 0.0, _lgamma_positive),
         ((x <= 0.0) & (x != np.floor(x)), lambda x: np.log(PI / np.abs(_sin_pi(x))) - _lgamma_positive(1.0 - x)),
-        ((x <= 0.0) & (x == np.floor(x)), lambda x: np.full(x.shape, np.inf)),
-    )
+        ((x <= 0.0) & (x == np.floor(x)), lambda x: np.full(x.shape, np.inf)))
 
 
 def _digamma_positive(x: Array) -> Array:
@@ -289,13 +269,11 @@ def _digamma_positive(x: Array) -> Array:
 @in_float64
 def digamma(x: Array) -> Array:
     """Logarithmic derivative of the gamma function; NaN at the negative integers, infinite (signed) at zero."""
-    return by_interval(
-        x,
+    return by_interval(x,
         (x > 0.0, _digamma_positive),
         ((x < 0.0) & (x != np.floor(x)),
             lambda x: _digamma_positive(1.0 - x) - PI * np.cos(PI * (r := x - np.round(x))) / np.sin(PI * r)),
-        (x == 0.0, lambda x: np.copysign(np.inf, -x)),
-    )
+        (x == 0.0, lambda x: np.copysign(np.inf, -x)))
 
 
 @in_float64

@@ -56,7 +56,11 @@ def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) 
     if high is not None and low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if high is None and low == LOWEST:
-        _require_full(kind)
+        # 64 random bits cannot be cast to the other types
+        if kind.part or kind.name in ("bool", "uint16", "uint32", "uint64", "float16"):
+            raise NotImplementedError(f"\"random_full_64_bits_range_kernel_cpu\" not implemented for '{kind.title}'")
+        if kind.name not in ("int64", "float64", "float32", "bfloat16"):
+            raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
         return _filled(count, kind, stream.longs, 1 << 64, 0)
     if kind.part:
         caller = "random_from_to_impl" if high is None else "check_random_bounds"
@@ -65,7 +69,9 @@ def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) 
         last = high - 1
     else:  # the greatest, in 64 signed bits: uint64's is then -1, and refused
         last = 1 << kind.digits if kind.floating else (int(kind.greatest) - LOWEST) % (1 << 64) + LOWEST
-    _check_bounds(kind, low, last)
+    for value, what in ((low, "from"), (last, "to - 1")):
+        if not kind.least <= value <= kind.greatest:
+            raise RuntimeError(f"{what} is out of bounds for {kind.c_name}")
     if kind.floating:
         asked = low, last
         low = _representable_low(low, kind)
@@ -80,20 +86,6 @@ def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) 
         _warn_beyond(kind, *asked)
     size = last - low + 1
     return _filled(count, kind, stream.longs if size >= WIDE else stream.words, size, low)
-
-
-def _require_full(kind: Kind) -> None:
-    """Refuse the types that 64 random bits cannot be cast to."""
-    if kind.part or kind.name in ("bool", "uint16", "uint32", "uint64", "float16"):
-        raise NotImplementedError(f"\"random_full_64_bits_range_kernel_cpu\" not implemented for '{kind.title}'")
-    if kind.name not in ("int64", "float64", "float32", "bfloat16"):
-        raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
-
-
-def _check_bounds(kind: Kind, low: int, last: int) -> None:
-    for value, what in ((low, "from"), (last, "to - 1")):
-        if not kind.least <= value <= kind.greatest:
-            raise RuntimeError(f"{what} is out of bounds for {kind.c_name}")
 
 
 def _warn_beyond(kind: Kind, low: int, last: int) -> None:

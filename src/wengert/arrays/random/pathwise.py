@@ -20,8 +20,6 @@ from .. import kernels as K
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["dirichlet_by_concentration", "gamma_by_shape"]
-
 # log(dx/da) = p / q; row i: coefficients of u**i, u = log(x / a); first half (p) and second half (q) ascending in v =
 # log(a)
 _GAMMA = np.array(

@@ -166,10 +166,8 @@ class Stream:
         if state.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if state.size != STATE_BYTES:
-            raise RuntimeError(
-                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size "
-                f"to be {state.size}"
-            )
+            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG "
+                f"state size to be {state.size}")
         record = np.frombuffer(np.ascontiguousarray(state).tobytes(), _LAYOUT)[0]
         left, position = int(record["left"]), int(record["next"])
         if not (record["seeded"] and 0 < left <= _WORDS and position <= _WORDS):

@@ -38,11 +38,11 @@ RANDOM = (
 )
 UNDEFINED_IS_CHECKED = (
     "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
-    "existing "
-    'callers of this function. If this is true for you, you can call this function with "check_undefined_grad=False" '
-    'to disable '
-    "the feature"
+    'existing callers of this function. If this is true for you, you can call this function with '
+    '"check_undefined_grad=False" to disable the feature'
 )
+HANDLED = "backward function to handle undefined output grads"
+ALL_ZERO = "all input grads to be undefined or zero when all output grads are undefined or zero"
 OF_UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
 FAST_ONLY = (
     "Fast gradcheck failed but element-wise differences are small. This means that the test might've passed in "

@@ -6,7 +6,6 @@ input counts as two real ones: its imaginary axis is considered first, then its 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +13,13 @@ import numpy as np
 from ...functions.random import get_rng_state, randn_like
 from ...tensor import Tensor, wrap
 from ...tensor.functions import function
+from ..forward_ad import dual_level, make_dual, unpack_dual
 from .error import BATCHED_FORWARD, RANDOM, GradcheckError
 from .problem import Move, Problem, close, dense, direction, like, row, stored
 from .report import mismatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 def check(problem: Problem, fast: bool) -> None:
@@ -88,16 +88,11 @@ def jvp(problem: Problem, tangents: Sequence[Any]) -> list[np.ndarray]:
 
 def _unpacked(problem: Problem, tangents: dict[int, Any]) -> list[tuple[Any, Any]]:
     """``(value, tangent or None)`` of all outputs; ``tangents``: by the inputs' positions, others have none."""
-    modes: Any = import_module(f"{__package__.rpartition('.')[0]}.forward_ad")
-    with modes.dual_level():
-        given = []
-        for i, x in enumerate(problem.inputs):
-            if not isinstance(x, Tensor):
-                given.append(x)
-                continue
-            x = x.detach()
-            given.append(modes.make_dual(x, tangents[i]) if i in tangents else x)
-        return [tuple(modes.unpack_dual(o)) for o in row(problem.func(*given))]
+    with dual_level():
+        given = [x.detach() if isinstance(x, Tensor) else x for x in problem.inputs]
+        for i, tangent in tangents.items():
+            given[i] = make_dual(given[i], tangent)
+        return [tuple(unpack_dual(o)) for o in row(problem.func(*given))]  # type: ignore[misc]
 
 
 def _mismatch(problem: Problem, i: int, j: int, a: Any, n: Any, unit: Any, fast: Any = None) -> GradcheckError:
@@ -132,15 +127,18 @@ def batched(problem: Problem) -> None:
 
     ``vmap`` takes the examples one by one, so that a batch of one shows all that can go wrong.
     """
-    from ...func.mapping import _mapped as mapped_
+    from ...func.mapping import _mapped
 
     for i, x in zip(problem.where, problem.wanted):
+        def run(tangent: Any, i: int = i) -> tuple[Any, ...]:
+            return tuple(wrap(np.zeros(p._wg_data.shape, p._wg_data.dtype)) if t is None else t
+                for p, t in _unpacked(problem, {i: tangent}))
+
         tangents = [randn_like(x.detach()) for _ in range(2)]
-        run = _mapped(problem, i)
         expected = [run(t) for t in tangents]
         before = get_rng_state()
         try:
-            together = mapped_(run, randomness="different", directions=True)(function("stack")(tangents[:1]))
+            together = _mapped(run, randomness="different", directions=True)(function("stack")(tangents[:1]))
             if bool((get_rng_state() != before).any()):
                 raise RuntimeError(RANDOM)
         except RuntimeError as error:
@@ -149,11 +147,3 @@ def batched(problem: Problem) -> None:
             if not close(dense(got)[0], dense(want), 1e-8, 1e-5):
                 raise GradcheckError(f"For output {nr} and input "
                     f"{nr}:\n\n{BATCHED_FORWARD}\n\nGot:\n{got[0]}\n\nExpected:\n{want}")
-
-
-def _mapped(problem: Problem, i: int) -> Callable[[Any], tuple[Any, ...]]:
-    def run(tangent: Any) -> tuple[Any, ...]:
-        pairs = _unpacked(problem, {i: tangent})
-        return tuple(wrap(np.zeros(p._wg_data.shape, p._wg_data.dtype)) if t is None else t for p, t in pairs)
-
-    return run

@@ -1,4 +1,7 @@
-"""The error about a mismatch: both Jacobians, the worst element, and what is the matter with it."""
+"""The error about a mismatch: both Jacobians, the worst element, and why it differs.
+
+The gradient is wrong, the function has a kink there, or the difference quotient is inaccurate.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import numpy as np
 from ...tensor import wrap
 from .error import FAST_ONLY, GradcheckError
 from .problem import Move, Problem, close, places, stored
-from .verdict import judge, pattern
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .problem import Index
 
 
@@ -31,7 +35,7 @@ def mismatch(problem: Problem, i: int, j: int, a: np.ndarray, n: np.ndarray, kin
     found, expected = a[k, column], n[k, column]
     verdict, why = _verdict(problem, i, j, (place, to), found, expected, imaginary, units)
     if verdict == "wrong":
-        why += pattern(a, n, problem.atol, problem.rtol)
+        why += _pattern(a, n, problem.atol, problem.rtol)
     shown_a, shown_n = (a, n) if fast is None else fast
     return GradcheckError(
         f"{kind}mismatch for output {i} with respect to input {j},\nnumerical:{wrap(np.asarray(shown_n))}\n"
@@ -65,7 +69,7 @@ def _verdict(problem: Problem, i: int, j: int, at: tuple[Index, Index], found: A
         return float(value.imag if of_imaginary else value.real)
 
     slope, quotient = (np.imag(found), np.imag(expected)) if second else (np.real(found), np.real(expected))
-    return judge(f, float(slope), float(quotient), problem.eps, problem.atol, problem.rtol, stored(x), memory)
+    return _judge(f, float(slope), float(quotient), problem.eps, problem.atol, problem.rtol, stored(x), memory)
 
 
 def _slow(problem: Problem, a: np.ndarray, n: np.ndarray) -> str:
@@ -76,3 +80,86 @@ def _slow(problem: Problem, a: np.ndarray, n: np.ndarray) -> str:
         f"{np.max(np.abs(n - a), initial=0)}.\n"
         + (FAST_ONLY if close(a, n, problem.atol, problem.rtol) else "")
     )
+
+
+def _judge(f: Callable[[float], float], slope: float, quotient: float, eps: float, atol: float, rtol: float,
+        array: np.ndarray, at: Any) -> tuple[str, str]:
+    """``(verdict, explanation)`` for a function of one number whose gradient is said to be ``slope``.
+
+    ``f(step)``: the output where the input, ``array[at]``, is moved by ``step``; ``quotient``: the central difference
+    of step ``eps`` that disagrees.
+    """
+    here = f(0.0)
+    ulp = 2.0**-8 if array.dtype.kind == "V" else float(np.finfo(array.dtype).eps)
+    tolerance = atol + rtol * abs(slope)
+    if not np.isfinite(slope):
+        return "wrong", "the gradient is not finite"
+
+    def sides(h: float) -> tuple[float, float]:
+        return (here - f(-h)) / h, (f(h) - here) / h
+
+    def noise(h: float) -> float:
+        return 4 * ulp * abs(here) / h
+
+    # A kink: left and right slopes differ, and do not approach each other in proportion to the step.
+    for h in (eps, 3 * eps, 10 * eps):
+        left, right = sides(h)
+        wide_left, wide_right = sides(3 * h)
+        gap, wide = abs(right - left), abs(wide_right - wide_left)
+        if not np.isfinite(gap):
+            return "kink", "the function is not finite on both sides"
+        low, high = min(left, right) - tolerance - noise(h), max(left, right) + tolerance + noise(h)
+        if gap > 2 * tolerance + 2 * noise(h) and wide < 2 * gap and low <= slope <= high:
+            return ("kink", f"not differentiable here: the slope is {left:.6g} on the left and {right:.6g} on the "
+                f"right, the gradient says {slope:.6g}")
+
+    best, error = _derivative(f, here, ulp, max(abs(complex(array[at])), 1e-2))
+    off = abs(quotient - slope)
+    if abs(best - slope) <= tolerance + 3 * error and error < max(off, tolerance):
+        return ("precision",
+            f"eps={eps:g} is a poor step for {array.dtype} here: a better one gives {best:.6g}, as the gradient says")
+    if off <= tolerance + noise(eps):
+        return ("precision", f"rounding in {array.dtype} alone changes the difference quotient by up to "
+            f"{noise(eps):.2g}; check in float64")
+    return "wrong", "the gradient is wrong"
+
+
+def _derivative(f: Callable[[float], float], here: float, ulp: float, scale: float) -> tuple[float, float]:
+    """The derivative at 0 and its error, by the step for which extrapolated central differences are surest.
+
+    Richardson's extrapolation of two steps, h and h/2, removes the error of order h**2.
+    """
+    best, error = np.nan, np.inf
+    for k in range(1, 8):
+        h = scale * 10.0**-k
+        coarse, fine = (f(h) - f(-h)) / (2 * h), (f(h / 2) - f(-h / 2)) / h
+        value = (4 * fine - coarse) / 3
+        doubt = abs(value - fine) + ulp * abs(here) / h
+        if doubt < error:
+            best, error = value, doubt
+    return float(best), float(error)
+
+
+def _pattern(a: np.ndarray, n: np.ndarray, atol: float, rtol: float) -> str:
+    """What the wrong Jacobian looks like, if it looks like something: missing, of the wrong sign, off by a factor,
+    transposed.
+    """
+    if not np.all(np.isfinite(a)) or not np.all(np.isfinite(n)):
+        return ""
+    if not a.any():
+        return ": it is zero everywhere"
+
+    def close(x: Any, y: Any) -> bool:
+        return bool(np.all(np.abs(x - y) <= 10 * (atol + rtol * np.abs(y))))
+
+    scale = np.vdot(a, n) / np.vdot(a, a)
+    if abs(scale) > 1e-3 and close(scale * a, n) and a.size > 1:
+        factor = 1 / scale
+        shown = f"{factor.real:.4g}" if abs(factor.imag) < 1e-3 * abs(factor) else f"{factor:.4g}"
+        return (": its sign is wrong" if abs(factor + 1) < 1e-3
+            else f": it is {shown} times what it should be, everywhere")
+    if a.shape[0] == a.shape[1] and close(a.T, n):
+        return ": it is the transpose of what it should be"
+    if np.iscomplexobj(a) and close(a.conj(), n):
+        return ": it is the conjugate of what it should be"
+    return ""

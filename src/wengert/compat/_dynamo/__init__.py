@@ -1,3 +1,4 @@
+# ruff: noqa: F401  programs import these names from here
 """``torch._dynamo``, as far as scripts reach into it: the switches of a compiler that has nothing to do here.
 
 >>> torch._dynamo.config.suppress_errors = True
@@ -19,12 +20,6 @@ from ...compiler import (
 )
 from ...names.absent import absent_from
 from . import config, eval_frame, exc
-
-__all__ = [
-    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "exc",
-    "forbid_in_graph", "graph_break", "is_compiling", "list_backends", "mark_dynamic", "mark_static",
-    "mark_static_address", "maybe_mark_dynamic", "optimize", "reset",
-]
 
 
 def optimize(*args: Any, **kwargs: Any) -> Any:

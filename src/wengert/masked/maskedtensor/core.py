@@ -106,7 +106,6 @@ def _map_mt_args_kwargs(args: Any, kwargs: Any, map_fn: Any) -> tuple[list[Any],
 
 
 def _wrap_result(result_data: Any, result_mask: Any) -> Any:
-    """Data and mask, or rows of them, as MaskedTensors."""
     if isinstance(result_data, (list, tuple)):
         return tuple(_wrap_result(d, m) for d, m in zip(result_data, result_mask))
     return MaskedTensor(result_data, result_mask) if isinstance(result_data, Tensor) else result_data
@@ -221,7 +220,6 @@ class MaskedTensor(Tensor):
 
     @property
     def is_sparse(self) -> bool:  # type: ignore[override]
-        """Whether the layout is not ``strided``."""
         return self.layout is not strided
 
     def _values(self) -> Any:

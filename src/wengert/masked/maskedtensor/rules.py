@@ -27,13 +27,19 @@ from .core import (
     _maybe_get_mask,
     _tensors_match,
     _wrap_result,
+    as_masked_tensor,
     is_masked_tensor,
+    masked_tensor,
     parts,
     with_values,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+__all__ = ["BINARY_NAMES", "INPLACE_BINARY_NAMES", "INPLACE_UNARY_NAMES", "NATIVE_BINARY_FNS",
+    "NATIVE_INPLACE_BINARY_FNS", "NATIVE_INPLACE_UNARY_FNS", "NATIVE_UNARY_FNS", "PASSTHROUGH_FNS", "REDUCE_NAMES",
+    "UNARY_NAMES", "as_masked_tensor", "masked_tensor"]
 
 _T = PLACES["torch"]
 _T_BOOL = _T["tensor"](True).dtype
@@ -155,7 +161,6 @@ def _left(mask: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    """The reduction ``name``, of everything or over dimensions."""
     reduce = _all if name == "all" else getattr(masked, name)
 
     def of_all(input: Any) -> Any:
@@ -238,7 +243,6 @@ class _MaskedWhere(Function):
 
 
 def _sparse(t: Any, layout: Any) -> Any:
-    """What is there of a MaskedTensor, in a sparse layout."""
     if t.layout is layout:
         return t
     data, mask = _get_data(_dense(t)), _maybe_get_mask(_dense(t))

@@ -155,7 +155,6 @@ class BlockMask:
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
-        """The number of places."""
         return math.prod(self.shape)
 
     def sparsity(self) -> float:

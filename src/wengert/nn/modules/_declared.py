@@ -1,4 +1,4 @@
-"""Modules that say in their class statement what they compute, or over how many dimensions."""
+"""Modules that are declared by their class statement."""
 
 from __future__ import annotations
 
@@ -11,30 +11,22 @@ from wengert.nn import functional as F
 from .module import Module
 
 
-class OverDims(Module):
-    """A layer that works on the last ``dims`` dimensions, as ``class Conv1d(_Conv, dims=1)`` says."""
+class Declared(Module):
+    """A module of which the class statement says how many dimensions it works on, what it computes, and its ``repr``.
+
+    ``dims`` is that number, in ``Conv1d`` one. ``function`` is the name of a function of ``nn.functional``, which makes
+    ``forward``; ``takes`` names the attributes that it gets behind the input. ``shows`` names those that ``repr`` shows
+    (``inplace`` only where it is set), by default those that it takes. A subclass inherits what it does not declare.
+    """
 
     _dims = 0
+    _shows: Sequence[str] | None = None
 
-    def __init_subclass__(cls, dims: int | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, dims: int | None = None, function: str | None = None, takes: Sequence[str] = (),
+            shows: Sequence[str] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if dims is not None:
             cls._dims = dims
-
-
-class Declared(Module):
-    """A module that applies a function of ``nn.functional``: ``forward`` and ``extra_repr`` follow from its statement.
-
-    ``function`` is the function's name; ``takes`` names the attributes that it gets behind the input;
-    ``shows`` names those that ``repr`` shows (``inplace`` only where it is set), by default those that it takes. A
-    subclass inherits what it does not declare.
-    """
-
-    _shows: Sequence[str] | None = None
-
-    def __init_subclass__(cls, function: str | None = None, takes: Sequence[str] = (),
-            shows: Sequence[str] | None = None, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
         if function is not None:
             cls.forward = _apply_function(function, takes)  # type: ignore[method-assign]
             cls.forward.__qualname__ = f"{cls.__qualname__}.forward"

@@ -20,6 +20,10 @@ from ._backward_hook import BackwardHook, warn_if_partial
 if TYPE_CHECKING:
     from .module import Module
 
+__all__ = ["register_module_backward_hook", "register_module_buffer_registration_hook", "register_module_forward_hook",
+    "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook"]
+
 Hooks = OrderedDict[int, Any]
 Flags = OrderedDict[int, bool]
 
@@ -71,10 +75,8 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False,
         always_call: bool = False) -> RemovableHandle:
     """``hook(module, args, [kwargs,] output) -> None or a new output`` after every module's ``forward``."""
-    flagged = [_global_forward_hooks_with_kwargs] if with_kwargs else []
-    if always_call:
-        flagged.append(_global_forward_hooks_always_called)
-    return _register(_global_forward_hooks, hook, flagged=flagged)
+    flags = ((_global_forward_hooks_with_kwargs, with_kwargs), (_global_forward_hooks_always_called, always_call))
+    return _register(_global_forward_hooks, hook, flagged=[flag for flag, is_set in flags if is_set])
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -170,10 +172,8 @@ class HookMethods:
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it also runs when
         ``forward`` raised (its output is then what there is so far, or None).
         """
-        flagged = [self._forward_hooks_with_kwargs] if with_kwargs else []
-        if always_call:
-            flagged.append(self._forward_hooks_always_called)
-        return _register(self._forward_hooks, hook, prepend, flagged)
+        flags = ((self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call))
+        return _register(self._forward_hooks, hook, prepend, [flag for flag, is_set in flags if is_set])
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output) -> None or a new grad_output`` when the outputs' gradients are known."""
@@ -210,6 +210,9 @@ class HookMethods:
                 (full if is_full else legacy).extend(hooks.values())
         return full, legacy
 
+    def _get_backward_pre_hooks(self) -> list[Callable[..., Any]]:
+        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+
 
 class HookedCall:
     """One call of a module that has hooks: ``run()`` gives the output."""
@@ -224,7 +227,7 @@ class HookedCall:
     def run(self) -> Any:
         try:
             full, legacy = self.module._get_backward_hooks()
-            pre = [*_global_backward_pre_hooks.values(), *self.module._backward_pre_hooks.values()]
+            pre = self.module._get_backward_pre_hooks()
             self.before_forward()
             capture = BackwardHook(self.module, full, pre) if full or pre else None
             if capture is not None:

@@ -42,8 +42,6 @@ class Tanhshrink(Declared, function="tanhshrink"):
 
 
 class _InPlace(Declared):
-    """An activation whose only setting is whether it works in place."""
-
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace

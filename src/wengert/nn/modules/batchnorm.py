@@ -12,7 +12,7 @@ from wengert.nn._tensors import ones, tensor, zeros
 from wengert.nn.parameter import UninitializedBuffer, UninitializedParameter
 from wengert.tensor import Tensor, int64
 
-from ._declared import OverDims
+from ._declared import Declared
 from .lazy import LazyModuleMixin
 from .linear import _add_weight_and_bias
 from .module import Module, weight_and_bias
@@ -29,7 +29,7 @@ def _reset_scale_and_shift(module: Any) -> None:
         init.zeros_(module.bias)
 
 
-class _NormBase(OverDims):
+class _NormBase(Declared):
     _version = 2  # 2: num_batches_tracked
     _takes_unbatched = False
 

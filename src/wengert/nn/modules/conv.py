@@ -10,7 +10,7 @@ from wengert.nn import functional as F
 from wengert.nn.parameter import UninitializedParameter
 from wengert.tensor import Tensor
 
-from ._declared import OverDims
+from ._declared import Declared
 from .lazy import LazyModuleMixin
 from .linear import _add_weight_and_bias, _init_like_linear
 from .module import weight_and_bias
@@ -22,7 +22,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(OverDims):
+class _ConvNd(Declared):
     """What all convolutions share: their settings, weights and ``repr``."""
 
     weight: Tensor
@@ -35,10 +35,9 @@ class _ConvNd(OverDims):
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
-        if in_channels % groups != 0:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups != 0:
-            raise ValueError("out_channels must be divisible by groups")
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups != 0:
+                raise ValueError(f"{name} must be divisible by groups")
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")

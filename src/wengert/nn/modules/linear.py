@@ -128,11 +128,10 @@ class LazyLinear(LazyModuleMixin, Linear, becomes=Linear):
         if self.has_uninitialized_params():
             with no_grad():
                 self.in_features = input.shape[-1]
-                weight: Any = self.weight
-                bias: Any = self.bias
-                weight.materialize((self.out_features, self.in_features))
-                if bias is not None:
-                    bias.materialize((self.out_features,))
+                lazy: Any = ((self.weight, (self.out_features, self.in_features)), (self.bias, (self.out_features,)))
+                for param, shape in lazy:
+                    if param is not None:
+                        param.materialize(shape)
                 self.reset_parameters()
         if self.in_features == 0:
             if input.shape[-1] != self.weight.shape[-1]:

@@ -146,7 +146,7 @@ class NLLLoss2d(NLLLoss):
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
-class CrossEntropyLoss(_WeightedLoss, function="cross_entropy", takes=["weight", "ignore_index", "label_smoothing"]):
+class CrossEntropyLoss(_WeightedLoss):
     """``-log(softmax(input)[target])``; the target may also be probabilities of the classes.
 
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([1]))
@@ -157,6 +157,10 @@ class CrossEntropyLoss(_WeightedLoss, function="cross_entropy", takes=["weight",
             reduce: Flag = None, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index,
+            reduction=self.reduction, label_smoothing=self.label_smoothing)
 
 
 class LinearCrossEntropyOptions:
@@ -284,8 +288,6 @@ class BCEWithLogitsLoss(_Loss, function="binary_cross_entropy_with_logits", take
 
 
 class _MarginLoss(_Loss):
-    """A loss whose one setting is ``margin``."""
-
     def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None,
             reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)

@@ -10,6 +10,7 @@ from wengert.nn._compile_settings import check_settings, say_what_is_ignored
 from wengert.nn.parameter import Buffer, Parameter
 from wengert.tensor import Tensor
 
+from ._hooks import *  # noqa: F403
 from ._hooks import (
     HookedCall,
     HookMethods,
@@ -21,15 +22,8 @@ from ._hooks import (
     _global_module_registration_hooks,
     _global_parameter_registration_hooks,
     _WrappedHook,  # noqa: F401  (pickles look here for it)
-    register_module_backward_hook,
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
 )
+from ._hooks import __all__ as _registering
 from ._state import _EXTRA_STATE_KEY_SUFFIX, StateMethods, _IncompatibleKeys  # noqa: F401  programs look here
 from ._tree import TreeMethods
 
@@ -46,10 +40,7 @@ def of_compiled(name: str) -> str:
         "module anew from its class")
 
 
-__all__ = ["Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
-    "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook"]
+__all__ = ["Module", *_registering]
 
 # The registries of hooks that every instance has, and the sets that qualify them.
 _HOOK_TABLES = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wengert.nn import functional as F
 from wengert.tensor import Tensor
 
-from ._declared import OverDims
+from ._declared import Declared
 from .utils import _ntuple
 
 __all__ = ["CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
@@ -15,7 +15,7 @@ __all__ = ["CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "
     "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]
 
 
-class _PadNd(OverDims):
+class _PadNd(Declared):
     _mode = ""
 
     def __init__(self, padding: int | Sequence[int]) -> None:
@@ -57,8 +57,7 @@ class _ZeroPadNd(_ConstantPadNd):
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+    extra_repr = _PadNd.extra_repr
 
 
 class ZeroPad1d(_ZeroPadNd, ConstantPad1d):

@@ -8,7 +8,7 @@ from typing import Any
 from wengert.nn import functional as F
 from wengert.tensor import Tensor
 
-from ._declared import Declared, OverDims
+from ._declared import Declared
 from .utils import Sizes, _ntuple, _single
 
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
@@ -48,7 +48,7 @@ class MaxPool3d(_MaxPoolNd, function="max_pool3d", takes=_MAX):
     """The maximum of windows of volumes: (N, C, D, H, W) or (C, D, H, W). See ``MaxPool1d``."""
 
 
-class _MaxUnpoolNd(OverDims):
+class _MaxUnpoolNd(Declared, shows=["kernel_size", "stride", "padding"]):
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
         super().__init__()
         each = _ntuple(self._dims)
@@ -58,9 +58,6 @@ class _MaxUnpoolNd(OverDims):
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         unpool = getattr(F, f"max_unpool{self._dims}d")
         return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxUnpool1d(_MaxUnpoolNd, dims=1):
@@ -110,8 +107,9 @@ class AvgPool3d(_AvgPoolNd, function="avg_pool3d", takes=[*_AVG, "divisor_overri
     """The mean of windows of volumes, or their sum over ``divisor_override``: (N, C, D, H, W) or (C, D, H, W)."""
 
 
-class _FractionalMaxPoolNd(OverDims):
+class _FractionalMaxPoolNd(Declared):
     """Max pooling with windows at random places (Graham, 2014), to an output of a given size or ratio."""
+
     _random_samples: Tensor | None
 
     def __init__(self, kernel_size: Sizes, output_size: Sizes | None = None,

@@ -65,6 +65,8 @@ class RNNBase(Module):
         _check_settings(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if mode not in recurrent.GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
+        if proj_size and mode != "LSTM":
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
@@ -116,9 +118,12 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input of another type or shape than the weights."""
         kind = self._flat_weights[0].dtype
-        if input.dtype != kind and not _is_autocast():
-            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "
-                f"Convert input: input.to({kind}), or convert model: model.to({input.dtype})")
+        if input.dtype != kind:
+            from wengert.amp import is_autocast_enabled
+
+            if not is_autocast_enabled():
+                raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "
+                    f"Convert input: input.to({kind}), or convert model: model.to({input.dtype})")
         expected = 3 if batch_sizes is None else 2
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
@@ -139,17 +144,14 @@ class RNNBase(Module):
 
     def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int],
             msg: str = "Expected hidden size {}, got {}") -> None:
-        """Refuse a state of another shape."""
         if tuple(hx.size()) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Refuse arguments that do not fit together."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """The state with its batch in another order."""
         if permutation is None:
             return hx
         return self._pack_state(tuple(s.index_select(1, permutation) for s in self._unpack_state(hx)))
@@ -218,18 +220,6 @@ class RNNBase(Module):
             batch_first=False, dropout=0, bidirectional=False)
 
 
-def _is_autocast() -> bool:
-    import sys
-
-    amp = sys.modules.get("wengert.amp")
-    return amp is not None and bool(amp.is_autocast_enabled())
-
-
-def _refuse_projection(kwargs: dict[str, Any]) -> None:
-    if "proj_size" in kwargs:
-        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-
-
 class RNN(RNNBase):
     """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or ``relu``.
 
@@ -242,7 +232,6 @@ class RNN(RNNBase):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _refuse_projection(kwargs)
         nonlinearity = kwargs.pop("nonlinearity", "tanh")
         if len(args) > 3:
             nonlinearity, args = args[3], args[:3] + args[4:]
@@ -260,7 +249,6 @@ class GRU(RNNBase):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _refuse_projection(kwargs)
         super().__init__("GRU", *args, **kwargs)
 
 

@@ -18,7 +18,7 @@ __all__ = ["ChannelShuffle", "Flatten", "Fold", "PixelShuffle", "PixelUnshuffle"
     "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
-class Flatten(Module):
+class Flatten(Declared, shows=["start_dim", "end_dim"]):
     """Merge the dimensions from ``start_dim`` to ``end_dim``: by default all but the batch.
 
     >>> torch.nn.Flatten()(torch.zeros(2, 3, 4)).shape
@@ -32,11 +32,8 @@ class Flatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
-
-class Unflatten(Module):
+class Unflatten(Declared, shows=["dim", "unflattened_size"]):
     """Split the dimension ``dim`` into ``unflattened_size``, one of whose sizes may be -1."""
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
@@ -52,9 +49,6 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class ChannelShuffle(Declared, function="channel_shuffle", takes=["groups"]):
@@ -120,11 +114,8 @@ class Upsample(Module):
         super().__init__()
         self.name = type(self).__name__
         self.size = size
-        self.scale_factor: Any
-        if isinstance(scale_factor, tuple):
-            self.scale_factor = tuple(float(factor) for factor in scale_factor)
-        else:
-            self.scale_factor = float(scale_factor) if scale_factor else None  # type: ignore[arg-type]
+        given: Any = scale_factor
+        self.scale_factor = tuple(map(float, given)) if isinstance(given, tuple) else float(given) if given else None
         self.mode, self.align_corners, self.recompute_scale_factor = mode, align_corners, recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:

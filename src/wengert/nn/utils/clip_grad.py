@@ -34,8 +34,7 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
         norms = [vector_norm(t, norm_type) for t in _as_list(tensors)]
         if not norms:
             return tensor(0.0)
-        first = norms[0].device
-        total = vector_norm(stack([norm.to(first) for norm in norms]), norm_type)
+        total = vector_norm(stack([norm.to(norms[0].device) for norm in norms]), norm_type)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
             "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert.functions.limits import finfo
+from wengert.functions.settings import finfo
 from wengert.graph import no_grad
 from wengert.nn import functional as F
 from wengert.nn._tensors import cat, eye, geqrf, randn, zeros_like

@@ -122,7 +122,6 @@ class ParametrizationList(ModuleList):
         original.data = value.data
 
     def forward(self) -> Tensor:
-        """The parametrized tensor."""
         first, *rest = self
         if self.is_tensor:
             x = first(self.original)

@@ -2,8 +2,7 @@
 
 A ``Batched`` hides the first dimension of its ``value``, an ordinary tensor (or a ``Batched`` of an outer map).
 Operators on it are done on the value (see ``dispatch``), so the value is what is recorded: gradients, hooks, higher
-derivatives need nothing further. Its own array is a read-only placeholder of the right shape and dtype, full
-of NaN.
+derivatives need nothing further. Its own array is a read-only placeholder, full of NaN.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from ...graph.modes import Scope, map_levels, modes, no_grad, transforms
 from ...tensor.functions import function
 from ...tensor.tensor import Tensor
 from ...tensor.types import contiguous_format
+from .. import NO_BACKWARD
 from ..grad_scope import shown
-from ..running import NO_BACKWARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,10 +44,7 @@ NO_GRAD_MODE = (
 
 
 class VmapLevel(Scope):
-    """One map that is running: how many examples it has, what it does about random numbers.
-
-    ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run.
-    """
+    """One map that is running; ``number``: how deep it is in maps, ``depth``: in any transforms, ``over``: has run."""
 
     def __init__(self, size: int, randomness: str = "error", directions: bool = False) -> None:
         self.size, self.randomness = size, randomness

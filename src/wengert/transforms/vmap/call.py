@@ -94,6 +94,11 @@ def invoke(op: Operator, values: dict[str, Any], call: Any = None) -> Any:
     return (call or function(op.name))(*[values[p] for p in params[:end]], **{p: values[p] for p in params[end:]})
 
 
+def each(answer: Any, f: Callable[[Any], Any]) -> Any:
+    """``f`` of an answer, or of each of several; named tuples stay what they are."""
+    return rebuilt(answer, [f(x) for x in answer]) if isinstance(answer, tuple) else f(answer)
+
+
 def holds_batched(args: Any) -> bool:
     """Whether some argument is a batched tensor, or a list with one."""
     for v in args:  # loops, for speed

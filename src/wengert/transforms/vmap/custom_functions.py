@@ -125,36 +125,33 @@ class _Context:
         self._kept: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors for ``backward``."""
         self._kept = tuple(type(t) is Batched for t in tensors)
-        self._ctx.save_for_backward(*[t.value if type(t) is Batched else t for t in tensors])
+        self._ctx.save_for_backward(*_values(tensors))
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for ``jvp``."""
         self._kept = tuple(type(t) is Batched for t in tensors)
-        self._ctx.save_for_forward(*[t.value if type(t) is Batched else t for t in tensors])
+        self._ctx.save_for_forward(*_values(tensors))
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Say which inputs were changed in place."""
-        self._ctx.mark_dirty(*[t.value if type(t) is Batched else t for t in tensors])
+        self._ctx.mark_dirty(*_values(tensors))
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Say which outputs have no gradient."""
-        self._ctx.mark_non_differentiable(*[t.value if type(t) is Batched else t for t in tensors])
+        self._ctx.mark_non_differentiable(*_values(tensors))
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether undefined gradients arrive as zeros."""
         self._ctx.set_materialize_grads(value)
 
     @property
     def needs_input_grad(self) -> Any:
-        """Which arguments require a gradient."""
         return self._ctx.needs_input_grad[1:]
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors kept."""
         return tuple(wrap_levels(t, [self._level]) if b else t for t, b in zip(self._ctx.saved_tensors, self._kept))
+
+
+def _values(tensors: Any) -> list[Any]:
+    return [t.value if type(t) is Batched else t for t in tensors]
 
 
 class _Plan:
@@ -254,7 +251,6 @@ class Vmapped(Function):
 
 
 def _generated(cls: Any, in_dims: Any, level: VmapLevel, operands: Any) -> Any:
-    """The operation on the values."""
     plan = _Plan(cls, in_dims, level)
     row = _row(_class_of(cls).apply(plan, *operands))
     results = [wrapped(o, level) if b else o for o, b in zip(row, plan.outputs)]

@@ -15,13 +15,12 @@ from ...dispatch.torch_dispatch import named
 from ...graph.interceptors import Call as InterceptedCall
 from ...graph.interceptors import Interceptor
 from ...graph.modes import MAPS, modes
-from ...ops.structseq import rebuilt
 from ...tensor.classes import UNSET
 from ...tensor.functions import function, inplace_function
 from ...tensor.inplace import refuse_recorded
 from . import indexing, products, rules
 from .batched import Batched, all_alike, plain, repeated, with_batched_primal, wrapped
-from .call import Call, holds_batched, innermost, invoke, one_by_one, refuse_write
+from .call import Call, each, holds_batched, innermost, invoke, one_by_one, refuse_write
 from .rules import pointwise
 
 if TYPE_CHECKING:
@@ -106,16 +105,13 @@ def _aligned(args: tuple[Any, ...], level: VmapLevel, promote: Any) -> list[Any]
 
 
 def _hidden(answer: Any, level: VmapLevel) -> Any:
-    """An answer with its batch dimension hidden; named tuples stay what they are."""
-    if isinstance(answer, tuple):
-        row = [wrapped(x, level) for x in answer]
-        return rebuilt(answer, row)
-    return wrapped(answer, level)
+    """An answer with its batch dimension hidden."""
+    return each(answer, lambda x: wrapped(x, level)) if isinstance(answer, tuple) else wrapped(answer, level)
 
 
 _ELEMENTWISE = {"pointwise", "compare", "elementary", "activation", "pairs", "rounding", "special", "complexes"}
-_ALONG = {"reduce", "extrema", "scan", "sorting", "linalg_norms", "activation"}
-_MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
+_ALONG = {"reduce", "scan", "sorting", "linalg_norms", "activation"}
+_MATRICES = {"linalg", "linalg_solve", "linalg_spectral"}
 _found: dict[str, Rule] = {}
 
 

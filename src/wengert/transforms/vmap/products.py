@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...ops.structseq import rebuilt
 from ...tensor.functions import function
-from .call import one_by_one
+from .call import each, one_by_one
 from .rules import pointwise
 
 if TYPE_CHECKING:
@@ -19,8 +18,11 @@ def _f(name: str, *args: Any) -> Any:
 
 def product(call: Call, a: str, b: str) -> Any:
     """``a @ b`` for vectors, matrices and stacks of them, of which at least one is batched."""
-    x, y, n, m = call[a], call[b], call.rank(a), call.rank(b)
-    left, right = a in call.batched, b in call.batched
+    return _product(call[a], call.rank(a), a in call.batched, call[b], call.rank(b), b in call.batched)
+
+
+def _product(x: Any, n: int, left: bool, y: Any, m: int, right: bool) -> Any:
+    """``x @ y`` for one example of ``n`` and ``m`` dimensions; ``left``, ``right``: whether they have a batch."""
     if n == 0 or m == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 1 and m == 1:
@@ -40,8 +42,11 @@ def product(call: Call, a: str, b: str) -> Any:
     # one product with all columns side by side would transpose: let it broadcast
     if right and not left and n == 2 and m == 2:
         return _f("matmul", x, y)
-    rank = max(n, m)
-    return _f("matmul", call.aligned(a, rank), call.aligned(b, rank))
+    if left and n < m:
+        x = _f("reshape", x, (x.shape[0], *[1] * (m - n), *x.shape[1:]))
+    if right and m < n:
+        y = _f("reshape", y, (y.shape[0], *[1] * (n - m), *y.shape[1:]))
+    return _f("matmul", x, y)
 
 
 def _spaced(x: Any, rank: int, last: bool = True) -> Any:
@@ -95,22 +100,9 @@ def linear(call: Call) -> Any:
             return call.run()
         found = function("linear")(x, w)
         base = found if "input" in call.batched else _f("unsqueeze", found, 0)
-    elif call.rank("weight") == 1:
-        base = product(call, "input", "weight")
     else:
-        n = call.rank("input")
-        turned = _f("transpose", w, 1, 2)
-        if "input" not in call.batched:
-            if n == 1:
-                base = _f("squeeze", _f("matmul", _f("unsqueeze", x, 0), turned), 1)
-            else:
-                base = _f("matmul", x,
-                    turned if n == 2 else _f("reshape", turned, (call.size, *[1] * (n - 2), *turned.shape[1:])))
-        elif n == 1:
-            base = _f("squeeze", _f("matmul", _f("unsqueeze", x, 1), turned), 1)
-        else:
-            base = _f("matmul", x,
-                turned if n == 2 else _f("reshape", turned, (call.size, *[1] * (n - 2), *turned.shape[1:])))
+        turned = w if call.rank("weight") == 1 else _f("transpose", w, 1, 2)
+        base = _product(x, call.rank("input"), "input" in call.batched, turned, call.rank("weight"), True)
     if bias is None:
         return base
     return base + (call.aligned("bias", base.dim() - 1) if "bias" in call.batched else bias)
@@ -155,7 +147,6 @@ def _merged(x: Any, at: int) -> Any:
 
 
 def _parted(x: Any, at: int, size: int) -> Any:
-    """The opposite of ``_merged``."""
     s = x.shape
     x = _f("reshape", x, (*s[:at], size, s[at] // size if size else 0, *s[at + 1 :]))
     return _f("permute", x, (at, *range(at), *range(at + 1, x.dim()))) if at else x
@@ -231,11 +222,7 @@ def folded(call: Call) -> Any:
     if "shape" in call.values:
         n, *rest = call["shape"]
         row["shape"] = (n * call.size, *rest)
-    answer = call.run(**row)
-    if not isinstance(answer, tuple):
-        return _parted(answer, 0, call.size)
-    parts = [_parted(x, 0, call.size) for x in answer]
-    return rebuilt(answer, parts)
+    return each(call.run(**row), lambda x: _parted(x, 0, call.size))
 
 
 def padded(call: Call) -> Any:

@@ -1,8 +1,7 @@
-"""Random numbers in mapped functions: refused, drawn for each example, or alike for all, as the map's ``randomness``
-says.
+"""Random numbers in mapped functions, refused, drawn for each example, or alike for all: the map's ``randomness``.
 
-Each innermost map decides for itself and hands the rest to the maps around it. What is drawn for each example comes
-from one call for the whole batch, as in PyTorch, so that the same seed gives the same numbers.
+Each map decides for itself and passes the rest to those around it. What is drawn for each example comes from one call
+for the whole batch, as in PyTorch, so that the same seed gives the same numbers.
 """
 
 from __future__ import annotations

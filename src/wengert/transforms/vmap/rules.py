@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ...arrays import dtypes as dt
 from ...arrays.layouts import format_name
 from ...graph.modes import modes
-from ...ops.structseq import rebuilt
 from ...ops.views import axis, dims_of, resolve_shape
 from ...tensor.functions import function
-from .call import one_by_one
+from .call import each, one_by_one
 
 if TYPE_CHECKING:
     from .call import Call, Rule
@@ -73,22 +72,15 @@ def along(call: Call) -> Any:
     if n == 0:  # a number counts as a vector of one
         if not every:
             dims_of(dim, 0)
-        return _each(call.run(**{p: function("unsqueeze")(x, 1), "dim": 1}),
+        return each(call.run(**{p: function("unsqueeze")(x, 1), "dim": 1}),
             lambda t: function("reshape")(t, (call.size,)))
     if not every:
         return call.run(dim=_moved(dim, n))
     flat = function("reshape")(x, (call.size, prod(call.shape(p))))
     answer = call.run(**{p: flat, "dim": 1})
     if call.values.get("keepdim"):
-        return _each(answer, lambda t: function("reshape")(t, (call.size, *[1] * n)))
+        return each(answer, lambda t: function("reshape")(t, (call.size, *[1] * n)))
     return answer
-
-
-def _each(answer: Any, f: Any) -> Any:
-    if not isinstance(answer, tuple):
-        return f(answer)
-    row = [f(t) for t in answer]
-    return rebuilt(answer, row)
 
 
 def _total(name: str) -> Rule:

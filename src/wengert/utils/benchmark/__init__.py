@@ -8,22 +8,5 @@
 
 from __future__ import annotations
 
-from .utils.common import (
-    Colorize,
-    Compare,
-    Language,
-    Measurement,
-    TaskSpec,
-    Timer,
-    ordered_unique,
-    select_unit,
-    set_torch_threads,
-    timer,
-    trim_sigfig,
-    unit_to_english,
-)
-
-__all__ = [
-    "Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit",
-    "set_torch_threads", "timer", "trim_sigfig", "unit_to_english",
-]
+from .utils.common import *  # noqa: F403
+from .utils.common import __all__ as __all__

@@ -43,10 +43,7 @@ def default_collate(batch: Any) -> Any:
     """Stack a list of samples along a new first axis, inside lists, tuples and dicts too.
 
     Tensors and arrays are stacked, numbers become a tensor (floats float64, ints int64), strings stay a list.
-
-    Raises:
-        TypeError: a sample is none of these.
-        RuntimeError: sequences in the batch differ in length.
+    ``TypeError`` if a sample is none of these, ``RuntimeError`` if sequences in the batch differ in length.
 
     >>> from wengert.utils.data import default_collate
     >>> default_collate([(torch.tensor([1, 2]), "a", 0), (torch.tensor([3, 4]), "b", 1)])
@@ -59,9 +56,7 @@ def default_collate(batch: Any) -> Any:
 def collate(batch: Any, *, collate_fn_map: dict[Any, Collate] | None = None) -> Any:
     """Like ``default_collate``, with the treatment of each element type given by a table.
 
-    Args:
-        batch: the samples.
-        collate_fn_map: from a type, or a tuple of types, to a function ``(batch, *, collate_fn_map)``.
+    ``collate_fn_map``: from a type, or a tuple of types, to a function ``(batch, *, collate_fn_map)``.
     """
     first = batch[0]
     kind = type(first)

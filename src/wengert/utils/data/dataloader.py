@@ -39,27 +39,17 @@ class _InfiniteConstantSampler(Sampler):
 class DataLoader:
     """Batches of a dataset's samples.
 
-    Args:
-        dataset: a ``Dataset``, or anything with ``__getitem__`` and ``__len__``; or an ``IterableDataset``.
-        batch_size: samples per batch; ``None`` gives single samples, converted but not collated.
-        shuffle: visit the samples in a new random order at each iteration.
-        sampler: an order of one's own, instead of ``shuffle``.
-        batch_sampler: an order of whole batches, instead of all of the above.
-        num_workers: how many processes prepare batches ahead; 0 means that this process does.
-        collate_fn: from a list of samples to a batch; ``default_collate`` where it is left out.
-        pin_memory: accepted; without an accelerator it has no effect and says so.
-        drop_last: leave an incomplete last batch out.
-        timeout: how many seconds to wait for a worker's batch; 0 means for ever.
-        worker_init_fn: called with the worker's number in each worker, after it has been seeded.
-        multiprocessing_context: a context of ``multiprocessing``, or the name of a start method.
-        generator: where the shuffling and the workers' seeds come from; the default generator if left out.
-        prefetch_factor: batches that each worker prepares ahead; 2 where it is left out.
-        persistent_workers: keep the workers between iterations.
-        pin_memory_device: deprecated, ignored.
-        in_order: with workers, ``False`` hands batches out as they are ready.
+    ``dataset`` is a ``Dataset``, anything with ``__getitem__`` and ``__len__``, or an ``IterableDataset``; ``sampler``
+    an order in place of ``shuffle``, ``batch_sampler`` one of whole batches; a ``batch_size`` of None gives single
+    samples, converted but not collated. ``collate_fn`` makes a batch of a list of samples (``default_collate``).
 
-    Raises:
-        ValueError: options that contradict each other.
+    ``num_workers`` processes prepare ``prefetch_factor`` (2) batches each ahead; 0 means that this process does.
+    ``worker_init_fn`` is called with the number of each worker after it has been seeded; ``timeout``: how many seconds
+    to wait for a batch, 0 for ever; ``multiprocessing_context``: a context, or the name of a start method;
+    ``persistent_workers`` stay between iterations; ``in_order=False`` hands batches out as they are ready.
+
+    ``generator``: where the shuffling and the workers' seeds come from. ``pin_memory`` has no effect without an
+    accelerator, and warns. ``ValueError`` for options that contradict each other.
 
     >>> from wengert.utils.data import DataLoader, TensorDataset
     >>> dataset = TensorDataset(torch.arange(5), torch.arange(5) * 10)

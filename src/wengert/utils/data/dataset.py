@@ -57,10 +57,7 @@ class IterableDataset(Dataset, Iterable):
 
 
 class TensorDataset(Dataset):
-    """Tensors of equal first size; sample ``i`` is the tuple of their rows ``i``.
-
-    Raises:
-        AssertionError: the first sizes differ.
+    """Tensors of equal first size (``AssertionError`` if not); sample ``i`` is the tuple of their rows ``i``.
 
     >>> from wengert.utils.data import TensorDataset
     >>> TensorDataset(torch.tensor([10, 20, 30]), torch.tensor([1, 2, 3]))[1]
@@ -82,8 +79,7 @@ class TensorDataset(Dataset):
 class StackDataset(Dataset):
     """Datasets of equal length side by side: a sample is the tuple (or, for keywords, the dict) of their samples.
 
-    Raises:
-        ValueError: positional and keyword datasets are mixed, none is given, or the lengths differ.
+    ``ValueError`` if positional and keyword datasets are mixed, none is given, or the lengths differ.
 
     >>> from wengert.utils.data import StackDataset
     >>> StackDataset(image=["cat", "dog"], label=[0, 1])[1]
@@ -129,10 +125,7 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Several datasets one after the other.
-
-    Raises:
-        AssertionError: no dataset is given, or one of them is an ``IterableDataset``.
+    """Several datasets one after the other; ``AssertionError`` if there is none, or an ``IterableDataset`` among them.
 
     >>> from wengert.utils.data import ConcatDataset
     >>> dataset = ConcatDataset(["ab", "cde"])
@@ -168,8 +161,7 @@ class ConcatDataset(Dataset):
 class ChainDataset(IterableDataset):
     """Several streams one after the other; they are taken from ``datasets`` only when they are reached.
 
-    Raises:
-        AssertionError: while iterating, when a dataset is not an ``IterableDataset``.
+    ``AssertionError`` while iterating, when a dataset is not an ``IterableDataset``.
     """
 
     def __init__(self, datasets: Iterable[IterableDataset]):
@@ -192,8 +184,7 @@ class ChainDataset(IterableDataset):
 class Subset(Dataset):
     """The samples of ``dataset`` at ``indices``.
 
-    Raises:
-        NotImplementedError: a subclass overrides ``__getitem__`` alone: loaders would go past it.
+    ``NotImplementedError`` for a subclass that overrides ``__getitem__`` alone: loaders would go past it.
 
     >>> from wengert.utils.data import Subset
     >>> list(Subset("abcdef", [5, 0, 3]))
@@ -228,10 +219,8 @@ class Subset(Dataset):
 def random_split(dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset]:
     """Cut a dataset at random into parts of the given lengths, or of the given fractions where they add up to 1.
 
-    Fractions are rounded down; what is left over goes to the parts one by one, the first ones first.
-
-    Raises:
-        ValueError: the lengths do not add up to the dataset's, or a fraction is not between 0 and 1.
+    Fractions are rounded down; what is left over goes to the parts one by one, the first ones first. ``ValueError`` if
+    the lengths do not add up to the dataset's, or a fraction is not between 0 and 1.
 
     >>> from wengert.utils.data import random_split
     >>> [len(part) for part in random_split(range(10), [0.75, 0.25])]

@@ -15,13 +15,9 @@ if TYPE_CHECKING:
 
 
 def _process_group() -> Any:
-    try:
-        from importlib import import_module
+    from wengert import distributed
 
-        distributed: Any = import_module("wengert.distributed")
-    except ImportError:
-        distributed = None
-    if distributed is None or not distributed.is_available():
+    if not distributed.is_available():
         raise RuntimeError("Requires distributed package to be available")
     return distributed
 
@@ -31,10 +27,8 @@ class DistributedSampler(Sampler):
 
     The shuffle depends on ``seed + epoch`` only: call ``set_epoch`` before each epoch, or the order stays the same.
     So that all processes get equally many, the list is filled up from its beginning, or cut with ``drop_last``.
-
-    Raises:
-        RuntimeError: ``num_replicas`` or ``rank`` is left out and there is no process group.
-        ValueError: ``rank`` is not between 0 and ``num_replicas - 1``.
+    ``RuntimeError`` if ``num_replicas`` or ``rank`` is left out and there is no process group, ``ValueError`` if
+    ``rank`` is not between 0 and ``num_replicas - 1``.
 
     >>> from wengert.utils.data import DistributedSampler
     >>> [list(DistributedSampler("abcde", num_replicas=2, rank=rank, shuffle=False)) for rank in (0, 1)]

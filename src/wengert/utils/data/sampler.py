@@ -64,9 +64,7 @@ class SequentialSampler(Sampler):
 class RandomSampler(Sampler):
     """A fresh random order at each iteration; with ``replacement``, independent draws.
 
-    Raises:
-        TypeError: ``replacement`` is not a bool.
-        ValueError: ``num_samples`` (by default the length of ``data_source``) is not an integer above zero.
+    ``ValueError`` if ``num_samples`` (by default the length of ``data_source``) is not an integer above zero.
 
     >>> from wengert.utils.data import RandomSampler
     >>> _ = torch.manual_seed(0)
@@ -130,11 +128,8 @@ class WeightedRandomSampler(Sampler):
     """``num_samples`` indices, each with a probability proportional to its weight.
 
     They are drawn from the generator before the first of them is given, as in PyTorch, up to 4,194,304 of them; more
-    are drawn in blocks of so many.
-
-    Raises:
-        ValueError: ``num_samples`` is not an integer above zero, ``replacement`` is not a bool, or the weights are
-            not one-dimensional.
+    are drawn in blocks of so many. ``ValueError`` if ``num_samples`` is not an integer above zero, ``replacement`` is
+    not a bool, or the weights are not one-dimensional.
 
     >>> from wengert.utils.data import WeightedRandomSampler
     >>> list(WeightedRandomSampler([0.0, 1.0, 0.0], num_samples=3))
@@ -170,8 +165,7 @@ class WeightedRandomSampler(Sampler):
 class BatchSampler(Sampler):
     """The indices of another sampler in lists of ``batch_size``; the last one may be shorter.
 
-    Raises:
-        ValueError: ``batch_size`` is not an integer above zero, or ``drop_last`` is not a bool.
+    ``ValueError`` if ``batch_size`` is not an integer above zero, or ``drop_last`` is not a bool.
 
     >>> from wengert.utils.data import BatchSampler
     >>> list(BatchSampler(range(7), batch_size=3, drop_last=False))

@@ -7,6 +7,7 @@ worker from preparing the next batch.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import wengert
@@ -19,26 +20,14 @@ if TYPE_CHECKING:
 _worker_info: WorkerInfo | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class WorkerInfo:
-    """Facts about the current worker: ``id``, ``num_workers``, ``seed`` and its copy of the ``dataset``."""
+    """Facts about the current worker, with its copy of the ``dataset``."""
 
-    __slots__ = ("dataset", "id", "num_workers", "seed")
     id: int
     num_workers: int
     seed: int
     dataset: Any
-
-    def __init__(self, id: int, num_workers: int, seed: int, dataset: Any):
-        for name, value in (("id", id), ("num_workers", num_workers), ("seed", seed), ("dataset", dataset)):
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        from dataclasses import FrozenInstanceError
-
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
-
-    def __repr__(self) -> str:
-        return f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, seed={self.seed}, dataset={self.dataset!r})"
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -117,12 +106,7 @@ def seed_worker(base_seed: int, worker_id: int) -> int:
 def run(settings: Settings, worker_id: int, tasks: Any, results: Any, stop: Any) -> None:
     """Run tasks until the end message, or until the parent process is gone.
 
-    Args:
-        settings: what is common to all workers.
-        worker_id: from 0 to ``num_workers - 1``.
-        tasks: the receiving end of the task pipe.
-        results: the sending end of the result pipe.
-        stop: an event; once it is set, the remaining tasks are skipped.
+    ``tasks``, ``results``: ends of the pipes; ``stop``: an event, after which the remaining tasks are skipped.
     """
     from multiprocessing import parent_process
     from multiprocessing.connection import wait
@@ -167,8 +151,12 @@ class _Server:
         result = self.failure or self._fetch(epoch, index)
         try:
             return ForkingPickler.dumps((epoch, task, result), 5)
-        except Exception:
-            return ForkingPickler.dumps((epoch, task, _portable(result, self.where)), 5)
+        except Exception:  # it cannot be pickled, nor can the type of an exception, say a class made inside a function
+            if isinstance(result, ExceptionWrapper):
+                result.exc_type = RuntimeError
+            else:
+                result = ExceptionWrapper(where=self.where)
+            return ForkingPickler.dumps((epoch, task, result), 5)
 
     def _fetch(self, epoch: int, index: Any) -> Any:
         settings = self.settings
@@ -184,14 +172,6 @@ class _Server:
             return ExceptionWrapper(where=self.where)
         except Exception:
             return ExceptionWrapper(where=self.where)
-
-
-def _portable(result: Any, where: str) -> ExceptionWrapper:
-    """What to send in place of something that cannot be pickled; called while that error is handled."""
-    if isinstance(result, ExceptionWrapper):  # its type cannot: a class made inside a function, say
-        result.exc_type = RuntimeError
-        return result
-    return ExceptionWrapper(where=where)
 
 
 def _sender(results: Any) -> Callable[[Any], None]:

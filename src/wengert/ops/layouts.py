@@ -1,7 +1,8 @@
-"""Sparse arrays (``arrays.sparse.Coo``): making them, taking them apart, and what look-up tables and matrices need.
+"""Arrays in other layouts: made of dense arrays of their numbers, and taken apart again.
 
-Everything else that sparse tensors can do is these and dense operators on the values. The gradient of a sparse array
-is requested at its stored places only.
+Everything else that such tensors can do is these and dense operators on the numbers: of sparse ones (``Coo``), by rows
+and columns (``Compressed``, in coordinates by the operators of ``Coo``), and nested. The gradient of a sparse array is
+requested at its stored places only. The names of nested operators are PyTorch's.
 """
 
 from __future__ import annotations
@@ -10,10 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.compressed import Compressed, pressed
+from ..arrays.nested import Nested
 from ..arrays.sparse import Coo, taken
 from .operator import Array, family
 
 operator, composite = family()
+
+
+# -- coordinates -------------------------------------------------------------------------------------------------------
 
 
 @operator(grad=dict(values=lambda F, g, indices: F.sparse_taken(g, indices)),
@@ -186,3 +192,49 @@ def sparse_look_up(weight: Array, indices: Array, at: Array, kept: Array | None,
     if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
         raise IndexError("index out of range in self")
     return weight.take(indices, axis=0)
+
+
+# -- rows and columns --------------------------------------------------------------------------------------------------
+
+
+@operator(grad=dict(values=lambda F, g, pattern: F.sparse_taken(g, F.constant(pattern.indices))))
+def compressed_made(values: Array, pattern):
+    """The array with ``values``, one after the other, at the places of ``pattern``."""
+    return pattern.with_values(values)
+
+
+@composite
+def compressed_back(F, g, pattern, masked):
+    """A gradient in the layout of ``pattern``; a dense one stays as it is: elements that are not stored count as well.
+
+    Unless ``masked``, elements that only the gradient has are stored too.
+    """
+    if not masked and isinstance(g if F.raw else g._wg_data, Coo):
+        pattern = pressed(g if F.raw else g._wg_data, pattern.layout, pattern.block)
+    if F.raw:
+        return pattern.with_values(taken(g, pattern.indices)) if isinstance(g, (Coo, Compressed)) else g
+    return (g if g.layout.name == "strided"
+        else F.compressed_made(F.sparse_taken(g, F.constant(pattern.indices)), pattern))
+
+
+@operator(grad=dict(input=lambda F, g, pattern, masked: F.compressed_back(g, pattern, masked)))
+def compressed_opened(input: Array, pattern, masked=True):
+    """The same array by coordinates; ``pattern``: itself, for its places; ``masked``: the gradient is only there."""
+    return input.coo()  # type: ignore[attr-defined]  # a Compressed
+
+
+# -- nested ------------------------------------------------------------------------------------------------------------
+
+
+@operator(grad=dict(input=lambda F, g: F._nested_get_values(g)), view=True, lazy=True, name="_nested_view_from_jagged",
+    node="NestedViewFromJaggedBackward0")
+def nested_view(input: Array, plan):
+    """The nested array whose numbers are those of ``input``, at the positions of ``plan``."""
+    return Nested(input, plan)
+
+
+@operator(grad=dict(input=lambda F, g, plan: F._nested_view_from_jagged(g, plan)), view=True, lazy=True,
+    name="_nested_get_values", node="NestedGetValuesBackward0")
+def nested_values(input: Array, plan=None):
+    """The numbers of a nested array, in one array. ``plan``: where they belong, for the gradient."""
+    return input.packed  # type: ignore[attr-defined]  # a Nested

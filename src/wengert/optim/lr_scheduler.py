@@ -1,4 +1,4 @@
-"""Schedules of the learning rate as functions of the epoch: factors, cosines, and cycles."""
+"""Learning rate schedules: objects that set the ``lr`` of an optimizer's parameter groups, step by step."""
 
 from __future__ import annotations
 
@@ -8,14 +8,31 @@ from collections import Counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from .base import LRScheduler, assign, check_optimizer, current, per_group
+from ._lr_base import (
+    EPOCH_DEPRECATION_WARNING,
+    ChainedScheduler,
+    LRScheduler,
+    ReduceLROnPlateau,
+    SequentialLR,
+    _LRScheduler,
+    assign,
+    check_optimizer,
+    current,
+    per_group,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..optimizer import Optimizer
+    from .optimizer import Optimizer
+
     Factor = Callable[[int], float]
-    from collections.abc import Callable
+
+__all__ = [
+    "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",
+    "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR", "_LRScheduler",
+]
 
 
 class _Chainable(LRScheduler):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.tensor import Tensor
 
-from ..optimizer import Optimizer
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
