@@ -306,7 +306,7 @@ def _save(node: Any, ctx: Any, m: Any) -> None:
         if id(t) in dirty and t._wg_edge is not None and t._is_view():
             own = 0
         row.append(SavedTensor(t, own, m.saved_tensor_hooks))
-    node.saved = tuple(row)
+    ctx._wg_saved = tuple(row)
     if m.saved_tensor_hooks is not None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running
 

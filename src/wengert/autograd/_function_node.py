@@ -167,7 +167,7 @@ class SavedTensor(SavedBase):
 
     def restored(self, node: FunctionNode | None) -> Any:
         """The tensor, for ``node``, which keeps it."""
-        edge: Any = self.edge if self.output is None else (node, self.output)
+        edge: Any = self.edge if self.output is None else None if node is None else (node, self.output)
         if self.packed is not None:
             given = unpacked(self.packed)
             if edge is None and not self.tangents:
@@ -234,6 +234,7 @@ class BackwardCFunction(FunctionBase, FunctionCtx):
     _forward_cls: Any
     _autograd_function_id: int  # of the Function class
     _wg_node: Any  # a weak reference to the node
+    _wg_saved: Any = ()  # what is kept; None once it was freed
     _wg_context: Any = property(lambda self: self)  # of the node, the context
 
     next_functions, register_hook, register_prehook = _OfNode(), _OfNode(), _OfNode()
@@ -253,20 +254,19 @@ class BackwardCFunction(FunctionBase, FunctionCtx):
         """The tensors that ``save_for_backward`` kept; inside ``jvp``, those of ``save_for_forward``."""
         if self._pushing:
             return self.saved_for_forward
-        node = self._wg_node()
+        node, row = self._wg_node(), self._wg_saved
         if self._taken:
             raise RuntimeError(TAKEN)
-        if node is None or node.saved is None:
+        if row is None:
             raise RuntimeError(FREED)
-        found = tuple(None if s is None else s.restored(node) for s in node.saved)
+        found = tuple(None if s is None else s.restored(node) for s in row)
         if self._clears:
-            self._taken = True
-            node.saved = ()
+            self._taken, self._wg_saved = True, ()
         return found
 
     def maybe_clear_saved_tensors(self) -> None:
         """Let go of what was kept, before the backward is over."""
-        self._wg_node().saved = None
+        self._wg_saved = None
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -279,10 +279,9 @@ class BackwardCFunction(FunctionBase, FunctionCtx):
         """What was kept, still packed: hooks can be put on each."""
         if self._taken:
             return ()
-        node = self._wg_node()
-        if node is None or node.saved is None:
+        if self._wg_saved is None:
             raise RuntimeError(FREED)
-        return tuple(SavedNone() if s is None else s for s in node.saved)
+        return tuple(SavedNone() if s is None else s for s in self._wg_saved)
 
     def forget_marks(self) -> None:
         """Let go of the tensors that ``forward`` has marked, once their history is written."""
@@ -349,7 +348,7 @@ class FunctionNode(Node):
         raise TypeError(f"'{type(self).__name__}' object is not callable")
 
     def release(self) -> None:
-        self.saved = None
+        self._wg_context._wg_saved = None
 
     def raw(self, g: Any) -> Any:
         return self._run(g, ARRAY_OPS)
