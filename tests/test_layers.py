@@ -36,7 +36,7 @@ LIMITS = {
     "imports inside functions of the core": (10, 10),
     "places that read other frames": (6, 6),
     "places that ask who refers": (6, 6),
-    "places that exchange code": (8, 4),
+    "places that exchange code": (4, 4),
     "words of extensions in the core": (38, 30),
     "long functions": (12, 12),
     "long functions of the core": (0, 0),

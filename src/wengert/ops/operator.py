@@ -1,6 +1,6 @@
 """Declarations: an operator's forward, its gradient rules and its dtype rule, together in one place.
 
-Example, the whole of ``exp``::
+Example (elementary functions are rows of a table that declares each like this)::
 
     @operator(grad=dict(input=lambda F, g, result: g * result), promote="float")
     def exp(input: Array):
