@@ -33,7 +33,6 @@ _NAMES: dict[str, str] = {
     "nested._internal.nested_tensor": "ViewNestedFromBuffer",
     "profiler": "_memory_profiler _utils",
     "serialization": "SourceChangeWarning check_module_version_greater_or_equal",
-    "testing": "FileCheck",
     "testing.comparison": "default_tolerances",
     "utils": "ThroughputBenchmark",
     "utils.data": "IterDataPipe MapDataPipe MP_STATUS_CHECK_INTERVAL",

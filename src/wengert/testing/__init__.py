@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from ..names.absent import absent_from
 from .comparison import assert_allclose, assert_close
 from .creation import make_tensor
+from .file_check import FileCheck
 
-__all__ = ["assert_allclose", "assert_close", "make_tensor"]
-
-__getattr__ = absent_from(__name__)
+__all__ = ["FileCheck", "assert_allclose", "assert_close", "make_tensor"]
