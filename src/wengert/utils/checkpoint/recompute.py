@@ -65,15 +65,20 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager
     return _setting("debug", enabled)
 
 
-@contextmanager
-def restored() -> Iterator[None]:
-    """After an error the modes are what they were: an interrupt may come on the way into or out of any context."""
-    around = modes()
-    try:
-        yield
-    except BaseException:
-        set_modes(around)
-        raise
+class restored:
+    """After an error the modes are what they were: an interrupt may come on the way into or out of any context.
+
+    No generator: one that is given up is closed later, when other modes may be in force.
+    """
+
+    __slots__ = ("around",)
+
+    def __enter__(self) -> None:
+        self.around = modes()
+
+    def __exit__(self, kind: Any, *error: object) -> None:
+        if kind is not None:
+            set_modes(self.around)
 
 
 class GraphExecGroup:
