@@ -192,7 +192,8 @@ def limits_of(name: str) -> Limits:
         return _SUMS
     if name in ("addmm", "addbmm", "addmv", "addr", "baddbmm"):
         return Limits()
-    if name in ("linalg_lstsq", "linalg_matrix_exp", "linalg_pinv", "matrix_exp", "pinverse"):
+    if name in ("linalg_lstsq", "linalg_matrix_exp", "linalg_matrix_power", "linalg_matrix_rank", "linalg_pinv",
+            "matrix_exp", "matrix_power", "pinverse"):
         return _MATRICES
     return LIMITS.get(family_of(name), Limits())
 

@@ -30,8 +30,10 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
     tensor(5.)
     """
     dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
-    if p is None or (p == "fro" and (dims is None or isinstance(dims, int) or len(dims) <= 2)):
+    if p is None:
         p = 2.0
+    elif p == "fro" and (dims is None or isinstance(dims, int) or len(dims) <= 2):
+        p = 2
     if isinstance(p, str):
         plane = (-2, -1) if dims is None else (dims,) if isinstance(dims, int) else dims
         answer = function("linalg_matrix_norm")(input, p, plane, keepdim, dtype=dtype)

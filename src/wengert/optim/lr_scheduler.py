@@ -367,8 +367,21 @@ class CyclicLR(_Cycling):
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "exp_range":
-            return self.gamma**x
-        return 1.0 if self.mode == "triangular" else 1 / (2.0 ** (x - 1))
+            return self._exp_range_scale_fn(self.gamma, x)
+        return self._triangular_scale_fn(x) if self.mode == "triangular" else self._triangular2_scale_fn(x)
+
+    # PyTorch's files of whole schedules refer to these by name.
+    @staticmethod
+    def _triangular_scale_fn(x: float) -> float:
+        return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x: float) -> float:
+        return 1 / (2.0 ** (x - 1))
+
+    @staticmethod
+    def _exp_range_scale_fn(gamma: float, x: float) -> float:
+        return gamma**x
 
     def _lrs(self) -> list[Any]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
