@@ -103,11 +103,17 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
 
 def common_shape(*shapes: Any) -> tuple[int, ...]:
     """The shape that all of ``shapes`` broadcast to; ``RuntimeError`` if there is none."""
-    rows = [tuple(shape) for shape in shapes]
-    try:
-        return np.broadcast_shapes(*rows)
-    except ValueError:
-        raise RuntimeError(broadcast_message(rows)) from None
+    found: tuple[int, ...] = ()
+    for shape in map(tuple, shapes):
+        if shape == found:
+            continue
+        n = max(len(found), len(shape))
+        pairs = zip((1,) * (n - len(found)) + found, (1,) * (n - len(shape)) + shape)
+        row = tuple([b if a == 1 else a if b in (1, a) else -1 for a, b in pairs])
+        if -1 in row:
+            raise RuntimeError(broadcast_message([tuple(s) for s in shapes]))
+        found = row
+    return found
 
 
 def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:

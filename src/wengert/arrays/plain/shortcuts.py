@@ -103,7 +103,7 @@ def where(condition: Array, x: Any, y: Any) -> Array:
 def _apply(ufunc: Any, a: Array, b: Array) -> Array:
     """``ufunc(a, b)``, in the memory of ``a`` where the result fits there."""
     return ufunc(  # type: ignore[no-any-return]
-        a, b, out=a if np.broadcast_shapes(a.shape, b.shape) == a.shape else None)
+        a, b, out=a if np.broadcast(a, b).shape == a.shape else None)
 
 
 def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:

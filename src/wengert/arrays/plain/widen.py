@@ -80,7 +80,7 @@ def elementwise(widen: Callable[[Array], Array]) -> Callable[[Callable[..., Arra
                 if found is not None:
                     return found
                 value = as_array(compute(*map(widen, arrays), *numbers))
-                return deliver(value.reshape(np.broadcast_shapes(*(a.shape for a in arrays))), dtype, out)
+                return deliver(value.reshape(np.broadcast(*arrays).shape), dtype, out)
 
         function.__name__ = function.__qualname__ = compute.__name__
         function.__doc__ = compute.__doc__
