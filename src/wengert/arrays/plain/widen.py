@@ -80,7 +80,8 @@ def elementwise(widen: Callable[[Array], Array]) -> Callable[[Callable[..., Arra
                 if found is not None:
                     return found
                 value = as_array(compute(*map(widen, arrays), *numbers))
-                return deliver(value.reshape(np.broadcast(*arrays).shape), dtype, out)
+                # numbers, widened to one dimension, are numbers again
+                return deliver(value if any(a.ndim for a in arrays) else value.reshape(()), dtype, out)
 
         function.__name__ = function.__qualname__ = compute.__name__
         function.__doc__ = compute.__doc__
