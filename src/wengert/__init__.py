@@ -59,9 +59,9 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
-    "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg",
-    "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
-    "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version",
+    "cuda", "diagnose", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library",
+    "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
+    "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version",
     "types", "utils", "version", "xpu"))
 _LOWLEVEL = ("_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
     "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits",
@@ -92,7 +92,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
     **{f"_check{n}": ("functions.checks", f"_check{n}") for n in (
         "", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")},
-    "OutOfMemoryError": ("functions.checks", "OutOfMemoryError"),
+    "explain": ("diagnose", "explain"), "OutOfMemoryError": ("functions.checks", "OutOfMemoryError"),
     "Stream": ("compat.streams", "Stream"), "Event": ("compat.streams", "Event"),
     "get_device_module": ("accelerator", "get_device_module"),
     "compile": ("compiler", "compile"), **{n: ("func.control_flow", n) for n in ("cond", "while_loop")},

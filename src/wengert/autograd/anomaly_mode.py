@@ -13,6 +13,7 @@ from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import kernels as K
+from ..arrays.errors import frames
 from ..graph import anomaly
 from ..graph.modes import Scope
 
@@ -47,10 +48,10 @@ class set_detect_anomaly(Scope):
     def _note(self) -> None:
         """What is in force now, for the end."""
         self.prev, self.prev_check_nan = is_anomaly_enabled(), is_anomaly_check_nan_enabled()
-        self._before = anomaly.current
+        self._before = anomaly.mode
 
     def _states(self, now: Any) -> tuple[Any, Any, None]:
-        return anomaly.current, self._before, None
+        return anomaly.mode, self._before, None
 
     def _put(self, state: _Anomaly | None) -> None:
         anomaly.switch(state)
@@ -70,7 +71,7 @@ class detect_anomaly(set_detect_anomaly):
         )
 
     def _states(self, now: Any) -> tuple[Any, Any, None]:
-        return _Anomaly(self.check_nan), anomaly.current, None
+        return _Anomaly(self.check_nan), anomaly.mode, None
 
 
 def _booleans(enabled: bool, check_nan: bool) -> None:
@@ -82,12 +83,12 @@ def _booleans(enabled: bool, check_nan: bool) -> None:
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly mode is on."""
-    return anomaly.current is not None
+    return anomaly.mode is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly mode looks for NaN."""
-    return anomaly.current is None or anomaly.current.check_nan
+    return anomaly.mode is None or anomaly.mode.check_nan
 
 
 class _Running(threading.local):
@@ -168,12 +169,7 @@ class Stack:
     __slots__ = ("places",)
 
     def __init__(self, frame: Any) -> None:
-        places: list[tuple[Any, int]] = []
-        self.places = places
-        add = places.append
-        while frame is not None:
-            add((frame.f_code, frame.f_lasti))
-            frame = frame.f_back
+        self.places = [(f.f_code, f.f_lasti) for f in frames(frame)]
 
     def __iter__(self) -> Iterator[str]:
         import traceback

@@ -10,23 +10,24 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import alias
+from . import alias, explained
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType, ModuleType, TracebackType
 
 USAGE = """\
-usage: wengert run SCRIPT [ARGS...]
-       wengert run -m MODULE [ARGS...]
-       wengert run - [ARGS...]
+usage: wengert run [OPTIONS] SCRIPT [ARGS...]
+       wengert run [OPTIONS] -m MODULE [ARGS...]
+       wengert run [OPTIONS] - [ARGS...]
 
 Run a Python program with `import torch` (and every torch.* module) giving wengert.
 
   SCRIPT      a file, a directory or a zip file with a __main__.py, or - for standard input
   -m MODULE   a module, as with `python -m`
   ARGS        go to the program
-"""
+
+""" + explained.OPTIONS
 
 
 class _StartError(Exception):
@@ -42,6 +43,13 @@ def main(args: Sequence[str]) -> int | str | None:
     if not args or args[0] in ("-h", "--help"):
         print(USAGE, end="", file=sys.stdout if args else sys.stderr)
         return 0 if args else 2
+    try:
+        options, args = explained.parse(args)
+        if not args:
+            raise explained.UsageError("no program")
+    except explained.UsageError as error:
+        print(f"wengert run: {error}\n\n{USAGE}", end="", file=sys.stderr)
+        return 2
     program, *rest = args
     if program == "-m":
         if not rest:
@@ -66,7 +74,7 @@ def main(args: Sequence[str]) -> int | str | None:
         return error.code
     except (SyntaxError, ValueError) as error:  # what compile() raises
         return _report(error)
-    return _execute(code, module)
+    return _execute(code, module, options)
 
 
 def _new_main() -> ModuleType:
@@ -169,7 +177,9 @@ def _take_on(spec: Any, module: ModuleType) -> CodeType:
     return code
 
 
-def _execute(code: CodeType, module: ModuleType) -> int | str | None:
+def _execute(code: CodeType, module: ModuleType, options: explained.Options) -> int | str | None:
+    if options.explain:
+        return explained.run(lambda: exec(code, module.__dict__), options, _report)
     try:
         exec(code, module.__dict__)
     except SystemExit:

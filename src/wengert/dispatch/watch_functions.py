@@ -19,16 +19,18 @@ from ..functions.sizes import shape_of
 from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes
 from ..tensor import classes
-from ..tensor.functions import put_code
+from ..tensor.functions import compile_stub, put_code
 from ..tensor.tensor import Tensor, members
 from ..tensor.types import CPU, Size
 from .torch_dispatch import ask, aten, below, dispatching
 from .torch_function import ask_mode, by_class, is_public
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..graph.modes import Modes
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _watched: set[FunctionType] = set()
 
 _SILENT = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"))
@@ -76,16 +78,32 @@ def watch_members() -> None:
 def _watch(f: FunctionType, public: Any) -> None:
     """Give ``f`` the code of its watched form; modes are called with ``public``."""
     with _lock:
-        if f in _watched:
-            return
-        _watched.add(f)
+        if f not in _watched:
+            _watched.add(f)
+            surround(f, lambda original: _form(original, public, _names().get(f)))
+
+
+def surround(f: FunctionType, around: Callable[[FunctionType], Any]) -> Callable[[], None]:
+    """Make every call of ``f`` one of ``around(original)``; gives a function that ends it.
+
+    It does not end while others have surrounded ``f`` later; ``around`` must be able to step aside by itself.
+    """
+    with _lock:
+        compile_stub(f)
         original, watched = (FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
             for code in (f.__code__, _calling(f.__code__.co_freevars)))
         original.__kwdefaults__ = f.__kwdefaults__
-        watched.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_watched": _form(original, public, _names().get(f))}
+        form = around(original)
+        watched.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_watched": form}
         # for code that reads its signature
         f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]
         put_code(f, watched)
+
+    def end() -> None:
+        if (f.__kwdefaults__ or {}).get("_watched") is form:
+            put_code(f, original)
+
+    return end
 
 
 _CALLING = """

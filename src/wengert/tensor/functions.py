@@ -112,6 +112,12 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
             put_code(f, specialise(op, kind, f.__globals__))
 
 
+def compile_stub(f: Any) -> None:
+    """Compile ``f`` before its first call, if it is a stub."""
+    if f.__code__ is _first_call.__code__:
+        _compile(f, f.__globals__["_op"], f.__globals__["_kind"])
+
+
 def put_code(f: Any, made: Any) -> None:
     """Make ``f`` do what ``made`` does, for every reference to it."""
     f.__defaults__, f.__kwdefaults__ = made.__defaults__, made.__kwdefaults__

@@ -1,0 +1,29 @@
+"""One root, one finding: what follows from another finding is its evidence, not a finding of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .findings import Report
+
+#: A verdict -> those of which it is a consequence: where one of these was found, it is not said.
+CONSEQUENCES: dict[str, frozenset[str]] = {
+    "norm-spike": frozenset(("nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding", "stale-gradient")),
+    "exploding": frozenset(("nonfinite-backward", "masked-nan", "stale-gradient")),
+    "update-ratio": frozenset(("nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding")),
+    "nonfinite-backward": frozenset(("masked-nan", "nonfinite-forward")),
+    "nonfinite-forward": frozenset(("masked-nan",)),
+    "vanishing": frozenset(("saturated", "dead-relu")),
+    "unused": frozenset(("no-grad-training", "not-in-optimizer")),
+    "frozen": frozenset(("no-grad-training",)),
+    "cut-no-grad": frozenset(("no-grad-training",)),
+    "graph-retained": frozenset(("graph-leak",)),
+    "memory-hotspot": frozenset(("graph-leak",)),
+}
+
+
+def settle(report: Report) -> None:
+    """Take consequences out of a report."""
+    found = {f.id for f in report.findings}
+    report.findings = [f for f in report.findings if not (CONSEQUENCES.get(f.id, frozenset()) & found)]

@@ -1,0 +1,180 @@
+"""Places in the user's program: the frame that called into the package, and the line that is meant.
+
+A site is what is kept while the program runs, a code object and the instruction that it is at; it costs nothing to
+make. A ``Place`` is a file and a line, looked up when it is shown.
+"""
+
+from __future__ import annotations
+
+import os
+import site as site_packages
+import sys
+import sysconfig
+from functools import lru_cache
+from itertools import islice
+from sys import _getframe
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..arrays.errors import frames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType, FrameType
+
+    Site = tuple[CodeType, int]
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+OURS, LIBRARY, USER = range(3)
+
+
+def _library_folders() -> tuple[str, ...]:
+    """Where Python's own modules and installed packages lie."""
+    paths = sysconfig.get_paths()
+    found = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    found.update(site_packages.getsitepackages() if hasattr(site_packages, "getsitepackages") else ())
+    found.add(site_packages.getusersitepackages())
+    return tuple(os.path.realpath(path) + os.sep for path in found)
+
+
+_LIBRARIES = _library_folders()
+_kinds: dict[CodeType, int] = {}
+
+
+def kind_of(code: CodeType) -> int:
+    """Whose code it is: ``OURS``, that of a ``LIBRARY`` (Python's included), or the ``USER``'s."""
+    kind = _kinds.get(code)
+    if kind is None:
+        name = code.co_filename
+        if name.startswith((PACKAGE, "<wengert")):
+            kind = OURS
+        elif name.startswith("<frozen") or os.path.realpath(name).startswith(_LIBRARIES):
+            kind = LIBRARY
+        else:
+            kind = USER
+        _kinds[code] = kind
+    return kind
+
+
+def user_site(depth: int = 1) -> Site | None:
+    """The innermost frame of the user's code; without one, of a library's that called the package."""
+    frame: FrameType | None = _getframe(depth)
+    library = None
+    while frame is not None:
+        code = frame.f_code
+        kind = _kinds.get(code)
+        if kind is None:
+            kind = kind_of(code)
+        if kind == USER:
+            return code, frame.f_lasti
+        if kind == LIBRARY and library is None and not code.co_filename.startswith("<frozen"):
+            library = code, frame.f_lasti
+        frame = frame.f_back
+    return library
+
+
+def user_frames(depth: int = 1) -> Iterator[FrameType]:
+    """The frames of the user's code, innermost first."""
+    return (frame for frame in frames(_getframe(depth)) if kind_of(frame.f_code) == USER)
+
+
+def called_by_user() -> bool:
+    """Whether what is watched was called by code outside of the package."""
+    for frame in frames(_getframe(1)):
+        if not frame.f_code.co_filename.endswith(_WATCHERS):
+            return kind_of(frame.f_code) != OURS
+    return False
+
+
+_WATCHERS = (os.path.join("diagnose", "watching.py"), os.path.join("diagnose", "places.py"),
+    os.path.join("dispatch", "watch_functions.py"))
+
+
+def maker_site(x: Any) -> tuple[Site | None, bool]:
+    """Where the object ``x`` is made whose ``__init__`` is running: the site in the user's code, outside of methods of
+    ``x``; and whether a library's code made it.
+    """
+    library = False
+    for frame in frames(_getframe(1)):
+        code = frame.f_code
+        kind = kind_of(code)
+        if kind == OURS:
+            continue
+        if code.co_argcount and code.co_name in ("__init__", "__new__") and (
+                variables(frame).get(code.co_varnames[0]) is x):
+            continue
+        if kind == USER:
+            return (code, frame.f_lasti), library
+        library = library or not code.co_filename.startswith("<frozen")
+    return user_site(), library
+
+
+class Place(NamedTuple):
+    """A line of a file, counted from 1, and the function that it stands in.
+
+    >>> str(Place("train.py", 12, "step"))
+    'train.py:12'
+    """
+
+    file: str
+    line: int
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{shown(self.file)}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """The source of the line."""
+        import linecache
+
+        return linecache.getline(self.file, self.line).strip()
+
+
+def shown(file: str) -> str:
+    """A file's name, from the current folder where it lies below."""
+    if file.startswith("<"):
+        return file
+    near = os.path.relpath(file) if os.path.splitdrive(file)[0] == os.path.splitdrive(os.getcwd())[0] else file
+    return file if near.startswith("..") else near
+
+
+@lru_cache(4096)
+def place(site: Site | None) -> Place | None:
+    """The first line of the innermost expression that a site is in."""
+    if site is None:
+        return None
+    code, at = site
+    line = next(islice(code.co_positions(), at // 2, None), (None,))[0]
+    return Place(code.co_filename, line or code.co_firstlineno, code.co_name)
+
+
+def place_of_frame(frame: FrameType) -> Place:
+    """Where a frame is."""
+    return place((frame.f_code, frame.f_lasti)) or Place("?", 0)
+
+
+def is_users(where: Place | None) -> bool:
+    """Whether a place lies in the user's own code."""
+    return (where is not None and not where.file.startswith((PACKAGE, "<wengert", "<frozen"))
+        and not os.path.realpath(where.file).startswith(_LIBRARIES))
+
+
+def variables(frame: FrameType) -> dict[str, Any]:
+    """The variables that a frame sees: its own before the module's."""
+    return {**frame.f_globals, **frame.f_locals}
+
+
+def place_of_error(error: BaseException) -> Place | None:
+    """The innermost place in the user's code that an exception has passed."""
+    found = None
+    step = error.__traceback__
+    while step is not None:
+        if kind_of(step.tb_frame.f_code) == USER:
+            found = place((step.tb_frame.f_code, step.tb_lasti))
+        step = step.tb_next
+    return found
+
+
+def main_variables() -> dict[str, Any]:
+    """The variables of the program's main module."""
+    return vars(sys.modules.get("__main__", sys))

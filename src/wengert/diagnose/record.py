@@ -1,0 +1,328 @@
+"""What a diagnosis has seen of a program: the record that rules read.
+
+``Record`` keeps facts, not findings: modules, optimizers, backwards and steps with the places in the user's program,
+the generations of gradients, and in detailed windows (see ``watching``) an ``Event`` for every call of an operator. It
+holds tensors and modules weakly, so it never keeps a graph alive.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ..nn import Module
+from .places import main_variables, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .places import Place, Site
+
+V = TypeVar("V")
+
+
+class ByIdentity(Generic[V]):
+    """A map from objects to values that does not keep the objects alive; the same object, not an equal one."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tuple[weakref.ref[Any], V]] = {}
+
+    def get(self, x: Any) -> V | None:
+        """The value of ``x``; None without."""
+        found = self._rows.get(id(x))
+        return None if found is None else found[1]
+
+    def put(self, x: Any, value: V) -> None:
+        """Give ``x`` a value."""
+        rows, key = self._rows, id(x)
+        rows[key] = (weakref.ref(x, lambda _: rows.pop(key, None)), value)
+
+    def items(self) -> Iterator[tuple[Any, V]]:
+        """The objects that are alive, and their values."""
+        for ref, value in list(self._rows.values()):
+            x = ref()
+            if x is not None:
+                yield x, value
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class Event:
+    """One call in a detailed window, or where a value came from.
+
+    ``name``: of the operator or function (``"relu"``, ``"add_"``), or ``"leaf"`` for a tensor from before the window.
+    ``kind``: that of the call (``"operator"``, ``"inplace"``, ``"function"``, ``"composite"``, ``"apply"``), or
+    ``"leaf"``, ``"cut"`` (``detach``, ``data``, ``item``, ``numpy``, ``tolist``, ``float``: the tensor, array or number
+    has no history), or ``"parameter"`` (``nn.Parameter`` made of a tensor). ``inputs``: the events that made the
+    arguments. ``recorded``: whether the result has a history. ``wanted``: whether an input requires a gradient.
+    ``off``: the scope in which gradients were off, or None. ``modules``: the modules that were running, outermost
+    first. ``step``: how many optimizer steps had been made. ``tensor()``: the (first) result while it is alive.
+    """
+
+    __slots__ = ("_tensor", "inputs", "kind", "modules", "name", "number", "off", "recorded", "shape", "site", "step",
+        "wanted")
+
+    def __init__(self, name: str, kind: str, site: Site | None, inputs: tuple[Event, ...] = (), step: int = 0) -> None:
+        self.name, self.kind, self.site, self.inputs, self.step = name, kind, site, inputs, step
+        self.recorded = self.wanted = False
+        self.off: Scope | None = None
+        self.modules: tuple[Module, ...] = ()
+        self.shape: tuple[int, ...] = ()
+        self.number = 0
+        self._tensor: Any = None
+
+    @property
+    def place(self) -> Place | None:
+        """Where the call stands in the user's program."""
+        return place(self.site)
+
+    def tensor(self) -> Any:
+        """The result, while it is alive."""
+        return None if self._tensor is None else self._tensor()
+
+    def __repr__(self) -> str:
+        return f"<{self.name} at {self.place}>"
+
+
+class Scope:
+    """A scope, or a call, that switched gradients off (``kind``: ``no_grad``, ``inference_mode``, ...)."""
+
+    __slots__ = ("kind", "manager", "site")
+
+    def __init__(self, kind: str, site: Site | None, manager: Any = None) -> None:
+        self.kind, self.site, self.manager = kind, site, manager
+
+    @property
+    def place(self) -> Place | None:
+        """The line that switched gradients off: the ``with`` statement, the decorator or the call."""
+        return place(self.site)
+
+
+class Made:
+    """A module or an optimizer: ``site`` is where it was made; None if that was before the diagnosis began."""
+
+    __slots__ = ("__weakref__", "_object", "calls", "eval_site", "library", "notes", "site", "steps", "train_site")
+
+    def __init__(self, x: Any, site: Site | None, library: bool = False) -> None:
+        self._object, self.site = weakref.ref(x), site
+        self.library = library  # whether a library's code made it, not the program's own
+        self.calls = self.steps = 0  # of a module (in detailed windows), of an optimizer
+        self.eval_site: Site | None = None  # of a module: the last eval() and train() of it or of one that contains it
+        self.train_site: Site | None = None
+        self.notes: dict[str, Any] = {}  # for rules
+
+    def object(self) -> Any:
+        """The module or the optimizer, while it is alive."""
+        return self._object()
+
+    @property
+    def place(self) -> Place | None:
+        """Where it was made."""
+        return place(self.site)
+
+
+class Gradient:
+    """The generations of one leaf's gradient.
+
+    ``filled``: the numbers of the backwards whose gradients ``.grad`` holds. ``consumed``: the number of the step (or
+    hand-written update) that has used what ``.grad`` holds now; None if none has. ``carried``: whether ``.grad`` holds
+    gradients that an earlier step has used, with newer ones added. ``ever``: how many backwards reached the leaf.
+    ``zeroed``: where gradients were last cleared.
+    """
+
+    __slots__ = ("carried", "consumed", "ever", "filled", "mark", "zeroed")
+
+    def __init__(self) -> None:
+        self.filled: list[int] = []
+        self.consumed: int | None = None
+        self.carried = False
+        self.ever = 0
+        self.mark: tuple[int, int] = (0, -1)  # the identity of .grad and its version when it was consumed
+        self.zeroed: Site | None = None
+
+
+class Backward:
+    """One call of ``backward()`` or ``grad()``.
+
+    ``roots``: its edges, only while it runs. ``root``: the events of its roots, in detailed windows. ``leaves``: ids of
+    the leaves that got a gradient. ``step``: the number of optimizer steps before it. ``options``: ``retain_graph`` and
+    the like, as given. ``captured``: whether it is a ``grad()``, which fills no ``.grad``.
+    """
+
+    def __init__(self, number: int, site: Site | None, step: int) -> None:
+        self.number, self.site, self.step = number, site, step
+        self.roots: Any = ()
+        self.root: list[Event] = []
+        self.leaves: set[int] = set()
+        self.options: dict[str, Any] = {}
+        self.detailed = self.captured = self.failed = False
+        self.loss: float | None = None  # of a single root of one element
+        self.notes: dict[str, Any] = {}
+
+    @property
+    def place(self) -> Place | None:
+        """Where ``backward()`` was called."""
+        return place(self.site)
+
+
+class Step:
+    """One ``optimizer.step()``. ``number`` counts the steps of all optimizers from 1."""
+
+    def __init__(self, number: int, made: Made, site: Site | None, detailed: bool) -> None:
+        self.number, self.made, self.site, self.detailed = number, made, site, detailed
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer."""
+        return self.made.object()
+
+    @property
+    def place(self) -> Place | None:
+        """Where ``step()`` was called."""
+        return place(self.site)
+
+
+class Write:
+    """An in-place write: ``counter`` is the version counter of the memory, which had ``version`` after it."""
+
+    __slots__ = ("counter", "name", "site", "version")
+
+    def __init__(self, name: str, counter: Any, version: int, site: Site | None) -> None:
+        self.name, self.counter, self.version, self.site = name, counter, version, site
+
+    @property
+    def place(self) -> Place | None:
+        """Where it was written."""
+        return place(self.site)
+
+
+class _Here(threading.local):
+    """What belongs to one thread."""
+
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = []  # the scopes that switch gradients, outermost first
+        self.modules: list[Module] = []  # the modules that are running, outermost first
+        self.node: Any = None  # the node that the walk has come to
+        self.backward: Backward | None = None  # the backward that is running
+
+
+class Record:
+    """All facts. See the classes above for the rows of its tables."""
+
+    def __init__(self) -> None:
+        self.here = _Here()
+        self.modules: ByIdentity[Made] = ByIdentity()
+        self.optimizers: list[Made] = []
+        self.gradients: ByIdentity[Gradient] = ByIdentity()
+        self.events: ByIdentity[Event] = ByIdentity()  # of tensors: what made them
+        self.arrays: ByIdentity[Event] = ByIdentity()  # of NumPy arrays that came from tensors
+        self.numbers: deque[tuple[Any, Event]] = deque(maxlen=256)  # Python numbers that came from tensors
+        self.frozen: ByIdentity[Any] = ByIdentity()  # tensors: the site where requires_grad became False
+        self.made_tensors: ByIdentity[Any] = ByIdentity()  # parameters: the site where they were made
+        self.writes: deque[Write] = deque(maxlen=4096)
+        self.backwards: deque[Backward] = deque(maxlen=256)  # the last ones
+        self.steps: deque[Step] = deque(maxlen=256)
+        self.step_count = self.backward_count = self.event_count = 0
+        self.off: Scope | None = None  # the call of set_grad_enabled(False) that holds, if any
+        self.detailed = False  # whether a detailed window is open
+        self.begun: Site | None = None  # where the diagnosis was switched on
+        self.here_options: dict[str, Any] = {}  # how backward() or grad() was called that is about to walk
+        self.failed_node: Any = None  # of the last backward that raised: its node
+
+    # -- names --------------------------------------------------------------------------------------------------------
+
+    def roots(self) -> list[Module]:
+        """The modules that are alive and part of no other, those in the order in which they were made."""
+        alive = [m for m, _ in self.modules.items() if "_modules" in m.__dict__]
+        inner = {id(child) for m in alive for child in m._modules.values() if child is not None}
+        return [m for m in alive if id(m) not in inner]
+
+    def trained(self) -> list[Module]:
+        """The root modules that have parameters in an optimizer."""
+        held = {id(p) for p in self.held_parameters()}
+        return [m for m in self.roots() if any(id(p) in held for p in m.parameters())]
+
+    def held_parameters(self) -> list[Any]:
+        """The parameters of all optimizers."""
+        alive = [o for o in (made.object() for made in self.optimizers) if o is not None]
+        return [p for o in alive for group in o.param_groups for p in group["params"]]
+
+    def named_parameters(self) -> dict[int, tuple[str, Any, Module]]:
+        """By id of every parameter of a root module: its name there, itself, and the root."""
+        found: dict[int, tuple[str, Any, Module]] = {}
+        for root in self.roots():
+            for name, p in root.named_parameters():
+                found.setdefault(id(p), (name, p, root))
+        return found
+
+    def name_of(self, tensor: Any) -> str:
+        """How the program calls a tensor: a parameter's name in its model, or a variable; empty if neither is known."""
+        found = self.named_parameters().get(id(tensor))
+        if found is not None:
+            return found[0]
+        return next((n for n, v in main_variables().items() if v is tensor and not n.startswith("_")), "")
+
+    def module_path(self, modules: tuple[Module, ...]) -> str:
+        """The name of the innermost of the running ``modules`` in the outermost; empty at the root."""
+        if not modules:
+            return ""
+        inner = modules[-1]
+        return next((name for name, m in modules[0].named_modules() if m is inner), type(inner).__name__)
+
+    # -- look-ups -----------------------------------------------------------------------------------------------------
+
+    def gradient_of(self, leaf: Any) -> Gradient:
+        """The generations of a leaf's gradient."""
+        found = self.gradients.get(leaf)
+        if found is None:
+            found = Gradient()
+            self.gradients.put(leaf, found)
+        return found
+
+    def made(self, x: Any) -> Made | None:
+        """The row of a module or an optimizer."""
+        if isinstance(x, Module):
+            return self.modules.get(x)
+        return next((made for made in self.optimizers if made.object() is x), None)
+
+    def event_of(self, tensor: Any) -> Event:
+        """What made ``tensor``; for one from before the window, a leaf."""
+        found = self.events.get(tensor)
+        if found is None:
+            found = Event("leaf", "leaf", None, (), self.step_count)
+            found._tensor = weakref.ref(tensor)
+            found.recorded = tensor._wg_edge is not None or (tensor._wg_meta is not None
+                and tensor._wg_meta.requires_grad)
+            found.shape = tuple(tensor.shape)
+            self.events.put(tensor, found)
+        return found
+
+    def consume(self, leaf: Any, number: int) -> None:
+        """A step, or a write by hand, has used what a leaf's ``.grad`` holds."""
+        meta = leaf._wg_meta
+        if meta is not None and meta.grad is not None:
+            facts = self.gradient_of(leaf)
+            facts.consumed = number
+            facts.mark = id(meta.grad), meta.grad._wg_vc[0]
+
+    def writer(self, counter: Any, version: int) -> Write | None:
+        """The first write to a memory after it had ``version``."""
+        return next((w for w in self.writes if w.counter is counter and w.version > version), None)
+
+    def scope(self) -> Scope | None:
+        """What has switched gradients off here and now; None if it is not known."""
+        scopes = self.here.scopes
+        return scopes[-1] if scopes else self.off
+
+
+def node_place(node: Any) -> Place | None:
+    """Where the operation stands that left ``node``; None if it was made before the diagnosis."""
+    return place(node.__dict__.get("_wg_site"))
+
+
+def node_modules(node: Any) -> tuple[Module, ...]:
+    """The modules that were running when ``node`` was made, outermost first; empty outside of detailed windows."""
+    return node.__dict__.get("_wg_modules", ())  # type: ignore[no-any-return]

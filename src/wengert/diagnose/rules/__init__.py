@@ -1,0 +1,19 @@
+"""The rules, by family; each file has the verdicts on one subject."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..rule import Rule
+
+#: (module, class) of every rule.
+NAMES: tuple[tuple[str, str], ...] = (
+)
+
+
+def all_rules() -> list[type[Rule]]:
+    """The classes of all rules."""
+    from importlib import import_module
+
+    return [getattr(import_module(f"{__name__}.{module}"), name) for module, name in NAMES]

@@ -1,0 +1,56 @@
+"""The diagnosis that is on, and the last one: there is at most one in a process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .arbitration import settle
+from .rules import all_rules
+from .watching import StepsDone, Watching
+
+if TYPE_CHECKING:
+    from .findings import Finding, Report
+
+current: Watching | None = None
+last: Watching | None = None
+
+
+def begin(steps: int | None = None, rules: Any = None) -> Watching:
+    """Begin a diagnosis; ``RuntimeError`` inside of another. ``StepsDone`` ends it after ``steps`` optimizer steps."""
+    global current, last
+    if current is not None:
+        raise RuntimeError("a diagnosis is on already: diagnose.watch() and `wengert run --explain` do not nest")
+    current = last = Watching(all_rules() if rules is None else rules, steps)
+    current.begin()
+    return current
+
+
+def end(error: BaseException | None = None) -> Report:
+    """End it; ``error``: the exception that ended the program, which gets a note about what was found."""
+    global current
+    if current is None:
+        raise RuntimeError("no diagnosis is on")
+    watching, current = current, None
+    if error is not None and not isinstance(error, (StepsDone, SystemExit, KeyboardInterrupt)):
+        for finding in failed(watching, error):
+            note(error, finding)
+    watching.end()
+    record = watching.record
+    watching.report.summary.update(steps=record.step_count, backwards=record.backward_count,
+        optimizers=len(record.optimizers))
+    settle(watching.report)
+    return watching.report
+
+
+def failed(watching: Watching, error: BaseException) -> list[Finding]:
+    """What the rules say about an exception; the report takes it in."""
+    found = [finding for rule in watching.rules for finding in (rule.failed(error) or ())]
+    watching.report.extend(found)
+    return found
+
+
+def note(error: BaseException, finding: Finding) -> None:
+    """Add a finding to what an exception shows."""
+    text = f"wengert: {finding}"
+    if text not in getattr(error, "__notes__", ()):
+        error.add_note(text)

@@ -1,0 +1,254 @@
+"""Functions and scopes that are surrounded while a diagnosis is on: what modules, optimizers and tensors are asked."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd import backward, grad
+from ..dispatch.watch_functions import surround
+from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ..nn import Module, Parameter
+from ..optim import Optimizer
+from ..tensor import Tensor
+from .places import called_by_user, maker_site, user_site
+from .record import Event, Made, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .watching import Watching
+
+CONVERSIONS = ("item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__")
+
+
+class Surroundings:
+    """Surrounds them; ``undo`` has what ends it."""
+
+    def __init__(self, watching: Watching) -> None:
+        self.watching, self.record = watching, watching.record
+        self.undo: list[Callable[[], None]] = []
+        self._switching = False  # whether train() or eval() is running
+
+    def _around(self, f: Any, form: Callable[[Any], Any]) -> None:
+        """Surround ``f`` while the diagnosis is on."""
+
+        def around(original: Any) -> Any:
+            watched = form(original)
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                return watched(*args, **kwargs) if self.watching.on else original(*args, **kwargs)
+
+            return call
+
+        self.undo.append(surround(f, around))
+
+    def _after(self, f: Any, tell: Callable[..., None]) -> None:
+        """Call ``tell(result, *args, **kwargs)`` after every call of ``f``."""
+
+        def form(original: Any) -> Any:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                found = original(*args, **kwargs)
+                tell(found, *args, **kwargs)
+                return found
+
+            return call
+
+        self._around(f, form)
+
+    def begin(self) -> None:
+        """Surround everything."""
+        self._after(Module.__init__, self._module_made)
+        switches: tuple[Any, ...] = (Module.train, Module.eval)
+        for f in switches:
+            self._around(f, self._mode)
+        self._after(Optimizer.__init__, self._optimizer_made)
+        for f in (Optimizer.zero_grad, Module.zero_grad):
+            self._after(f, self._zeroed)
+        for name in ("detach", "detach_"):
+            self._after(getattr(Tensor, name), self._cutting(name))
+        for name in CONVERSIONS:
+            self._after(getattr(Tensor, name), self._cutting(name))
+        self._after(Tensor.data.fget, self._cutting("data"))  # type: ignore[attr-defined]
+        self._after(Tensor.requires_grad_, lambda found, t, wanted=True: self._requirement(t, wanted))
+        self._after(Tensor.requires_grad.fset,  # type: ignore[attr-defined]
+            lambda found, t, wanted: self._requirement(t, wanted))
+        self._after(Parameter.__new__, self._parameter_made)
+        self._around(Tensor.backward, lambda original: self._backward(original, False))
+        self._around(backward, lambda original: self._backward(original, False))
+        self._around(grad, lambda original: self._backward(original, True))
+        self._scopes()
+
+    def _backward(self, original: Any, captured: bool) -> Any:
+        names = (("inputs", "grad_outputs", "retain_graph", "create_graph") if captured
+            else ("gradient", "retain_graph", "create_graph", "inputs"))
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            record = self.record
+            if record.here.backward is None and not record.here_options:
+                roots: Any = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
+                options = {**dict(zip(names, args[1:])), **kwargs, "captured": captured}
+                rows = [roots] if isinstance(roots, Tensor) else list(roots) if type(roots) in (list, tuple) else []
+                if record.detailed:
+                    options["events"] = [record.event_of(t) for t in rows if isinstance(t, Tensor)]
+                if len(rows) == 1 and isinstance(rows[0], Tensor) and type(rows[0]._wg_data) is np.ndarray:
+                    options["loss"] = float(rows[0]._wg_data.real) if rows[0]._wg_data.size == 1 else None
+                    options["root"] = weakref.ref(rows[0])
+                record.here_options = options
+            try:
+                return original(*args, **kwargs)
+            finally:
+                record.here_options = {}
+
+        return call
+
+    def _module_made(self, found: Any, module: Any, *args: Any, **kwargs: Any) -> None:
+        self.record.modules.put(module, Made(module, *maker_site(module)))
+
+    def _mode(self, original: Any) -> Any:
+        """``Module.train`` or ``eval``: the outermost call is noted for all modules below."""
+
+        def call(module: Module, *args: Any, **kwargs: Any) -> Any:
+            if self._switching:
+                return original(module, *args, **kwargs)
+            self._switching, site = True, user_site()
+            try:
+                found = original(module, *args, **kwargs)
+            finally:
+                self._switching = False
+            for m in module.modules():
+                made = self.record.modules.get(m)
+                if made is not None and m.training:
+                    made.train_site = site
+                elif made is not None:
+                    made.eval_site = site
+            return found
+
+        return call
+
+    def _optimizer_made(self, found: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        if self.record.made(optimizer) is None:
+            self.record.optimizers.append(Made(optimizer, *maker_site(optimizer)))
+
+    def _zeroed(self, found: Any, holder: Any, set_to_none: bool = True) -> None:
+        site = user_site()
+        rows = (holder.parameters() if isinstance(holder, Module)
+            else (p for group in holder.param_groups for p in group["params"]))
+        for p in rows:
+            facts = self.record.gradients.get(p)
+            if facts is not None:
+                facts.filled, facts.carried, facts.consumed, facts.zeroed = [], False, None, site
+
+    def _parameter_made(self, found: Any, cls: Any, data: Any = None, requires_grad: bool = True) -> None:
+        site = user_site()
+        self.record.made_tensors.put(found, site)
+        if not requires_grad:
+            self.record.frozen.put(found, site)
+        if isinstance(data, Tensor) and data._wg_edge is not None:
+            event = Event("Parameter", "parameter", site, (self.record.event_of(data),), self.record.step_count)
+            event.wanted, event._tensor, event.shape = True, weakref.ref(found), tuple(found.shape)
+            self.record.events.put(found, event)
+
+    def _requirement(self, tensor: Any, wanted: bool) -> None:
+        if not wanted:
+            self.record.frozen.put(tensor, user_site())
+
+    def _cutting(self, name: str) -> Callable[..., None]:
+        def tell(found: Any, tensor: Any, *args: Any, **kwargs: Any) -> None:
+            meta = tensor._wg_meta
+            known = tensor._wg_edge is not None or (meta is not None and meta.requires_grad) or (
+                self.record.detailed and self.record.events.get(tensor) is not None)
+            if known and called_by_user():
+                self.cut(name, tensor, found)
+
+        return tell
+
+    # -- scopes -------------------------------------------------------------------------------------------------------
+
+    def _scopes(self) -> None:
+        """Put methods of these classes before those that they inherit, which are the extension's."""
+        kinds = no_grad, enable_grad, set_grad_enabled, inference_mode
+        names = "__enter__", "__exit__", "clone", "__call__"
+        for kind, inherited in [(kind, {name: getattr(kind, name) for name in names}) for kind in kinds]:
+            self._scope(kind, inherited)
+
+    def _scope(self, kind: Any, inherited: dict[str, Any]) -> None:
+        record = self.record
+        undoing = self.undo
+        own = {name: vars(kind).get(name) for name in (*inherited, "__init__")}
+
+        def __enter__(self: Any) -> Any:  # noqa: N807
+            found = inherited["__enter__"](self)
+            site = self.__dict__.get("_wg_site") or user_site()
+            record.here.scopes.append(Scope(kind.__name__, site, self))
+            return found
+
+        def __exit__(self: Any, *exc: Any) -> Any:  # noqa: N807
+            scopes = record.here.scopes
+            for i in range(len(scopes) - 1, -1, -1):
+                if scopes[i].manager is self:
+                    del scopes[i]
+                    break
+            return inherited["__exit__"](self, *exc)
+
+        def clone(self: Any) -> Any:
+            new = inherited["clone"](self)
+            if "_wg_site" in self.__dict__:
+                new.__dict__["_wg_site"] = self.__dict__["_wg_site"]
+            return new
+
+        def __call__(self: Any, func: Any) -> Any:  # noqa: N807
+            self.__dict__["_wg_site"] = user_site()
+            return inherited["__call__"](self, func)
+
+        members = {"__enter__": __enter__, "__exit__": __exit__, "clone": clone, "__call__": __call__}
+        if kind is set_grad_enabled:
+            made = kind.__init__
+
+            def __init__(self: Any, mode: bool) -> None:  # noqa: N807
+                made(self, mode)
+                record.off = None if mode else Scope("set_grad_enabled", user_site(), self)
+
+            members["__init__"] = __init__
+        for name, f in members.items():
+            setattr(kind, name, f)
+
+        def undo() -> None:
+            for name in members:
+                if own[name] is None:
+                    delattr(kind, name)
+                else:
+                    setattr(kind, name, own[name])
+
+        undoing.append(undo)
+
+    # -- cuts ---------------------------------------------------------------------------------------------------------
+
+    def cut(self, name: str, source: Any, result: Any) -> None:
+        """A value without a history was made of ``source``, which has one."""
+        record = self.record
+        event = Event(name, "cut", user_site(), (record.event_of(source),), record.step_count)
+        event.wanted, event.shape, event.modules = True, tuple(source.shape), tuple(record.here.modules)
+        record.event_count += 1
+        event.number = record.event_count
+        if isinstance(result, Tensor):
+            event._tensor = weakref.ref(result)
+            record.events.put(result, event)
+        elif isinstance(result, (float, complex)):
+            record.numbers.append((result, event))
+        elif isinstance(result, np.ndarray):
+            record.arrays.put(result, event)
+            if result.base is not None:
+                record.arrays.put(result.base, event)
+        elif isinstance(result, list):
+            self._numbers(result, event)
+        self.watching.take("cut", event, source, result)
+
+    def _numbers(self, rows: Any, event: Event) -> None:
+        for v in rows[:256]:
+            if isinstance(v, list):
+                self._numbers(v, event)
+            else:
+                self.record.numbers.append((v, event))

@@ -1,0 +1,101 @@
+"""The interceptor that makes an event of every call, in detailed windows."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..graph.interceptors import Interceptor
+from ..graph.modes import modes
+from ..tensor import Tensor
+from .places import user_site
+from .record import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..graph.interceptors import Call
+    from .watching import Watching
+
+#: How many calls a window traces at most.
+LIMIT = 20_000
+
+
+class Tracer(Interceptor):
+    """Makes an event of every call, in detailed windows."""
+
+    order = -1.0  # outside of all others: what the program called
+
+    def __init__(self, watching: Watching) -> None:
+        self.watching, self.record = watching, watching.record
+        self.inside = threading.local()
+        self.before, self.after = watching.told("calling"), watching.told("called")
+
+    def applies_to(self, call: Call) -> bool:
+        return not getattr(self.inside, "call", False)
+
+    def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
+        self.inside.call = True
+        try:
+            for tell in self.before:
+                tell(call)
+            args, wanted = call.args, False
+            writes = call.kind == "inplace" or (call.kind == "function" and call.name.endswith("_"))
+            target = args[0] if writes and args else None
+            inputs: list[Event] = []
+            for v in (*args, *call.kwargs.values()):
+                wanted |= self._add(v, inputs)
+            found = call_next(call)
+        finally:
+            self.inside.call = False
+        record = self.record
+        event = Event(call.name, call.kind, user_site(), tuple(inputs), record.step_count)
+        event.wanted, event.modules = wanted, tuple(record.here.modules)
+        record.event_count += 1
+        event.number = record.event_count
+        if not modes().grad:
+            event.off = record.scope()
+        if event.number - self.watching.opened > LIMIT:
+            self.watching.interrupt()
+        self._results(event, found, target)
+        if target is not None and isinstance(target, Tensor):
+            self.watching.wrote(target, event)
+        for tell in self.after:
+            tell(event, call, found)
+        return found
+
+    def _add(self, v: Any, inputs: list[Event]) -> bool:
+        """Take in the events of an argument; whether it has a history."""
+        record = self.record
+        if isinstance(v, Tensor):
+            inputs.append(record.event_of(v))
+            return v._wg_edge is not None or (v._wg_meta is not None and v._wg_meta.requires_grad)
+        if type(v) in (list, tuple):
+            wanted = False
+            for x in v[:1000]:
+                if type(x) not in (int, bool, str, type(None)):
+                    wanted |= self._add(x, inputs)
+            return wanted
+        if type(v) is float:
+            inputs += [event for number, event in record.numbers if number == v][-1:]
+        elif isinstance(v, (np.ndarray, np.generic)):
+            found = record.arrays.get(v)
+            if found is None and isinstance(v, np.ndarray) and v.base is not None:
+                found = record.arrays.get(v.base)
+            if found is not None:
+                inputs.append(found)
+        return False
+
+    def _results(self, event: Event, found: Any, target: Any) -> None:
+        """Note what made the results."""
+        for t in found if isinstance(found, (tuple, list)) else (found,):
+            if isinstance(t, Tensor):
+                if target is t and t._wg_edge is None and t.requires_grad:
+                    continue  # a leaf that is written to stays a leaf
+                if event._tensor is None:
+                    event._tensor, event.shape = weakref.ref(t), tuple(t._wg_data.shape)
+                    event.recorded = t._wg_edge is not None or (t._wg_meta is not None and t._wg_meta.requires_grad)
+                self.record.events.put(t, event)

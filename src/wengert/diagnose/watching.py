@@ -1,0 +1,261 @@
+"""Where the facts come from: what is watched of the engine, of modules and optimizers, while a diagnosis is on.
+
+Two kinds of facts. Always: where each node was made, what walks give, steps and the generations of gradients, what
+switched gradients off. In detailed windows, besides: every call of an operator (``Tracer``, an interceptor) and of a
+module. A window is open for the first steps of each optimizer, and again for one round of steps after ever longer
+pauses, so that a long run costs little.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dispatch.watch_functions import watch_functions
+from ..graph import anomaly, engine
+from ..graph.modes import change, modes
+from ..nn.modules import module as nn_hooks
+from ..optim import optimizer as optim_hooks
+from .findings import Report
+from .nodes import NodeWatch
+from .places import user_site
+from .record import Backward, Made, Record, Step, Write
+from .rule import Rule
+from .surroundings import Surroundings
+from .tracer import LIMIT, Tracer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..nn import Module
+    from .record import Event
+
+#: Detailed windows: the first steps of each optimizer, and rounds that begin at these numbers of steps.
+FIRST = 3
+LATER = tuple(m * 10**e for e in range(1, 8) for m in (1, 2, 5))
+
+
+class StepsDone(BaseException):
+    """Ends a program after the steps that were asked for."""
+
+class Watching:
+    """A diagnosis while it is on: ``begin``, ``end``; ``report`` has what was found so far."""
+
+    def __init__(self, rules: Iterable[type[Rule]], steps: int | None = None) -> None:
+        self.record, self.report, self.limit = Record(), Report(), steps
+        self.report.facts = self.record
+        self.rules = [rule(self.record) for rule in rules]
+        self._undo: list[Callable[[], None]] = []
+        self.nodes, self.tracer, self._surroundings = NodeWatch(self), Tracer(self), Surroundings(self)
+        self.opened = 0  # the number of events when the window was opened
+        self._handles: list[Any] = []  # of the hooks of a window
+        self._rounds: set[int] = set()  # ids of the optimizers that have stepped in a later window
+        self._loops = 0  # backwards of a program without optimizers
+        self._first, self._again = True, False  # whether the first window is open; whether to open one at the next step
+        self._before: Any = None  # what listened to walks before
+        self.on = False
+
+    def told(self, name: str) -> list[Callable[..., Any]]:
+        """The methods ``name`` of the rules that define it."""
+        return [getattr(rule, name) for rule in self.rules if getattr(type(rule), name) is not getattr(Rule, name)]
+
+    def take(self, name: str, *args: Any) -> None:
+        """Ask the rules, and take in what they find."""
+        for tell in self._asked[name]:
+            found = tell(*args)
+            if found is not None:
+                self.report.extend(found)
+
+    # -- on and off ---------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Watch from now on."""
+        watch_functions()
+        self._asked = {name: self.told(name) for name in ("backward_begins", "backward_ended", "step_begins",
+            "step_ended", "window_ended", "failed", "ended", "cut", "wrote", "module_called")}
+        self.record.begun = user_site()
+        self.on = True
+        self._surroundings.begin()
+        anomaly.set_watch(self.nodes)
+        self._before, engine.listener = engine.listener, self._walk
+        self._undo.append(lambda: setattr(engine, "listener", self._before))
+        for register, hook in ((optim_hooks.register_optimizer_step_pre_hook, self._step_begins),
+                (optim_hooks.register_optimizer_step_post_hook, self._step_ended)):
+            self._undo.append(register(hook).remove)
+        self.open()
+
+    def end(self) -> None:
+        """Watch no longer."""
+        if not self.on:
+            return
+        self.close()
+        self.on = False
+        anomaly.set_watch(None)
+        for undo in reversed(self._undo + self._surroundings.undo):
+            undo()
+        self._undo.clear()
+        self.take("ended")
+
+    def open(self) -> None:
+        """Open a detailed window."""
+        record = self.record
+        if record.detailed or not self.on:
+            return
+        record.detailed, self.opened = True, record.event_count
+        change(watchers=(*modes().watchers, self.tracer))
+        self._handles = [nn_hooks.register_module_forward_pre_hook(self._module_begins),
+            nn_hooks.register_module_forward_hook(self._module_ended, always_call=True)]
+
+    def interrupt(self) -> None:
+        """Close a window that has traced too many calls without a step, until the next step."""
+        self._again = True
+        self.close()
+
+    def close(self) -> None:
+        """Close it."""
+        record = self.record
+        if not record.detailed:
+            return
+        record.detailed = False
+        change(watchers=tuple(w for w in modes().watchers if w is not self.tracer))
+        for handle in self._handles:
+            handle.remove()
+        record.here.modules.clear()
+        self.take("window_ended")
+
+    # -- walks and steps ----------------------------------------------------------------------------------------------
+
+    def _walk(self, roots: Any) -> Callable[[], None]:
+        record = self.record
+        here = record.here
+        other = None if self._before is None else self._before(roots)
+        if here.backward is not None:  # one inside of another
+            return other or _nothing
+        record.backward_count += 1
+        backward = here.backward = Backward(record.backward_count, user_site(), record.step_count)
+        backward.roots, backward.detailed = roots, record.detailed
+        backward.options, record.here_options = record.here_options, {}
+        backward.root = backward.options.pop("events", [])
+        backward.captured = backward.options.pop("captured", False)
+        if len(roots) == 1 and (loss := backward.options.pop("loss", None)) is not None:
+            backward.loss = loss
+        record.backwards.append(backward)
+        self._undo_pause()
+        self.take("backward_begins", backward)
+
+        def ended() -> None:
+            here.backward = None
+            backward.roots = ()
+            if other is not None:
+                other()
+            self.take("backward_ended", backward)
+
+        return ended
+
+    def _undo_pause(self) -> None:
+        """Without optimizers, every backward is the end of a step."""
+        if not self.record.optimizers:
+            self._loops += 1
+            if self.record.detailed and self._loops > FIRST:
+                self.close()
+
+    def arrives(self, node: Any, backward: Backward | None) -> None:
+        """A gradient arrives at a leaf."""
+        leaf = node.variable
+        if backward is None or backward.captured:
+            return
+        backward.leaves.add(id(leaf))
+        facts, meta = self.record.gradient_of(leaf), leaf._wg_meta
+        facts.ever += 1
+        old = None if meta is None else meta.grad
+        if old is not None and facts.consumed is not None:
+            known, version = facts.mark
+            if id(old) != known:
+                old = None  # the program has put another in its place
+            elif old._wg_vc[0] == version:
+                facts.carried = True
+            elif old._wg_data.any():
+                facts.carried = facts.carried and backward.number - 1 in facts.filled  # scaled by hand, perhaps
+            else:
+                old = None
+        elif old is not None and facts.filled and not np.any(old._wg_data):
+            old = None
+        if old is None:
+            facts.filled, facts.carried = [], False
+        facts.filled.append(backward.number)
+        facts.consumed = None
+
+    def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        record = self.record
+        made = record.made(optimizer)
+        if made is None:
+            made = Made(optimizer, None)
+            record.optimizers.append(made)
+        step = Step(record.step_count + 1, made, user_site(), record.detailed)
+        record.steps.append(step)
+        self.take("step_begins", step)
+        if record.detailed and not (args[1:] or kwargs.get("closure")):
+            self.tracer.inside.call = True  # what it calls is not traced
+
+    def _step_ended(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        record = self.record
+        step = record.steps[-1]
+        record.step_count += 1
+        step.made.steps += 1
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                record.consume(p, step.number)
+                if record.detailed and p._wg_vc is not None:
+                    record.writes.append(Write(f"{type(optimizer).__name__}.step()", p._wg_vc, p._wg_vc[0], step.site))
+        self.tracer.inside.call = False
+        self.take("step_ended", step)
+        if record.detailed and self._enough(optimizer):
+            self._first = False
+            self.close()
+        elif not record.detailed and (record.step_count in LATER or self._again):
+            self._rounds.clear()
+            self._again = False
+            self.open()
+        if self.limit is not None and record.step_count >= self.limit:
+            raise StepsDone
+
+    def _enough(self, optimizer: Any) -> bool:
+        """Whether the window has seen enough."""
+        record = self.record
+        if record.event_count - self.opened > LIMIT:
+            return True
+        if self._first:
+            return record.step_count >= 4 * FIRST or all(made.steps >= FIRST for made in record.optimizers)
+        self._rounds.add(id(optimizer))
+        return len(self._rounds) >= min(len(record.optimizers), 4)
+
+    # -- modules ------------------------------------------------------------------------------------------------------
+
+    def _module_begins(self, module: Module, args: Any) -> None:
+        self.record.here.modules.append(module)
+
+    def _module_ended(self, module: Module, args: Any, output: Any) -> None:
+        stack = self.record.here.modules
+        if module in stack:
+            del stack[len(stack) - 1 - stack[::-1].index(module) :]
+        made = self.record.modules.get(module)
+        if made is not None:
+            made.calls += 1
+        if self._asked["module_called"]:
+            self.take("module_called", module, args, output, user_site())
+    # -- tensors ------------------------------------------------------------------------------------------------------
+
+    def wrote(self, target: Any, event: Event) -> None:
+        """An in-place call has written to ``target``."""
+        record, counter = self.record, target._wg_vc
+        try:
+            version = counter[0]
+        except RuntimeError:  # of inference tensors
+            return
+        record.writes.append(Write(event.name, counter, version, event.site))
+        self.take("wrote", target, event.name, event.site)
+
+
+def _nothing() -> None:
+    pass

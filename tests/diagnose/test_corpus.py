@@ -1,0 +1,89 @@
+"""The corpus: in broken scripts every expected finding is made, with its line and parameters; in healthy ones none is.
+
+What is expected stands in the scripts. At the end of the line to fix::
+
+    h = h.detach()  # expect: cut-detach first.weight first.bias
+
+names the verdict and the parameters (any order; none: they are not compared). ``# or: ID`` on another line says that
+the finding may as well point there. A folder is a program of several files, which begins with ``main.py``. Every
+finding of severity warning or above that is not expected is a failure too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+@dataclass
+class Expected:
+    """A finding that a script shall have: its verdict, the places that it may be at, and its parameters."""
+
+    id: str
+    places: set[tuple[str, int]] = field(default_factory=set)
+    parameters: set[str] = field(default_factory=set)
+
+
+def programs(kind: str) -> list[Path]:
+    """The scripts and folders of the corpus."""
+    return sorted(p for p in (CORPUS / kind).iterdir() if p.suffix == ".py" or (p / "main.py").exists())
+
+
+def expectations(program: Path) -> list[Expected]:
+    """What the marks in a program say."""
+    found: dict[str, Expected] = {}
+    others: list[tuple[str, tuple[str, int]]] = []
+    for file in sorted(program.rglob("*.py")) if program.is_dir() else [program]:
+        for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            for mark, verdict, names in re.findall(r"# (expect|or): ([\w-]+)((?: [\w.\[\]]+)*)", text):
+                where = file.name, number
+                if mark == "or":
+                    others.append((verdict, where))
+                    continue
+                expected = found.setdefault(verdict, Expected(verdict))
+                expected.places.add(where)
+                expected.parameters.update(names.split())
+    for verdict, where in others:
+        found[verdict].places.add(where)
+    return list(found.values())
+
+
+def diagnosed(program: Path, tmp_path: Path, *options: str) -> list[dict]:
+    """The findings of ``wengert run --explain`` on a program."""
+    script, out = program / "main.py" if program.is_dir() else program, tmp_path / "findings.json"
+    done = subprocess.run([sys.executable, "-m", "wengert", "run", "--explain", "--json", str(out), *options,
+        str(script)], capture_output=True, text=True, cwd=tmp_path, timeout=120, env={**os.environ,
+        "OMP_NUM_THREADS": "1"})
+    assert out.exists(), done.stderr
+    return json.loads(out.read_text())["findings"]
+
+
+@pytest.mark.parametrize("program", programs("broken"), ids=lambda p: p.stem)
+def test_broken(program: Path, tmp_path: Path) -> None:
+    found = diagnosed(program, tmp_path)
+    wanted = expectations(program)
+    assert wanted, "the script does not say what is expected"
+    rest = list(found)
+    for expected in wanted:
+        hits = [f for f in rest if f["id"] == expected.id
+            and (Path(f["file"]).name, f["line"]) in expected.places
+            and (not expected.parameters or set(f["parameters"]) == expected.parameters)]
+        assert hits, f"expected {expected}, found {json.dumps(found, indent=1)}"
+        rest = [f for f in rest if f not in hits]
+    rest = [f for f in rest if f["severity"] != "info"]
+    assert not rest, f"not expected: {json.dumps(rest, indent=1)}"
+
+
+@pytest.mark.parametrize("program", programs("healthy"), ids=lambda p: p.stem)
+def test_healthy(program: Path, tmp_path: Path) -> None:
+    found = [f for f in diagnosed(program, tmp_path) if f["severity"] != "info"]
+    assert not found, json.dumps(found, indent=1)
