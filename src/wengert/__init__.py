@@ -61,8 +61,8 @@ newaxis = None
 _SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
     "cuda", "diagnose", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library",
     "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
-    "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version",
-    "types", "utils", "version", "xpu"))
+    "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
+    "torch_version", "types", "utils", "version", "xpu"))
 _LOWLEVEL = ("_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
     "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits",
     "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cosine_embedding_loss", "crow_indices_copy",

@@ -16,7 +16,7 @@ last: Watching | None = None
 
 
 def begin(steps: int | None = None, rules: Any = None) -> Watching:
-    """Begin a diagnosis; ``RuntimeError`` inside of another. ``StepsDone`` ends it after ``steps`` optimizer steps."""
+    """Begin a diagnosis; ``RuntimeError`` inside of another. ``StepsDone`` ends it after that many optimizer steps."""
     global current, last
     if current is not None:
         raise RuntimeError("a diagnosis is on already: diagnose.watch() and `wengert run --explain` do not nest")
