@@ -70,7 +70,8 @@ def run(program: Callable[[], Any], options: Options, show: Callable[[BaseExcept
         pass
     except BaseException as error:
         raised = error
-    report = sessions.end(raised)
+    copy = sessions.current is None  # a forked process that has come to the end of the program
+    report = None if copy else sessions.end(raised)
     interrupted: BaseException | None = None
     if isinstance(raised, SystemExit):
         code = raised.code
@@ -79,7 +80,8 @@ def run(program: Callable[[], Any], options: Options, show: Callable[[BaseExcept
             code = show(raised)
         except KeyboardInterrupt as error:
             interrupted = error
-    deliver(report, options)
+    if report is not None:
+        deliver(report, options)
     if interrupted is not None:
         raise interrupted
     return code

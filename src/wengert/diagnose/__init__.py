@@ -25,7 +25,6 @@ from . import sessions
 from .explaining import Explanation, explain
 from .findings import Finding, Report
 from .places import Place
-from .record import Made
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -60,11 +59,8 @@ class watch:
 def known(record: Any, x: Any) -> None:
     """Enter a module or an optimizer that was made before the diagnosis began."""
     if hasattr(x, "param_groups"):
-        if record.made(x) is None:
-            record.optimizers.append(Made(x, None))
+        record.enter_optimizer(x)
     elif hasattr(x, "named_modules"):
-        for m in x.modules():
-            if record.made(m) is None:
-                record.modules.put(m, Made(m, None))
+        record.enter_module(x)
     else:
         raise TypeError(f"watch() takes modules and optimizers, not {type(x).__name__}")

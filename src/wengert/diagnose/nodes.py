@@ -60,7 +60,10 @@ class NodeWatch:
     def check(self, node: Any, grads: Any, raw: bool) -> None:
         """What ``node`` gave."""
         for tell in self.rules:
-            tell(node, grads, raw)
+            try:
+                tell(node, grads, raw)
+            except Exception as error:
+                self.watching.failure(tell, error)
 
     def failed(self) -> None:
         """The walk has raised."""

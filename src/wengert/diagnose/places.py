@@ -37,12 +37,16 @@ def _library_folders() -> tuple[str, ...]:
 
 
 _LIBRARIES = _library_folders()
-_kinds: dict[CodeType, int] = {}
+# By the identity of a code object: two of different files may be equal, and their hash is slow. The code objects are
+# kept, so that no other takes the place of one.
+_kinds: dict[int, int] = {}
+_kept: list[CodeType] = []
+KEPT = 100_000  # a program that makes code without end shall not fill the memory
 
 
 def kind_of(code: CodeType) -> int:
     """Whose code it is: ``OURS``, that of a ``LIBRARY`` (Python's included), or the ``USER``'s."""
-    kind = _kinds.get(code)
+    kind = _kinds.get(id(code))
     if kind is None:
         name = code.co_filename
         if name.startswith((PACKAGE, "<wengert")):
@@ -51,7 +55,11 @@ def kind_of(code: CodeType) -> int:
             kind = LIBRARY
         else:
             kind = USER
-        _kinds[code] = kind
+        if len(_kept) >= KEPT:
+            _kinds.clear()
+            _kept.clear()
+        _kept.append(code)
+        _kinds[id(code)] = kind
     return kind
 
 
@@ -59,9 +67,10 @@ def user_site(depth: int = 1) -> Site | None:
     """The innermost frame of the user's code; without one, of a library's that called the package."""
     frame: FrameType | None = _getframe(depth)
     library = None
+    known = _kinds.get
     while frame is not None:
         code = frame.f_code
-        kind = _kinds.get(code)
+        kind = known(id(code))
         if kind is None:
             kind = kind_of(code)
         if kind == USER:
@@ -75,6 +84,11 @@ def user_site(depth: int = 1) -> Site | None:
 def user_frames(depth: int = 1) -> Iterator[FrameType]:
     """The frames of the user's code, innermost first."""
     return (frame for frame in frames(_getframe(depth)) if kind_of(frame.f_code) == USER)
+
+
+def running(code: CodeType) -> int:
+    """How many calls of ``code`` are running in this thread."""
+    return sum(frame.f_code is code for frame in frames(_getframe(1)))
 
 
 def called_by_user() -> bool:
@@ -100,7 +114,7 @@ def maker_site(x: Any) -> tuple[Site | None, bool]:
         if kind == OURS:
             continue
         if code.co_argcount and code.co_name in ("__init__", "__new__") and (
-                variables(frame).get(code.co_varnames[0]) is x):
+                own_variables(frame).get(code.co_varnames[0]) is x):
             continue
         if kind == USER:
             return (code, frame.f_lasti), library
@@ -138,14 +152,16 @@ def shown(file: str) -> str:
     return file if near.startswith("..") else near
 
 
-@lru_cache(4096)
 def place(site: Site | None) -> Place | None:
     """The first line of the innermost expression that a site is in."""
-    if site is None:
-        return None
-    code, at = site
+    return None if site is None else _place(site[0].co_filename, *site)
+
+
+@lru_cache(4096)
+def _place(file: str, code: CodeType, at: int) -> Place:
+    """``file`` tells apart code objects that are equal otherwise."""
     line = next(islice(code.co_positions(), at // 2, None), (None,))[0]
-    return Place(code.co_filename, line or code.co_firstlineno, code.co_name)
+    return Place(file, line or code.co_firstlineno, code.co_name)
 
 
 def place_of_frame(frame: FrameType) -> Place:
@@ -161,7 +177,12 @@ def is_users(where: Place | None) -> bool:
 
 def variables(frame: FrameType) -> dict[str, Any]:
     """The variables that a frame sees: its own before the module's."""
-    return {**frame.f_globals, **frame.f_locals}
+    return {**frame.f_globals, **own_variables(frame)}
+
+
+def own_variables(frame: FrameType) -> dict[str, Any]:
+    """The local variables of a frame."""
+    return frame.f_locals
 
 
 def place_of_error(error: BaseException) -> Place | None:

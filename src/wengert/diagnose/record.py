@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
+#: From so many optimizers on those that are gone are forgotten.
+ROWS = 64
+
 
 class ByIdentity(Generic[V]):
     """A map from objects to values that does not keep the objects alive; the same object, not an equal one."""
@@ -88,12 +91,14 @@ class Event:
 
 
 class Scope:
-    """A scope, or a call, that switched gradients off (``kind``: ``no_grad``, ``inference_mode``, ...)."""
+    """A scope, or a call, that switches gradients (``kind``: ``no_grad``, ``inference_mode``, ...); ``off``: whether
+    it switches them off. ``depth``: how many scopes were open before.
+    """
 
-    __slots__ = ("kind", "manager", "site")
+    __slots__ = ("depth", "kind", "manager", "off", "site")
 
-    def __init__(self, kind: str, site: Site | None, manager: Any = None) -> None:
-        self.kind, self.site, self.manager = kind, site, manager
+    def __init__(self, kind: str, site: Site | None, manager: Any = None, off: bool = True, depth: int = 0) -> None:
+        self.kind, self.site, self.manager, self.off, self.depth = kind, site, manager, off, depth
 
     @property
     def place(self) -> Place | None:
@@ -207,6 +212,10 @@ class _Here(threading.local):
         self.modules: list[Module] = []  # the modules that are running, outermost first
         self.node: Any = None  # the node that the walk has come to
         self.backward: Backward | None = None  # the backward that is running
+        self.steps: list[Step] = []  # the optimizer steps that are running, outermost first
+        self.off: Scope | None = None  # the call of set_grad_enabled(False) that holds, if any
+        self.options: dict[str, Any] = {}  # how backward() or grad() was called that is about to walk
+        self.switching = False  # whether train() or eval() is running
 
 
 class Record:
@@ -226,10 +235,8 @@ class Record:
         self.backwards: deque[Backward] = deque(maxlen=256)  # the last ones
         self.steps: deque[Step] = deque(maxlen=256)
         self.step_count = self.backward_count = self.event_count = 0
-        self.off: Scope | None = None  # the call of set_grad_enabled(False) that holds, if any
         self.detailed = False  # whether a detailed window is open
         self.begun: Site | None = None  # where the diagnosis was switched on
-        self.here_options: dict[str, Any] = {}  # how backward() or grad() was called that is about to walk
         self.failed_node: Any = None  # of the last backward that raised: its node
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -286,7 +293,24 @@ class Record:
         """The row of a module or an optimizer."""
         if isinstance(x, Module):
             return self.modules.get(x)
-        return next((made for made in self.optimizers if made.object() is x), None)
+        return next((made for made in reversed(self.optimizers) if made.object() is x), None)
+
+    def enter_optimizer(self, optimizer: Any, site: Site | None = None, library: bool = False) -> Made:
+        """The row of an optimizer, which it gets if it has none."""
+        made = self.made(optimizer)
+        if made is None:
+            if len(self.optimizers) >= ROWS:
+                self.optimizers = [row for row in self.optimizers if row.object() is not None]
+            made = Made(optimizer, site, library)
+            self.optimizers.append(made)
+        return made
+
+    def enter_module(self, module: Module, site: Site | None = None) -> Made:
+        """The row of a module; it and those below it get one if they have none."""
+        for m in module.modules():
+            if self.modules.get(m) is None:
+                self.modules.put(m, Made(m, site))
+        return self.modules.get(module) or Made(module, site)
 
     def event_of(self, tensor: Any) -> Event:
         """What made ``tensor``; for one from before the window, a leaf."""
@@ -314,8 +338,10 @@ class Record:
 
     def scope(self) -> Scope | None:
         """What has switched gradients off here and now; None if it is not known."""
-        scopes = self.here.scopes
-        return scopes[-1] if scopes else self.off
+        here = self.here
+        scope = next((s for s in reversed(here.scopes) if s.off), None)
+        called = here.off
+        return called if called is not None and (scope is None or called.depth > scope.depth) else scope
 
 
 def node_place(node: Any) -> Place | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from .arbitration import settle
@@ -42,11 +43,21 @@ def end(error: BaseException | None = None) -> Report:
     return watching.report
 
 
+def _forget() -> None:
+    """In a forked process: it is a copy (a worker of a DataLoader), not the program that is diagnosed."""
+    global current
+    if current is not None:
+        watching, current = current, None
+        watching.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 def failed(watching: Watching, error: BaseException) -> list[Finding]:
     """What the rules say about an exception; the report takes it in."""
-    found = [finding for rule in watching.rules for finding in (rule.failed(error) or ())]
-    watching.report.extend(found)
-    return found
+    return watching.take("failed", error)
 
 
 def note(error: BaseException, finding: Finding) -> None:

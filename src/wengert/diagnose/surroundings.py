@@ -13,8 +13,9 @@ from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ..nn import Module, Parameter
 from ..optim import Optimizer
 from ..tensor import Tensor
+from .chains import stub
 from .places import called_by_user, maker_site, user_site
-from .record import Event, Made, Scope
+from .record import ByIdentity, Event, Made, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,8 @@ class Surroundings:
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
         self.undo: list[Callable[[], None]] = []
-        self._switching = False  # whether train() or eval() is running
+        self._decorators: ByIdentity[Any] = ByIdentity()  # scopes that are decorators: the site where they were put
+        self._earlier: ByIdentity[Any] = ByIdentity()  # set_grad_enabled: what had switched gradients off before
 
     def _around(self, f: Any, form: Callable[[Any], Any]) -> None:
         """Surround ``f`` while the diagnosis is on."""
@@ -51,7 +53,10 @@ class Surroundings:
         def form(original: Any) -> Any:
             def call(*args: Any, **kwargs: Any) -> Any:
                 found = original(*args, **kwargs)
-                tell(found, *args, **kwargs)
+                try:
+                    tell(found, *args, **kwargs)
+                except Exception as error:
+                    self.watching.failure(tell, error)
                 return found
 
             return call
@@ -61,6 +66,7 @@ class Surroundings:
     def begin(self) -> None:
         """Surround everything."""
         self._after(Module.__init__, self._module_made)
+        self._after(Module.__setstate__, self._module_copied)
         switches: tuple[Any, ...] = (Module.train, Module.eval)
         for f in switches:
             self._around(f, self._mode)
@@ -87,7 +93,8 @@ class Surroundings:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             record = self.record
-            if record.here.backward is None and not record.here_options:
+            here = record.here
+            if here.backward is None and not here.options:
                 roots: Any = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
                 options = {**dict(zip(names, args[1:])), **kwargs, "captured": captured}
                 rows = [roots] if isinstance(roots, Tensor) else list(roots) if type(roots) in (list, tuple) else []
@@ -96,28 +103,34 @@ class Surroundings:
                 if len(rows) == 1 and isinstance(rows[0], Tensor) and type(rows[0]._wg_data) is np.ndarray:
                     options["loss"] = float(rows[0]._wg_data.real) if rows[0]._wg_data.size == 1 else None
                     options["root"] = weakref.ref(rows[0])
-                record.here_options = options
+                here.options = options
             try:
                 return original(*args, **kwargs)
             finally:
-                record.here_options = {}
+                here.options = {}
 
         return call
 
     def _module_made(self, found: Any, module: Any, *args: Any, **kwargs: Any) -> None:
         self.record.modules.put(module, Made(module, *maker_site(module)))
 
+    def _module_copied(self, found: Any, module: Any, *args: Any, **kwargs: Any) -> None:
+        """A module was made by ``deepcopy`` or read from a file."""
+        if self.record.modules.get(module) is None:
+            self.record.modules.put(module, Made(module, user_site()))
+
     def _mode(self, original: Any) -> Any:
         """``Module.train`` or ``eval``: the outermost call is noted for all modules below."""
 
         def call(module: Module, *args: Any, **kwargs: Any) -> Any:
-            if self._switching:
+            here = self.record.here
+            if here.switching:
                 return original(module, *args, **kwargs)
-            self._switching, site = True, user_site()
+            here.switching, site = True, user_site()
             try:
                 found = original(module, *args, **kwargs)
             finally:
-                self._switching = False
+                here.switching = False
             for m in module.modules():
                 made = self.record.modules.get(m)
                 if made is not None and m.training:
@@ -129,8 +142,7 @@ class Surroundings:
         return call
 
     def _optimizer_made(self, found: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
-        if self.record.made(optimizer) is None:
-            self.record.optimizers.append(Made(optimizer, *maker_site(optimizer)))
+        self.record.enter_optimizer(optimizer, *maker_site(optimizer))
 
     def _zeroed(self, found: Any, holder: Any, set_to_none: bool = True) -> None:
         site = user_site()
@@ -175,32 +187,36 @@ class Surroundings:
             self._scope(kind, inherited)
 
     def _scope(self, kind: Any, inherited: dict[str, Any]) -> None:
-        record = self.record
-        undoing = self.undo
+        here, decorators, earlier = self.record.here, self._decorators, self._earlier
         own = {name: vars(kind).get(name) for name in (*inherited, "__init__")}
+        name = kind.__name__
+        switches_off: Callable[[Any], bool] = {"no_grad": lambda m: True, "enable_grad": lambda m: False,
+            "set_grad_enabled": lambda m: not m.mode, "inference_mode": lambda m: m.mode}[name]
 
         def __enter__(self: Any) -> Any:  # noqa: N807
             found = inherited["__enter__"](self)
-            site = self.__dict__.get("_wg_site") or user_site()
-            record.here.scopes.append(Scope(kind.__name__, site, self))
+            scopes = here.scopes
+            scopes.append(Scope(name, decorators.get(self) or user_site(), self, switches_off(self), len(scopes)))
             return found
 
         def __exit__(self: Any, *exc: Any) -> Any:  # noqa: N807
-            scopes = record.here.scopes
+            scopes = here.scopes
             for i in range(len(scopes) - 1, -1, -1):
                 if scopes[i].manager is self:
                     del scopes[i]
+                    if here.off is not None and here.off.depth > i:  # what was called inside holds no longer
+                        here.off = None
                     break
             return inherited["__exit__"](self, *exc)
 
         def clone(self: Any) -> Any:
-            new = inherited["clone"](self)
-            if "_wg_site" in self.__dict__:
-                new.__dict__["_wg_site"] = self.__dict__["_wg_site"]
+            new, site = inherited["clone"](self), decorators.get(self)
+            if site is not None:
+                decorators.put(new, site)
             return new
 
         def __call__(self: Any, func: Any) -> Any:  # noqa: N807
-            self.__dict__["_wg_site"] = user_site()
+            decorators.put(self, user_site())
             return inherited["__call__"](self, func)
 
         members = {"__enter__": __enter__, "__exit__": __exit__, "clone": clone, "__call__": __call__}
@@ -209,27 +225,40 @@ class Surroundings:
 
             def __init__(self: Any, mode: bool) -> None:  # noqa: N807
                 made(self, mode)
-                record.off = None if mode else Scope("set_grad_enabled", user_site(), self)
+                earlier.put(self, here.off)
+                here.off = None if mode else Scope(name, user_site(), self, True, len(here.scopes))
 
-            members["__init__"] = __init__
-        for name, f in members.items():
-            setattr(kind, name, f)
+            def back(f: Callable[..., Any]) -> Callable[..., Any]:
+                """As a context or decorator it is no call that switches gradients for good."""
+
+                def called(self: Any, *args: Any) -> Any:
+                    here.off = earlier.get(self)
+                    return f(self, *args)
+
+                return called
+
+            members.update(__init__=__init__, __enter__=back(__enter__), __call__=back(__call__))
+        for key, f in members.items():
+            setattr(kind, key, f)
 
         def undo() -> None:
-            for name in members:
-                if own[name] is None:
-                    delattr(kind, name)
+            for key in members:
+                if own[key] is None:
+                    delattr(kind, key)
                 else:
-                    setattr(kind, name, own[name])
+                    setattr(kind, key, own[key])
 
-        undoing.append(undo)
+        self.undo.append(undo)
 
     # -- cuts ---------------------------------------------------------------------------------------------------------
 
     def cut(self, name: str, source: Any, result: Any) -> None:
         """A value without a history was made of ``source``, which has one."""
         record = self.record
-        event = Event(name, "cut", user_site(), (record.event_of(source),), record.step_count)
+        before = record.event_of(source)
+        if not record.detailed and before.kind == "cut":  # cut and cut again, perhaps without end
+            before = stub(before)
+        event = Event(name, "cut", user_site(), (before,), record.step_count)
         event.wanted, event.shape, event.modules = True, tuple(source.shape), tuple(record.here.modules)
         record.event_count += 1
         event.number = record.event_count

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 LIMIT = 20_000
 
 
+class Inside(threading.local):
+    """Where a thread is: in a call that is traced, in a step of an optimizer. What is called there is not traced."""
+
+    call = step = False
+
+
 class Tracer(Interceptor):
     """Makes an event of every call, in detailed windows."""
 
@@ -31,26 +37,45 @@ class Tracer(Interceptor):
 
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
-        self.inside = threading.local()
+        self.inside = Inside()
         self.before, self.after = watching.told("calling"), watching.told("called")
 
     def applies_to(self, call: Call) -> bool:
-        return not getattr(self.inside, "call", False)
+        inside = self.inside
+        return self.record.detailed and not (inside.call or inside.step)
 
     def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
-        self.inside.call = True
+        inside = self.inside
+        inside.call = True
         try:
             for tell in self.before:
-                tell(call)
-            args, wanted = call.args, False
+                try:
+                    tell(call)
+                except Exception as error:
+                    self.watching.failure(tell, error)
             writes = call.kind == "inplace" or (call.kind == "function" and call.name.endswith("_"))
-            target = args[0] if writes and args else None
+            target = call.args[0] if writes and call.args else None
             inputs: list[Event] = []
-            for v in (*args, *call.kwargs.values()):
+            wanted = False
+            for v in (*call.args, *call.kwargs.values()):
                 wanted |= self._add(v, inputs)
             found = call_next(call)
+            event = self._event(call, inputs, wanted)
+            self._results(event, found, target)
+            if target is not None and isinstance(target, Tensor):
+                self.watching.wrote(target, event)
+            for tell in self.after:
+                try:
+                    tell(event, call, found)
+                except Exception as error:
+                    self.watching.failure(tell, error)
         finally:
-            self.inside.call = False
+            inside.call = False
+        if event.number - self.watching.opened > LIMIT:
+            self.watching.interrupt()
+        return found
+
+    def _event(self, call: Call, inputs: list[Event], wanted: bool) -> Event:
         record = self.record
         event = Event(call.name, call.kind, user_site(), tuple(inputs), record.step_count)
         event.wanted, event.modules = wanted, tuple(record.here.modules)
@@ -58,14 +83,7 @@ class Tracer(Interceptor):
         event.number = record.event_count
         if not modes().grad:
             event.off = record.scope()
-        if event.number - self.watching.opened > LIMIT:
-            self.watching.interrupt()
-        self._results(event, found, target)
-        if target is not None and isinstance(target, Tensor):
-            self.watching.wrote(target, event)
-        for tell in self.after:
-            tell(event, call, found)
-        return found
+        return event
 
     def _add(self, v: Any, inputs: list[Event]) -> bool:
         """Take in the events of an argument; whether it has a history."""

@@ -8,6 +8,9 @@ pauses, so that a long run costs little.
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +20,11 @@ from ..graph import anomaly, engine
 from ..graph.modes import change, modes
 from ..nn.modules import module as nn_hooks
 from ..optim import optimizer as optim_hooks
+from .chains import shorten
 from .findings import Report
 from .nodes import NodeWatch
-from .places import user_site
-from .record import Backward, Made, Record, Step, Write
+from .places import running, user_site
+from .record import Backward, Record, Step, Write
 from .rule import Rule
 from .surroundings import Surroundings
 from .tracer import LIMIT, Tracer
@@ -29,26 +33,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..nn import Module
+    from .findings import Finding
     from .record import Event
 
 #: Detailed windows: the first steps of each optimizer, and rounds that begin at these numbers of steps.
 FIRST = 3
-LATER = tuple(m * 10**e for e in range(1, 8) for m in (1, 2, 5))
+LATER = frozenset(m * 10**e for e in range(1, 8) for m in (1, 2, 5))
 
 
 class StepsDone(BaseException):
     """Ends a program after the steps that were asked for."""
+
 
 class Watching:
     """A diagnosis while it is on: ``begin``, ``end``; ``report`` has what was found so far."""
 
     def __init__(self, rules: Iterable[type[Rule]], steps: int | None = None) -> None:
         self.record, self.report, self.limit = Record(), Report(), steps
+        self.failures: dict[str, Exception] = {}
         self.report.facts = self.record
         self.rules = [rule(self.record) for rule in rules]
         self._undo: list[Callable[[], None]] = []
+        self._told: list[list[Callable[..., Any]]] = []
         self.nodes, self.tracer, self._surroundings = NodeWatch(self), Tracer(self), Surroundings(self)
         self.opened = 0  # the number of events when the window was opened
+        self._thread = 0  # the one that began
         self._handles: list[Any] = []  # of the hooks of a window
         self._rounds: set[int] = set()  # ids of the optimizers that have stepped in a later window
         self._loops = 0  # backwards of a program without optimizers
@@ -58,14 +67,37 @@ class Watching:
 
     def told(self, name: str) -> list[Callable[..., Any]]:
         """The methods ``name`` of the rules that define it."""
-        return [getattr(rule, name) for rule in self.rules if getattr(type(rule), name) is not getattr(Rule, name)]
+        found = [getattr(rule, name) for rule in self.rules if getattr(type(rule), name) is not getattr(Rule, name)]
+        self._told.append(found)
+        return found
 
-    def take(self, name: str, *args: Any) -> None:
-        """Ask the rules, and take in what they find."""
-        for tell in self._asked[name]:
-            found = tell(*args)
-            if found is not None:
-                self.report.extend(found)
+    def take(self, name: str, *args: Any) -> list[Finding]:
+        """Ask the rules, take in what they find, and give that."""
+        taken: list[Finding] = []
+        for tell in tuple(self._asked[name]):
+            try:
+                found = tell(*args)
+                if found is not None:
+                    taken += map(self.report.add, found)
+            except Exception as error:
+                self.failure(tell, error)
+        return taken
+
+    def failure(self, tell: Callable[..., Any], error: Exception) -> None:
+        """A rule, or what watches, has failed: that is said once, it is asked no longer, and the program goes on."""
+        owner = getattr(tell, "__self__", tell)
+        for rows in self._told:
+            rows[:] = (row for row in rows if getattr(row, "__self__", None) is not owner)
+        name = type(owner).__name__ if isinstance(owner, Rule) else getattr(tell, "__qualname__", "?")
+        if name in self.failures:
+            return
+        self.failures[name] = error
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        where = "" if last is None else f" ({os.path.basename(last.tb_frame.f_code.co_filename)}:{last.tb_lineno})"
+        print(f"wengert: internal: {name} failed and is left out: {type(error).__name__}: {error}{where}",
+            file=sys.stderr)
 
     # -- on and off ---------------------------------------------------------------------------------------------------
 
@@ -75,7 +107,7 @@ class Watching:
         self._asked = {name: self.told(name) for name in ("backward_begins", "backward_ended", "step_begins",
             "step_ended", "window_ended", "failed", "ended", "cut", "wrote", "module_called")}
         self.record.begun = user_site()
-        self.on = True
+        self.on, self._thread = True, threading.get_ident()
         self._surroundings.begin()
         anomaly.set_watch(self.nodes)
         self._before, engine.listener = engine.listener, self._walk
@@ -97,13 +129,19 @@ class Watching:
         self._undo.clear()
         self.take("ended")
 
+    def forget(self) -> None:
+        """End it without asking the rules: in a copy of the process, which is not what is diagnosed."""
+        for rows in self._told:
+            rows.clear()
+        self.end()
+
     def open(self) -> None:
         """Open a detailed window."""
         record = self.record
         if record.detailed or not self.on:
             return
         record.detailed, self.opened = True, record.event_count
-        change(watchers=(*modes().watchers, self.tracer))
+        self._trace()
         self._handles = [nn_hooks.register_module_forward_pre_hook(self._module_begins),
             nn_hooks.register_module_forward_hook(self._module_ended, always_call=True)]
 
@@ -118,11 +156,23 @@ class Watching:
         if not record.detailed:
             return
         record.detailed = False
-        change(watchers=tuple(w for w in modes().watchers if w is not self.tracer))
+        self._trace()
         for handle in self._handles:
             handle.remove()
         record.here.modules.clear()
         self.take("window_ended")
+        shorten(record, self.opened)
+
+    def _trace(self) -> None:
+        """Make the tracer one of the interceptors, or not, as it shall be now.
+
+        Asked at every step and backward: scopes of the program that have ended meanwhile, and tasks, may have brought
+        back other modes.
+        """
+        watchers = modes().watchers
+        wanted = self.record.detailed and threading.get_ident() == self._thread
+        if wanted != (self.tracer in watchers):
+            change(watchers=(*watchers, self.tracer) if wanted else tuple(w for w in watchers if w is not self.tracer))
 
     # -- walks and steps ----------------------------------------------------------------------------------------------
 
@@ -135,13 +185,14 @@ class Watching:
         record.backward_count += 1
         backward = here.backward = Backward(record.backward_count, user_site(), record.step_count)
         backward.roots, backward.detailed = roots, record.detailed
-        backward.options, record.here_options = record.here_options, {}
+        backward.options, here.options = here.options, {}
         backward.root = backward.options.pop("events", [])
         backward.captured = backward.options.pop("captured", False)
         if len(roots) == 1 and (loss := backward.options.pop("loss", None)) is not None:
             backward.loss = loss
         record.backwards.append(backward)
-        self._undo_pause()
+        self._count_loops()
+        self._trace()
         self.take("backward_begins", backward)
 
         def ended() -> None:
@@ -153,7 +204,7 @@ class Watching:
 
         return ended
 
-    def _undo_pause(self) -> None:
+    def _count_loops(self) -> None:
         """Without optimizers, every backward is the end of a step."""
         if not self.record.optimizers:
             self._loops += 1
@@ -175,11 +226,11 @@ class Watching:
                 old = None  # the program has put another in its place
             elif old._wg_vc[0] == version:
                 facts.carried = True
-            elif old._wg_data.any():
+            elif _holds(old):
                 facts.carried = facts.carried and backward.number - 1 in facts.filled  # scaled by hand, perhaps
             else:
                 old = None
-        elif old is not None and facts.filled and not np.any(old._wg_data):
+        elif old is not None and facts.filled and not _holds(old):
             old = None
         if old is None:
             facts.filled, facts.carried = [], False
@@ -188,27 +239,31 @@ class Watching:
 
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         record = self.record
-        made = record.made(optimizer)
-        if made is None:
-            made = Made(optimizer, None)
-            record.optimizers.append(made)
-        step = Step(record.step_count + 1, made, user_site(), record.detailed)
+        here = record.here
+        if here.steps:  # one inside of another, or an earlier one that has raised
+            del here.steps[max(running(type(optimizer).step.__code__) - 1, 0) :]
+        step = Step(record.step_count + 1, record.enter_optimizer(optimizer), user_site(), record.detailed)
+        here.steps.append(step)
+        if len(here.steps) > 1:
+            return
         record.steps.append(step)
+        self._trace()
         self.take("step_begins", step)
-        if record.detailed and not (args[1:] or kwargs.get("closure")):
-            self.tracer.inside.call = True  # what it calls is not traced
+        # what it calls is not traced
+        self.tracer.inside.step = record.detailed and not (args[1:] or kwargs.get("closure"))
 
     def _step_ended(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         record = self.record
-        step = record.steps[-1]
-        record.step_count += 1
+        steps = record.here.steps
+        if not steps:  # begun before the diagnosis
+            return
+        step = steps.pop()
         step.made.steps += 1
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                record.consume(p, step.number)
-                if record.detailed and p._wg_vc is not None:
-                    record.writes.append(Write(f"{type(optimizer).__name__}.step()", p._wg_vc, p._wg_vc[0], step.site))
-        self.tracer.inside.call = False
+        if steps:
+            return
+        self.tracer.inside.step = False
+        record.step_count += 1
+        self._consumed(step)
         self.take("step_ended", step)
         if record.detailed and self._enough(optimizer):
             self._first = False
@@ -219,6 +274,16 @@ class Watching:
             self.open()
         if self.limit is not None and record.step_count >= self.limit:
             raise StepsDone
+
+    def _consumed(self, step: Step) -> None:
+        """A step has used the gradients of its parameters, and has written to these."""
+        record, optimizer = self.record, step.optimizer
+        name = f"{type(optimizer).__name__}.step()"
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                record.consume(p, step.number)
+                if record.detailed and p._wg_vc is not None:
+                    record.writes.append(Write(name, p._wg_vc, p._wg_vc[0], step.site))
 
     def _enough(self, optimizer: Any) -> bool:
         """Whether the window has seen enough."""
@@ -237,13 +302,14 @@ class Watching:
 
     def _module_ended(self, module: Module, args: Any, output: Any) -> None:
         stack = self.record.here.modules
-        if module in stack:
-            del stack[len(stack) - 1 - stack[::-1].index(module) :]
-        made = self.record.modules.get(module)
-        if made is not None:
-            made.calls += 1
+        i = next((i for i in range(len(stack) - 1, -1, -1) if stack[i] is module), None)
+        if i is not None:
+            del stack[i:]
+        made = self.record.modules.get(module) or self.record.enter_module(module)
+        made.calls += 1
         if self._asked["module_called"]:
             self.take("module_called", module, args, output, user_site())
+
     # -- tensors ------------------------------------------------------------------------------------------------------
 
     def wrote(self, target: Any, event: Event) -> None:
@@ -255,6 +321,12 @@ class Watching:
             return
         record.writes.append(Write(event.name, counter, version, event.site))
         self.take("wrote", target, event.name, event.site)
+
+
+def _holds(gradient: Any) -> bool:
+    """Whether a gradient is not zero everywhere."""
+    data = gradient._wg_data
+    return bool(np.any(data)) if isinstance(data, np.ndarray) else True
 
 
 def _nothing() -> None:
