@@ -99,7 +99,7 @@ def called_by_user() -> bool:
     return False
 
 
-_WATCHERS = (os.path.join("diagnose", "watching.py"), os.path.join("diagnose", "places.py"),
+_WATCHERS = (*(os.path.join("diagnose", name) for name in ("watching.py", "surroundings.py", "places.py")),
     os.path.join("dispatch", "watch_functions.py"))
 
 

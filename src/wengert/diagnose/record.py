@@ -58,7 +58,8 @@ class Event:
 
     ``name``: of the operator or function (``"relu"``, ``"add_"``), or ``"leaf"`` for a tensor from before the window.
     ``kind``: that of the call (``"operator"``, ``"inplace"``, ``"function"``, ``"composite"``, ``"apply"``), or
-    ``"leaf"``, ``"cut"`` (``detach``, ``data``, ``item``, ``numpy``, ``tolist``, ``float``: the tensor, array or number
+    ``"output"`` (a result of a call of several that has no history, though the call has), ``"leaf"``, ``"cut"``
+    (``detach``, ``data``, ``item``, ``numpy``, ``tolist``, ``float``: the tensor, array or number
     has no history), or ``"parameter"`` (``nn.Parameter`` made of a tensor). ``inputs``: the events that made the
     arguments. ``recorded``: whether the result has a history. ``wanted``: whether an input requires a gradient.
     ``off``: the scope in which gradients were off, or None. ``modules``: the modules that were running, outermost
@@ -92,13 +93,15 @@ class Event:
 
 class Scope:
     """A scope, or a call, that switches gradients (``kind``: ``no_grad``, ``inference_mode``, ...); ``off``: whether
-    it switches them off. ``depth``: how many scopes were open before.
+    it switches them off. ``depth``: how many scopes were open before. ``library``: whether the package opened it itself.
     """
 
-    __slots__ = ("depth", "kind", "manager", "off", "site")
+    __slots__ = ("depth", "kind", "library", "manager", "off", "site")
 
-    def __init__(self, kind: str, site: Site | None, manager: Any = None, off: bool = True, depth: int = 0) -> None:
+    def __init__(self, kind: str, site: Site | None, manager: Any = None, off: bool = True, depth: int = 0,
+            library: bool = False) -> None:
         self.kind, self.site, self.manager, self.off, self.depth = kind, site, manager, off, depth
+        self.library = library
 
     @property
     def place(self) -> Place | None:
@@ -135,16 +138,16 @@ class Gradient:
     ``filled``: the numbers of the backwards whose gradients ``.grad`` holds. ``consumed``: the number of the step (or
     hand-written update) that has used what ``.grad`` holds now; None if none has. ``carried``: whether ``.grad`` holds
     gradients that an earlier step has used, with newer ones added. ``ever``: how many backwards reached the leaf.
-    ``zeroed``: where gradients were last cleared.
+    ``zeroed``: where gradients were last cleared. ``captured``: how many calls of ``grad()`` gave a gradient of it.
     """
 
-    __slots__ = ("carried", "consumed", "ever", "filled", "mark", "zeroed")
+    __slots__ = ("captured", "carried", "consumed", "ever", "filled", "mark", "zeroed")
 
     def __init__(self) -> None:
         self.filled: list[int] = []
         self.consumed: int | None = None
         self.carried = False
-        self.ever = 0
+        self.ever = self.captured = 0
         self.mark: tuple[int, int] = (0, -1)  # the identity of .grad and its version when it was consumed
         self.zeroed: Site | None = None
 
@@ -170,6 +173,23 @@ class Backward:
     @property
     def place(self) -> Place | None:
         """Where ``backward()`` was called."""
+        return place(self.site)
+
+
+class Refused:
+    """A call of ``backward()`` or ``grad()`` that raised before it began; ``root``: as in ``Backward``. ``inputs``: the
+    events of the tensors whose gradients were asked for.
+    """
+
+    __slots__ = ("error", "inputs", "root", "site", "step")
+
+    def __init__(self, error: BaseException, site: Site | None, root: list[Event], inputs: list[Event],
+            step: int) -> None:
+        self.error, self.site, self.root, self.inputs, self.step = repr(error), site, root, inputs, step
+
+    @property
+    def place(self) -> Place | None:
+        """Where it was called."""
         return place(self.site)
 
 
@@ -233,6 +253,7 @@ class Record:
         self.made_tensors: ByIdentity[Any] = ByIdentity()  # parameters: the site where they were made
         self.writes: deque[Write] = deque(maxlen=4096)
         self.backwards: deque[Backward] = deque(maxlen=256)  # the last ones
+        self.refused: deque[Refused] = deque(maxlen=16)  # in detailed windows
         self.steps: deque[Step] = deque(maxlen=256)
         self.step_count = self.backward_count = self.event_count = 0
         self.detailed = False  # whether a detailed window is open
@@ -338,10 +359,13 @@ class Record:
 
     def scope(self) -> Scope | None:
         """What has switched gradients off here and now; None if it is not known."""
-        here = self.here
-        scope = next((s for s in reversed(here.scopes) if s.off), None)
+        here, scope = self.here, None
+        for s in reversed(here.scopes):  # the outermost of those that are off: in the others nothing has changed
+            if not s.off:
+                break
+            scope = s
         called = here.off
-        return called if called is not None and (scope is None or called.depth > scope.depth) else scope
+        return called if called is not None and (scope is None or called.depth <= scope.depth) else scope
 
 
 def node_place(node: Any) -> Place | None:

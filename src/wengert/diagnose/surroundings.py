@@ -9,13 +9,14 @@ import numpy as np
 
 from ..autograd import backward, grad
 from ..dispatch.watch_functions import surround
-from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ..functions.conversion import LegacyType
+from ..graph.modes import enable_grad, inference_mode, modes, no_grad, set_grad_enabled
 from ..nn import Module, Parameter
 from ..optim import Optimizer
 from ..tensor import Tensor
 from .chains import stub
 from .places import called_by_user, maker_site, user_site
-from .record import ByIdentity, Event, Made, Scope
+from .record import ByIdentity, Event, Made, Refused, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,6 +86,8 @@ class Surroundings:
         self._around(Tensor.backward, lambda original: self._backward(original, False))
         self._around(backward, lambda original: self._backward(original, False))
         self._around(grad, lambda original: self._backward(original, True))
+        for f in (LegacyType.__call__, Tensor.__new__):
+            self._after(f, self._constructed)
         self._scopes()
 
     def _backward(self, original: Any, captured: bool) -> Any:
@@ -97,19 +100,49 @@ class Surroundings:
             if here.backward is None and not here.options:
                 roots: Any = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
                 options = {**dict(zip(names, args[1:])), **kwargs, "captured": captured}
-                rows = [roots] if isinstance(roots, Tensor) else list(roots) if type(roots) in (list, tuple) else []
+                inputs, rows = _tensors(options.get("inputs")), _tensors(roots)
+                for name, value in options.items():  # a record keeps no tensor alive
+                    options[name] = value if value is None or type(value) is bool else True
                 if record.detailed:
-                    options["events"] = [record.event_of(t) for t in rows if isinstance(t, Tensor)]
-                if len(rows) == 1 and isinstance(rows[0], Tensor) and type(rows[0]._wg_data) is np.ndarray:
+                    options["events"] = [record.event_of(t) for t in rows]
+                    options["wanted"] = [record.event_of(t) for t in inputs]
+                if len(rows) == 1 and type(rows[0]._wg_data) is np.ndarray:
                     options["loss"] = float(rows[0]._wg_data.real) if rows[0]._wg_data.size == 1 else None
                     options["root"] = weakref.ref(rows[0])
                 here.options = options
+                if captured:
+                    return self._capture(original, args, kwargs, inputs)
             try:
                 return original(*args, **kwargs)
+            except Exception as error:
+                self._refused(error)
+                raise
             finally:
                 here.options = {}
 
         return call
+
+    def _capture(self, original: Any, args: Any, kwargs: Any, inputs: list[Any]) -> Any:
+        """Call ``grad()``, and note whose gradients it gave."""
+        record = self.record
+        try:
+            found = original(*args, **kwargs)
+        except Exception as error:
+            self._refused(error)
+            raise
+        finally:
+            record.here.options = {}
+        for t, gradient in zip(inputs, found):
+            if t._wg_edge is None and gradient is not None:
+                record.gradient_of(t).captured += 1
+        return found
+
+    def _refused(self, error: BaseException) -> None:
+        """A backward has raised; note it if it had not begun."""
+        record = self.record
+        options = record.here.options
+        if options.get("events"):
+            record.refused.append(Refused(error, user_site(), options["events"], options["wanted"], record.step_count))
 
     def _module_made(self, found: Any, module: Any, *args: Any, **kwargs: Any) -> None:
         self.record.modules.put(module, Made(module, *maker_site(module)))
@@ -163,6 +196,19 @@ class Surroundings:
             event.wanted, event._tensor, event.shape = True, weakref.ref(found), tuple(found.shape)
             self.record.events.put(found, event)
 
+    def _constructed(self, found: Any, kind: Any, *args: Any, **kwargs: Any) -> None:
+        """A constructor of old has made ``found``: ``torch.Tensor(rows)``."""
+        record = self.record
+        if not record.detailed or not isinstance(found, Tensor) or not called_by_user():
+            return
+        inputs: list[Event] = []
+        wanted = self.watching.tracer.add(args, inputs)
+        event = Event("Tensor", "function", user_site(), tuple(inputs), record.step_count)
+        event.wanted, event._tensor, event.shape = wanted, weakref.ref(found), tuple(found.shape)
+        record.event_count += 1
+        event.number = record.event_count
+        record.events.put(found, event)
+
     def _requirement(self, tensor: Any, wanted: bool) -> None:
         if not wanted:
             self.record.frozen.put(tensor, user_site())
@@ -195,8 +241,9 @@ class Surroundings:
 
         def __enter__(self: Any) -> Any:  # noqa: N807
             found = inherited["__enter__"](self)
-            scopes = here.scopes
-            scopes.append(Scope(name, decorators.get(self) or user_site(), self, switches_off(self), len(scopes)))
+            site = decorators.get(self)
+            library, scopes = site is None and not called_by_user(), here.scopes
+            scopes.append(Scope(name, site or user_site(), self, switches_off(self), len(scopes), library))
             return found
 
         def __exit__(self: Any, *exc: Any) -> Any:  # noqa: N807
@@ -259,7 +306,10 @@ class Surroundings:
         if not record.detailed and before.kind == "cut":  # cut and cut again, perhaps without end
             before = stub(before)
         event = Event(name, "cut", user_site(), (before,), record.step_count)
-        event.wanted, event.shape, event.modules = True, tuple(source.shape), tuple(record.here.modules)
+        event.wanted = source._wg_edge is not None or (source._wg_meta is not None and source._wg_meta.requires_grad)
+        event.shape, event.modules = tuple(source.shape), tuple(record.here.modules)
+        if not modes().grad:
+            event.off = record.scope()
         record.event_count += 1
         event.number = record.event_count
         if isinstance(result, Tensor):
@@ -281,3 +331,9 @@ class Surroundings:
                 self._numbers(v, event)
             else:
                 self.record.numbers.append((v, event))
+
+
+def _tensors(given: Any) -> list[Tensor]:
+    """The tensors among what was given for one or several."""
+    rows = given if type(given) in (list, tuple) else (given,)
+    return [t for t in rows if isinstance(t, Tensor)]

@@ -58,7 +58,7 @@ class Tracer(Interceptor):
             inputs: list[Event] = []
             wanted = False
             for v in (*call.args, *call.kwargs.values()):
-                wanted |= self._add(v, inputs)
+                wanted |= self.add(v, inputs)
             found = call_next(call)
             event = self._event(call, inputs, wanted)
             self._results(event, found, target)
@@ -85,7 +85,7 @@ class Tracer(Interceptor):
             event.off = record.scope()
         return event
 
-    def _add(self, v: Any, inputs: list[Event]) -> bool:
+    def add(self, v: Any, inputs: list[Event]) -> bool:
         """Take in the events of an argument; whether it has a history."""
         record = self.record
         if isinstance(v, Tensor):
@@ -95,7 +95,7 @@ class Tracer(Interceptor):
             wanted = False
             for x in v[:1000]:
                 if type(x) not in (int, bool, str, type(None)):
-                    wanted |= self._add(x, inputs)
+                    wanted |= self.add(x, inputs)
             return wanted
         if type(v) is float:
             inputs += [event for number, event in record.numbers if number == v][-1:]
@@ -109,11 +109,43 @@ class Tracer(Interceptor):
 
     def _results(self, event: Event, found: Any, target: Any) -> None:
         """Note what made the results."""
-        for t in found if isinstance(found, (tuple, list)) else (found,):
-            if isinstance(t, Tensor):
-                if target is t and t._wg_edge is None and t.requires_grad:
-                    continue  # a leaf that is written to stays a leaf
-                if event._tensor is None:
-                    event._tensor, event.shape = weakref.ref(t), tuple(t._wg_data.shape)
-                    event.recorded = t._wg_edge is not None or (t._wg_meta is not None and t._wg_meta.requires_grad)
-                self.record.events.put(t, event)
+        results = [t for t in (found if isinstance(found, (tuple, list)) else (found,)) if isinstance(t, Tensor)]
+        histories = [t._wg_edge is not None or (t._wg_meta is not None and t._wg_meta.requires_grad) for t in results]
+        event.recorded = True in histories
+        for t, recorded in zip(results, histories):
+            if target is t and t._wg_edge is None and recorded:
+                continue  # a leaf that is written to stays a leaf
+            if event._tensor is None:
+                event._tensor, event.shape = weakref.ref(t), tuple(t._wg_data.shape)
+            known = self.record.events.get(t)
+            if target is None and known is not None and known in event.inputs:
+                continue  # an argument is passed through
+            self.record.events.put(t, event if recorded is event.recorded else self._output(event, t))
+        if target is not None and isinstance(target, Tensor):
+            self._reaches(event, target)
+
+    def _output(self, event: Event, t: Tensor) -> Event:
+        """One result that has no history, of a call of which others have one."""
+        found = Event(event.name, "output", event.site, (event,), event.step)
+        found.wanted, found.modules, found.number, found.off = True, event.modules, event.number, event.off
+        found._tensor, found.shape = weakref.ref(t), tuple(t._wg_data.shape)
+        return found
+
+    def _reaches(self, event: Event, target: Tensor) -> None:
+        """What was written to a view or to ``.data`` is in the tensor that it looks at, too."""
+        record = self.record
+        base = target._base
+        if base is not None:
+            if base._wg_edge is not None or not base.requires_grad:
+                record.events.put(base, event)
+            target = base
+        made = event.inputs[0] if event.inputs else None
+        while made is not None and made.kind != "cut":
+            made = made.inputs[0] if made.inputs and base is not None else None
+        if made is not None and made.name in ("data", "detach"):
+            source = made.inputs[0].tensor()
+            if source is None or (source._wg_edge is None and source.requires_grad):
+                return  # a parameter stays a leaf
+            write = Event(made.name, "cut", made.site, (made.inputs[0], event), event.step)
+            write.wanted, write.number, write.modules = event.wanted, event.number, event.modules
+            record.events.put(source, write)

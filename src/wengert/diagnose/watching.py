@@ -187,6 +187,7 @@ class Watching:
         backward.roots, backward.detailed = roots, record.detailed
         backward.options, here.options = here.options, {}
         backward.root = backward.options.pop("events", [])
+        backward.options.pop("wanted", None)
         backward.captured = backward.options.pop("captured", False)
         if len(roots) == 1 and (loss := backward.options.pop("loss", None)) is not None:
             backward.loss = loss
