@@ -93,7 +93,7 @@ class Event:
 
 class Scope:
     """A scope, or a call, that switches gradients (``kind``: ``no_grad``, ``inference_mode``, ...); ``off``: whether
-    it switches them off. ``depth``: how many scopes were open before. ``library``: whether the package opened it itself.
+    it switches them off. ``depth``: how many scopes were open before. ``library``: whether the package opened it.
     """
 
     __slots__ = ("depth", "kind", "library", "manager", "off", "site")

@@ -126,8 +126,10 @@ class Tracer(Interceptor):
 
     def _output(self, event: Event, t: Tensor) -> Event:
         """One result that has no history, of a call of which others have one."""
-        found = Event(event.name, "output", event.site, (event,), event.step)
-        found.wanted, found.modules, found.number, found.off = True, event.modules, event.number, event.off
+        whole = event.kind != "composite"  # those may give one result for each argument
+        found = Event(event.name, "output", event.site,
+            (event,) if whole else tuple(i for i in event.inputs if not i.recorded), event.step)
+        found.wanted, found.modules, found.number, found.off = whole, event.modules, event.number, event.off
         found._tensor, found.shape = weakref.ref(t), tuple(t._wg_data.shape)
         return found
 
