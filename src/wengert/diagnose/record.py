@@ -112,7 +112,8 @@ class Scope:
 class Made:
     """A module or an optimizer: ``site`` is where it was made; None if that was before the diagnosis began."""
 
-    __slots__ = ("__weakref__", "_object", "calls", "eval_site", "library", "notes", "site", "steps", "train_site")
+    __slots__ = ("__weakref__", "_object", "calls", "eval_site", "library", "mode_step", "notes", "site", "steps",
+        "train_site")
 
     def __init__(self, x: Any, site: Site | None, library: bool = False) -> None:
         self._object, self.site = weakref.ref(x), site
@@ -120,6 +121,7 @@ class Made:
         self.calls = self.steps = 0  # of a module (in detailed windows), of an optimizer
         self.eval_site: Site | None = None  # of a module: the last eval() and train() of it or of one that contains it
         self.train_site: Site | None = None
+        self.mode_step = 0  # how many steps had been made then
         self.notes: dict[str, Any] = {}  # for rules
 
     def object(self) -> Any:
@@ -138,10 +140,11 @@ class Gradient:
     ``filled``: the numbers of the backwards whose gradients ``.grad`` holds. ``consumed``: the number of the step (or
     hand-written update) that has used what ``.grad`` holds now; None if none has. ``carried``: whether ``.grad`` holds
     gradients that an earlier step has used, with newer ones added. ``ever``: how many backwards reached the leaf.
-    ``zeroed``: where gradients were last cleared. ``captured``: how many calls of ``grad()`` gave a gradient of it.
+    ``zeroed``: where gradients were last cleared. ``wasted``: the backwards whose gradients were cleared then, if no
+    step had used them. ``captured``: how many calls of ``grad()`` gave a gradient of it.
     """
 
-    __slots__ = ("captured", "carried", "consumed", "ever", "filled", "mark", "zeroed")
+    __slots__ = ("captured", "carried", "consumed", "ever", "filled", "mark", "wasted", "zeroed")
 
     def __init__(self) -> None:
         self.filled: list[int] = []
@@ -150,6 +153,12 @@ class Gradient:
         self.ever = self.captured = 0
         self.mark: tuple[int, int] = (0, -1)  # the identity of .grad and its version when it was consumed
         self.zeroed: Site | None = None
+        self.wasted: list[int] = []
+
+    def clear(self, site: Site | None) -> None:
+        """They are cleared, at ``site``."""
+        self.wasted = self.filled if self.consumed is None else []
+        self.filled, self.carried, self.consumed, self.zeroed = [], False, None, site
 
 
 class Backward:
@@ -194,10 +203,10 @@ class Refused:
 
 
 class Step:
-    """One ``optimizer.step()``. ``number`` counts the steps of all optimizers from 1."""
+    """One ``optimizer.step()``. ``number`` counts the steps of all optimizers from 1; ``closure``: it got one."""
 
-    def __init__(self, number: int, made: Made, site: Site | None, detailed: bool) -> None:
-        self.number, self.made, self.site, self.detailed = number, made, site, detailed
+    def __init__(self, number: int, made: Made, site: Site | None, detailed: bool, closure: bool = False) -> None:
+        self.number, self.made, self.site, self.detailed, self.closure = number, made, site, detailed, closure
 
     @property
     def optimizer(self) -> Any:
@@ -207,6 +216,28 @@ class Step:
     @property
     def place(self) -> Place | None:
         """Where ``step()`` was called."""
+        return place(self.site)
+
+
+class Replacement:
+    """A module or parameter that took the place of another of the same name in a module, ``holder``."""
+
+    __slots__ = ("_new", "holder", "name", "old", "site", "step")
+
+    def __init__(self, holder: Any, name: str, old: Any, new: Any, site: Site | None, step: int) -> None:
+        tensors = old.parameters() if isinstance(old, Module) else [old]
+        self.holder, self.name, self.site, self.step = weakref.ref(holder), name, site, step
+        self.old = [weakref.ref(p) for p in tensors]  # the parameters that were there
+        self._new = weakref.ref(new)
+
+    def new(self) -> list[Any]:
+        """The parameters that are there instead."""
+        new = self._new()
+        return list(new.parameters()) if isinstance(new, Module) else [] if new is None else [new]
+
+    @property
+    def place(self) -> Place | None:
+        """Where it was put in."""
         return place(self.site)
 
 
@@ -251,6 +282,8 @@ class Record:
         self.numbers: deque[tuple[Any, Event]] = deque(maxlen=256)  # Python numbers that came from tensors
         self.frozen: ByIdentity[Any] = ByIdentity()  # tensors: the site where requires_grad became False
         self.made_tensors: ByIdentity[Any] = ByIdentity()  # parameters: the site where they were made
+        self.copies: ByIdentity[tuple[Any, Any]] = ByIdentity()  # deep copies: the original (weakly), the site
+        self.replacements: deque[Replacement] = deque(maxlen=1024)
         self.writes: deque[Write] = deque(maxlen=4096)
         self.backwards: deque[Backward] = deque(maxlen=256)  # the last ones
         self.refused: deque[Refused] = deque(maxlen=16)  # in detailed windows

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..graph.interceptors import Call
     from .findings import Finding
     from .places import Site
-    from .record import Backward, Event, Record, Step
+    from .record import Backward, Event, Record, Scope, Step
 
 
 class Rule:
@@ -45,6 +45,13 @@ class Rule:
         """An in-place write by the program, outside of ``Optimizer.step`` (in detailed windows; see
         ``Record.writes``).
         """
+
+    def clipped(self, parameters: list[Any], site: Site | None) -> None:
+        """Their gradients have been clipped, at ``site``."""
+
+    def wants_modules(self, scope: Scope) -> bool:
+        """Whether to be told of the modules that are called in a scope, just entered, that switches gradients off."""
+        return False
 
     def backward_begins(self, backward: Backward) -> None:
         """A walk begins; ``backward.roots`` are its edges."""

@@ -12,11 +12,13 @@ from ..dispatch.watch_functions import surround
 from ..functions.conversion import LegacyType
 from ..graph.modes import enable_grad, inference_mode, modes, no_grad, set_grad_enabled
 from ..nn import Module, Parameter
+from ..nn.modules import module as nn_hooks
+from ..nn.utils import clip_grad_norm_, clip_grad_value_
 from ..optim import Optimizer
 from ..tensor import Tensor
 from .chains import stub
 from .places import called_by_user, maker_site, user_site
-from .record import ByIdentity, Event, Made, Refused, Scope
+from .record import ByIdentity, Event, Made, Refused, Replacement, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +70,12 @@ class Surroundings:
         """Surround everything."""
         self._after(Module.__init__, self._module_made)
         self._after(Module.__setstate__, self._module_copied)
+        for kind in (Tensor, Parameter):
+            self._after(kind.__deepcopy__, self._tensor_copied)
+        self.undo += [nn_hooks.register_module_module_registration_hook(self._registered("_modules")).remove,
+            nn_hooks.register_module_parameter_registration_hook(self._registered("_parameters")).remove]
+        for clip in (clip_grad_norm_, clip_grad_value_):
+            self._around(clip, self._clipping)
         switches: tuple[Any, ...] = (Module.train, Module.eval)
         for f in switches:
             self._around(f, self._mode)
@@ -152,6 +160,28 @@ class Surroundings:
         if self.record.modules.get(module) is None:
             self.record.modules.put(module, Made(module, user_site()))
 
+    def _tensor_copied(self, found: Any, tensor: Any, *args: Any) -> None:
+        if tensor._wg_edge is None and tensor._wg_meta is not None and self.record.copies.get(found) is None:
+            self.record.copies.put(found, (weakref.ref(tensor), user_site()))
+
+    def _registered(self, kind: str) -> Callable[[Any, str, Any], None]:
+        def hook(module: Any, name: str, new: Any) -> None:
+            old = module.__dict__[kind].get(name)
+            if self.watching.on and old is not None and new is not None and new is not old:
+                self.record.replacements.append(Replacement(module, name, old, new, user_site(),
+                    self.record.step_count))
+
+        return hook
+
+    def _clipping(self, original: Any) -> Any:
+        def call(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+            rows = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+            found = original(rows or parameters, *args, **kwargs)
+            self.watching.take("clipped", rows, user_site())
+            return found
+
+        return call
+
     def _mode(self, original: Any) -> Any:
         """``Module.train`` or ``eval``: the outermost call is noted for all modules below."""
 
@@ -166,6 +196,8 @@ class Surroundings:
                 here.switching = False
             for m in module.modules():
                 made = self.record.modules.get(m)
+                if made is not None:
+                    made.mode_step = self.record.step_count
                 if made is not None and m.training:
                     made.train_site = site
                 elif made is not None:
@@ -184,7 +216,7 @@ class Surroundings:
         for p in rows:
             facts = self.record.gradients.get(p)
             if facts is not None:
-                facts.filled, facts.carried, facts.consumed, facts.zeroed = [], False, None, site
+                facts.clear(site)
 
     def _parameter_made(self, found: Any, cls: Any, data: Any = None, requires_grad: bool = True) -> None:
         site = user_site()
@@ -233,7 +265,7 @@ class Surroundings:
             self._scope(kind, inherited)
 
     def _scope(self, kind: Any, inherited: dict[str, Any]) -> None:
-        here, decorators, earlier = self.record.here, self._decorators, self._earlier
+        here, decorators, earlier, watching = self.record.here, self._decorators, self._earlier, self.watching
         own = {name: vars(kind).get(name) for name in (*inherited, "__init__")}
         name = kind.__name__
         switches_off: Callable[[Any], bool] = {"no_grad": lambda m: True, "enable_grad": lambda m: False,
@@ -243,14 +275,16 @@ class Surroundings:
             found = inherited["__enter__"](self)
             site = decorators.get(self)
             library, scopes = site is None and not called_by_user(), here.scopes
-            scopes.append(Scope(name, site or user_site(), self, switches_off(self), len(scopes), library))
+            scope = Scope(name, site or user_site(), self, switches_off(self), len(scopes), library)
+            scopes.append(scope)
+            watching.look(scope)
             return found
 
         def __exit__(self: Any, *exc: Any) -> Any:  # noqa: N807
             scopes = here.scopes
             for i in range(len(scopes) - 1, -1, -1):
                 if scopes[i].manager is self:
-                    del scopes[i]
+                    watching.look_away(scopes.pop(i))
                     if here.off is not None and here.off.depth > i:  # what was called inside holds no longer
                         here.off = None
                     break

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ..nn import Module
     from .findings import Finding
-    from .record import Event
+    from .record import Event, Scope
 
 #: Detailed windows: the first steps of each optimizer, and rounds that begin at these numbers of steps.
 FIRST = 3
@@ -59,6 +59,7 @@ class Watching:
         self.opened = 0  # the number of events when the window was opened
         self._thread = 0  # the one that began
         self._handles: list[Any] = []  # of the hooks of a window
+        self._scope: Scope | None = None  # the one whose module calls are told
         self._rounds: set[int] = set()  # ids of the optimizers that have stepped in a later window
         self._loops = 0  # backwards of a program without optimizers
         self._first, self._again = True, False  # whether the first window is open; whether to open one at the next step
@@ -105,7 +106,8 @@ class Watching:
         """Watch from now on."""
         watch_functions()
         self._asked = {name: self.told(name) for name in ("backward_begins", "backward_ended", "step_begins",
-            "step_ended", "window_ended", "failed", "ended", "cut", "wrote", "module_called")}
+            "step_ended", "window_ended", "failed", "ended", "cut", "wrote", "clipped", "module_called")}
+        self._curious = self.told("wants_modules")
         self.record.begun = user_site()
         self.on, self._thread = True, threading.get_ident()
         self._surroundings.begin()
@@ -122,6 +124,7 @@ class Watching:
         if not self.on:
             return
         self.close()
+        self.look_away()
         self.on = False
         anomaly.set_watch(None)
         for undo in reversed(self._undo + self._surroundings.undo):
@@ -140,10 +143,10 @@ class Watching:
         record = self.record
         if record.detailed or not self.on:
             return
+        self.look_away()
         record.detailed, self.opened = True, record.event_count
         self._trace()
-        self._handles = [nn_hooks.register_module_forward_pre_hook(self._module_begins),
-            nn_hooks.register_module_forward_hook(self._module_ended, always_call=True)]
+        self._look_at_modules()
 
     def interrupt(self) -> None:
         """Close a window that has traced too many calls without a step, until the next step."""
@@ -157,9 +160,7 @@ class Watching:
             return
         record.detailed = False
         self._trace()
-        for handle in self._handles:
-            handle.remove()
-        record.here.modules.clear()
+        self._stop_looking()
         self.take("window_ended")
         shorten(record, self.opened)
 
@@ -173,6 +174,39 @@ class Watching:
         wanted = self.record.detailed and threading.get_ident() == self._thread
         if wanted != (self.tracer in watchers):
             change(watchers=(*watchers, self.tracer) if wanted else tuple(w for w in watchers if w is not self.tracer))
+
+    def _look_at_modules(self) -> None:
+        self._handles = [nn_hooks.register_module_forward_pre_hook(self._module_begins),
+            nn_hooks.register_module_forward_hook(self._module_ended, always_call=True)]
+
+    def _stop_looking(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self.record.here.modules.clear()
+
+    def look(self, scope: Scope) -> None:
+        """A scope that switches gradients off has begun: outside of detailed windows too, the module calls in it are
+        told to rules that want it.
+        """
+        if not scope.off or self.record.detailed or self._handles:
+            return
+        for ask in self._curious:
+            try:
+                wanted = ask(scope)
+            except Exception as error:
+                self.failure(ask, error)
+                return
+            if wanted and not self._handles:
+                self._scope = scope
+                self._look_at_modules()
+
+    def look_away(self, scope: Scope | None = None) -> None:
+        """It has ended."""
+        if self._scope is not None and (scope is None or scope is self._scope):
+            self._scope = None
+            if not self.record.detailed:
+                self._stop_looking()
 
     # -- walks and steps ----------------------------------------------------------------------------------------------
 
@@ -225,12 +259,12 @@ class Watching:
             known, version = facts.mark
             if id(old) != known:
                 old = None  # the program has put another in its place
+            elif not _holds(old):  # cleared, past the version counter perhaps
+                old = None
             elif old._wg_vc[0] == version:
                 facts.carried = True
-            elif _holds(old):
-                facts.carried = facts.carried and backward.number - 1 in facts.filled  # scaled by hand, perhaps
             else:
-                old = None
+                facts.carried = facts.carried and backward.number - 1 in facts.filled  # scaled by hand, perhaps
         elif old is not None and facts.filled and not _holds(old):
             old = None
         if old is None:
@@ -243,15 +277,15 @@ class Watching:
         here = record.here
         if here.steps:  # one inside of another, or an earlier one that has raised
             del here.steps[max(running(type(optimizer).step.__code__) - 1, 0) :]
-        step = Step(record.step_count + 1, record.enter_optimizer(optimizer), user_site(), record.detailed)
+        closure = bool(args[1:] or kwargs.get("closure"))
+        step = Step(record.step_count + 1, record.enter_optimizer(optimizer), user_site(), record.detailed, closure)
         here.steps.append(step)
         if len(here.steps) > 1:
             return
         record.steps.append(step)
         self._trace()
         self.take("step_begins", step)
-        # what it calls is not traced
-        self.tracer.inside.step = record.detailed and not (args[1:] or kwargs.get("closure"))
+        self.tracer.inside.step = record.detailed and not closure  # what it calls is not traced
 
     def _step_ended(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         record = self.record
