@@ -18,8 +18,12 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -57,19 +61,30 @@ def expectations(program: Path) -> list[Expected]:
     return list(found.values())
 
 
-def diagnosed(program: Path, tmp_path: Path, *options: str) -> list[dict]:
+@pytest.fixture(scope="module")
+def runner() -> Iterator[subprocess.Popen[str]]:
+    """The process that runs programs: see ``runner.py``."""
+    process = subprocess.Popen([sys.executable, Path(__file__).with_name("runner.py")], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    with process:
+        yield process
+        process.stdin.close()
+
+
+def diagnosed(runner: subprocess.Popen[str], program: Path, tmp_path: Path) -> list[dict]:
     """The findings of ``wengert run --explain`` on a program."""
-    script, out = program / "main.py" if program.is_dir() else program, tmp_path / "findings.json"
-    done = subprocess.run([sys.executable, "-m", "wengert", "run", "--explain", "--json", str(out), *options,
-        str(script)], capture_output=True, text=True, cwd=tmp_path, timeout=120, env={**os.environ,
-        "OMP_NUM_THREADS": "1"})
-    assert out.exists(), done.stderr
+    script, out, log = program / "main.py" if program.is_dir() else program, tmp_path / "out.json", tmp_path / "log"
+    args = ["run", "--explain", "--json", str(out), str(script)]
+    runner.stdin.write(json.dumps({"args": args, "cwd": str(tmp_path), "log": str(log)}) + "\n")
+    runner.stdin.flush()
+    assert runner.stdout.readline(), "the runner has died"
+    assert out.exists(), log.read_text()
     return json.loads(out.read_text())["findings"]
 
 
 @pytest.mark.parametrize("program", programs("broken"), ids=lambda p: p.stem)
-def test_broken(program: Path, tmp_path: Path) -> None:
-    found = diagnosed(program, tmp_path)
+def test_broken(runner: subprocess.Popen[str], program: Path, tmp_path: Path) -> None:
+    found = diagnosed(runner, program, tmp_path)
     wanted = expectations(program)
     assert wanted, "the script does not say what is expected"
     rest = list(found)
@@ -84,6 +99,6 @@ def test_broken(program: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", programs("healthy"), ids=lambda p: p.stem)
-def test_healthy(program: Path, tmp_path: Path) -> None:
-    found = [f for f in diagnosed(program, tmp_path) if f["severity"] != "info"]
+def test_healthy(runner: subprocess.Popen[str], program: Path, tmp_path: Path) -> None:
+    found = [f for f in diagnosed(runner, program, tmp_path) if f["severity"] != "info"]
     assert not found, json.dumps(found, indent=1)
