@@ -79,7 +79,9 @@ def diagnosed(runner: subprocess.Popen[str], program: Path, tmp_path: Path) -> l
     runner.stdin.flush()
     assert runner.stdout.readline(), "the runner has died"
     assert out.exists(), log.read_text()
-    return json.loads(out.read_text())["findings"]
+    report = json.loads(out.read_text())
+    assert "internal_errors" not in report["summary"], report["summary"]["internal_errors"]
+    return report["findings"]
 
 
 @pytest.mark.parametrize("program", programs("broken"), ids=lambda p: p.stem)

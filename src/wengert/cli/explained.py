@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,10 +13,21 @@ if TYPE_CHECKING:
     from ..diagnose.findings import Report
 
 OPTIONS = """\
+options, which stand before the program:
   --explain          diagnose the program, and report at its end what to fix and where
   --steps N          end it after N optimizer steps
   --json FILE        write the findings as JSON (- for standard output)
+  --sarif FILE       write them as SARIF, for code-scanning services
+  --html FILE        write them as a page
+  --github           annotate the lines in a GitHub workflow (done by itself where GITHUB_ACTIONS is true)
+  --fail-on LEVEL    exit with 1 if there is an error (or: warning, info) or a graver finding
+  --cuda=cpu         let a program that insists on a GPU run on the CPU
+
+Each of them but --cuda implies --explain.
 """
+
+FILES = ("json", "sarif", "html")
+SEVERITIES = ("info", "warning", "error")
 
 
 class UsageError(Exception):
@@ -25,35 +36,65 @@ class UsageError(Exception):
 
 @dataclass
 class Options:
-    """The options before the program's name."""
+    """The options before the program's name. ``files``: where to write each form of the report."""
 
     explain: bool = False
     steps: int | None = None
-    json: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    github: bool = False
+    fail_on: str = ""
+    cuda: str = ""
 
 
 def parse(args: Sequence[str]) -> tuple[Options, list[str]]:
     """The options at the beginning of ``args``, and the rest."""
     options, rest = Options(), list(args)
-    while rest and rest[0].startswith("--"):
+    while rest and rest[0].startswith("--") and rest[0] != "--":
         name, given, value = rest.pop(0).partition("=")
-        if name == "--explain":
-            options.explain = True
-        elif name in ("--steps", "--json"):
+        if name in ("--explain", "--github"):
+            if given:
+                raise UsageError(f"{name} takes no value")
+        elif name[2:] in (*FILES, "steps", "fail-on", "cuda"):
             if not given:
                 if not rest:
                     raise UsageError(f"{name} needs a value")
                 value = rest.pop(0)
-            options.explain = True
-            if name == "--steps":
-                if not value.isdigit() or not int(value):
-                    raise UsageError(f"--steps needs a number of steps, not {value!r}")
-                options.steps = int(value)
-            else:
-                options.json = value
         else:
             raise UsageError(f"no option {name!r}")
+        _take(options, name[2:], value)
     return options, rest
+
+
+def _take(options: Options, name: str, value: str) -> None:
+    options.explain = options.explain or name != "cuda"
+    if name == "github":
+        options.github = True
+    elif name == "steps":
+        if not value.isdecimal() or not int(value):
+            raise UsageError(f"--steps needs a number of steps, not {value!r}")
+        options.steps = int(value)
+    elif name == "fail-on":
+        if value not in SEVERITIES:
+            raise UsageError(f"--fail-on needs one of error, warning and info, not {value!r}")
+        options.fail_on = value
+    elif name == "cuda":
+        if value != "cpu":
+            raise UsageError(f"--cuda takes cpu, not {value!r}")
+        options.cuda = value
+    elif name in FILES:
+        options.files[name] = _file(name, value)
+
+
+def _file(name: str, value: str) -> str:
+    """The path of a file to write, which the program cannot change by going to another folder."""
+    if value == "-":
+        return value
+    path = os.path.abspath(value)
+    if not value or os.path.isdir(path):
+        raise UsageError(f"--{name} needs the name of a file, not {value!r}")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise UsageError(f"--{name}: there is no folder {os.path.dirname(path)!r}")
+    return path
 
 
 def run(program: Callable[[], Any], options: Options, show: Callable[[BaseException], int]) -> int | str | None:
@@ -61,40 +102,77 @@ def run(program: Callable[[], Any], options: Options, show: Callable[[BaseExcept
     from ..diagnose import sessions
     from ..diagnose.watching import StepsDone
 
+    process, code, ended = os.getpid(), 0, "exit"
+    interrupted: KeyboardInterrupt | None = None
     sessions.begin(options.steps)
-    code: int | str | None = 0
-    raised: BaseException | None = None
     try:
         program()
     except StepsDone:
-        pass
+        ended = "steps"
+    except SystemExit as error:
+        if os.getpid() != process:
+            raise
+        code = exit_code(error.code)
     except BaseException as error:
-        raised = error
-    copy = sessions.current is None  # a forked process that has come to the end of the program
-    report = None if copy else sessions.end(raised)
-    interrupted: BaseException | None = None
-    if isinstance(raised, SystemExit):
-        code = raised.code
-    elif raised is not None:
+        ended = "interrupt" if isinstance(error, KeyboardInterrupt) else "exception"
+        if os.getpid() == process:
+            sessions.explain_error(error)
         try:
-            code = show(raised)
-        except KeyboardInterrupt as error:
-            interrupted = error
-    if report is not None:
-        deliver(report, options)
+            code = show(error)
+        except KeyboardInterrupt as again:
+            interrupted = again
+    if os.getpid() == process:  # a fork that comes here is another process, whose parent reports
+        _wait_for_threads()
+        report = sessions.end()
+        report.summary["ended"] = ended
+        if not deliver(report, options) or (options.fail_on and report.at_least(options.fail_on)):
+            code = code or 1
     if interrupted is not None:
         raise interrupted
     return code
 
 
-def deliver(report: Report, options: Options) -> None:
-    """Show and write the report."""
+def exit_code(value: Any) -> int:
+    """The exit code that ``python`` gives ``SystemExit(value)``; a text is shown as it does."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value
     sys.stdout.flush()
-    print(f"\nwengert: {report}", file=sys.stderr)
-    if options.json is not None:
-        text = json.dumps(report.as_json(), indent=1) + "\n"
-        if options.json == "-":
-            sys.stdout.write(text)
-        else:
-            with open(options.json, "w", encoding="utf-8") as file:
-                file.write(text)
+    print(value, file=sys.stderr)
+    return 1
+
+
+def _wait_for_threads() -> None:
+    """The program ends when its threads do."""
+    import threading
+
+    try:
+        for thread in threading.enumerate():
+            if thread is not threading.main_thread() and not thread.daemon:
+                thread.join()
+    except KeyboardInterrupt:
+        pass
+
+
+def deliver(report: Report, options: Options) -> bool:
+    """Show and write the report; whether all of it could be done. What cannot be done is said."""
+    from ..diagnose.outputs import github, terminal, write
+
+    done = True
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        stream = terminal.stream()
+        terminal.show(report, stream)
+        if options.github or os.environ.get("GITHUB_ACTIONS") == "true":
+            github.show(report, stream)
+    except (OSError, ValueError):  # nobody reads it any more
+        done = False
+    for kind, path in options.files.items():
+        try:
+            write(kind, report, path)
+        except Exception as error:
+            done = False
+            print(f"wengert: --{kind} {path}: {type(error).__name__}: {error}", file=sys.__stderr__)
+    return done

@@ -190,8 +190,8 @@ def _execute(code: CodeType, module: ModuleType, options: explained.Options) -> 
 
 
 def _without_our_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Cut off this file's frames, from which the program was started, and the alias's, where an import failed."""
-    while trace is not None and trace.tb_frame.f_globals is globals():
+    """Cut off the frames from which the program was started, and the alias's, where an import failed."""
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") in (__name__, explained.__name__):
         trace = trace.tb_next
     step, last = trace, None
     while step is not None:

@@ -122,16 +122,23 @@ def maker_site(x: Any) -> tuple[Site | None, bool]:
     return user_site(), library
 
 
-class Place(NamedTuple):
+class _Place(NamedTuple):
+    file: str
+    line: int
+    function: str = ""
+
+
+class Place(_Place):
     """A line of a file, counted from 1, and the function that it stands in.
+
+    ``span``: the last line of the expression, and the columns where it begins and ends (from 0, in UTF-8 bytes); None
+    if they are not known. Places are equal whatever their spans are.
 
     >>> str(Place("train.py", 12, "step"))
     'train.py:12'
     """
 
-    file: str
-    line: int
-    function: str = ""
+    span: tuple[int, int, int] | None = None
 
     def __str__(self) -> str:
         return f"{shown(self.file)}:{self.line}"
@@ -144,11 +151,15 @@ class Place(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
+base = ""  # the folder where the diagnosis began: the program may go to another
+
+
 def shown(file: str) -> str:
-    """A file's name, from the current folder where it lies below."""
+    """A file's name, from that folder where it lies below."""
     if file.startswith("<"):
         return file
-    near = os.path.relpath(file) if os.path.splitdrive(file)[0] == os.path.splitdrive(os.getcwd())[0] else file
+    folder = base or os.getcwd()
+    near = os.path.relpath(file, folder) if os.path.splitdrive(file)[0] == os.path.splitdrive(folder)[0] else file
     return file if near.startswith("..") else near
 
 
@@ -160,8 +171,11 @@ def place(site: Site | None) -> Place | None:
 @lru_cache(4096)
 def _place(file: str, code: CodeType, at: int) -> Place:
     """``file`` tells apart code objects that are equal otherwise."""
-    line = next(islice(code.co_positions(), at // 2, None), (None,))[0]
-    return Place(file, line or code.co_firstlineno, code.co_name)
+    line, last, first, end = next(islice(code.co_positions(), at // 2, None), (None, None, None, None))
+    found = Place(file, line or code.co_firstlineno, code.co_name)
+    if last is not None and first is not None and end is not None:
+        found.span = last, first, end
+    return found
 
 
 def place_of_frame(frame: FrameType) -> Place:

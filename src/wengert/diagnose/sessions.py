@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from . import places
 from .arbitration import settle
 from .rules import all_rules
-from .watching import StepsDone, Watching
+from .watching import Watching
 
 if TYPE_CHECKING:
     from .findings import Finding, Report
@@ -21,6 +22,7 @@ def begin(steps: int | None = None, rules: Any = None) -> Watching:
     global current, last
     if current is not None:
         raise RuntimeError("a diagnosis is on already: diagnose.watch() and `wengert run --explain` do not nest")
+    places.base = os.getcwd()
     current = last = Watching(all_rules() if rules is None else rules, steps)
     current.begin()
     return current
@@ -31,14 +33,16 @@ def end(error: BaseException | None = None) -> Report:
     global current
     if current is None:
         raise RuntimeError("no diagnosis is on")
+    if error is not None:
+        explain_error(error)
     watching, current = current, None
-    if error is not None and not isinstance(error, (StepsDone, SystemExit, KeyboardInterrupt)):
-        for finding in failed(watching, error):
-            note(error, finding)
     watching.end()
     record = watching.record
     watching.report.summary.update(steps=record.step_count, backwards=record.backward_count,
         optimizers=len(record.optimizers))
+    if watching.failures:
+        watching.report.summary["internal_errors"] = [f"{name}: {type(e).__name__}: {e}"
+            for name, e in watching.failures.items()]
     settle(watching.report)
     return watching.report
 
@@ -55,6 +59,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
+def explain_error(error: BaseException) -> None:
+    """Ask about an exception that leaves the program, and add what is found to what it shows."""
+    if current is not None and not isinstance(error, (SystemExit, KeyboardInterrupt)):
+        for finding in failed(current, error):
+            note(error, finding)
+
+
 def failed(watching: Watching, error: BaseException) -> list[Finding]:
     """What the rules say about an exception; the report takes it in."""
     return watching.take("failed", error)
@@ -62,6 +73,7 @@ def failed(watching: Watching, error: BaseException) -> list[Finding]:
 
 def note(error: BaseException, finding: Finding) -> None:
     """Add a finding to what an exception shows."""
-    text = f"wengert: {finding}"
+    where = "" if finding.place is None else f"{finding.place}: "
+    text = f"wengert: {where}{finding.message} [{finding.id}]"
     if text not in getattr(error, "__notes__", ()):
         error.add_note(text)

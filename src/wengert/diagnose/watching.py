@@ -41,7 +41,7 @@ FIRST = 3
 LATER = frozenset(m * 10**e for e in range(1, 8) for m in (1, 2, 5))
 
 
-class StepsDone(BaseException):
+class StepsDone(SystemExit):
     """Ends a program after the steps that were asked for."""
 
 
