@@ -469,7 +469,7 @@ def test_version_and_help():
         done = call(command, *args)
         assert done.returncode == 0 and "usage: wengert COMMAND" in done.stdout and "  run " in done.stdout
     done = call(command, "run", "--help")
-    assert done.returncode == 0 and "usage: wengert run SCRIPT [ARGS...]" in done.stdout
+    assert done.returncode == 0 and "usage: wengert run [OPTIONS] SCRIPT [ARGS...]" in done.stdout
 
 
 @pytest.mark.parametrize(
