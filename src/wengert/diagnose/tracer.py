@@ -34,6 +34,7 @@ class Tracer(Interceptor):
     """Makes an event of every call, in detailed windows."""
 
     order = -1.0  # outside of all others: what the program called
+    in_whole = True
 
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record

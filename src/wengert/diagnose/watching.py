@@ -125,6 +125,7 @@ class Watching:
             return
         self.close()
         self.look_away()
+        self._trace()  # the window may have been closed in another task
         self.on = False
         anomaly.set_watch(None)
         for undo in reversed(self._undo + self._surroundings.undo):

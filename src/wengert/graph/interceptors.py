@@ -61,6 +61,7 @@ class Interceptor:
     """
 
     order: float = PROFILERS
+    in_whole = False  #: whether gradient formulas that are one kernel are one call for it
     by_class = False  #: whether a composite of tensors of PyTorch's own classes never concerns it
 
     def applies_to(self, call: Call) -> bool:

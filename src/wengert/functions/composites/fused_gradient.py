@@ -145,7 +145,8 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
             answer = quick(*args)
         if answer is NotImplemented:
             m = modes()
-            if m.watchers or m.dispatch or not all(_plain(args[i], alike) for i in whole):
+            in_parts = m.dispatch or (m.watchers and not all(w.in_whole for w in m.watchers))
+            if in_parts or not all(_plain(args[i], alike) for i in whole):
                 return parts(*args)
             answer = general(one, args)
         return answer if needs is None else tuple(y if n else None for y, n in zip(answer, args[needs]))
