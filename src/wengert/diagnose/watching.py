@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Detailed windows: the first steps of each optimizer, and rounds that begin at these numbers of steps.
 FIRST = 3
+#: So many backwards of a gradient that nobody clears are known.
+FILLED = 1000
 LATER = frozenset(m * 10**e for e in range(1, 8) for m in (1, 2, 5))
 
 
@@ -271,6 +273,7 @@ class Watching:
         if old is None:
             facts.filled, facts.carried = [], False
         facts.filled.append(backward.number)
+        del facts.filled[:-FILLED]
         facts.consumed = None
 
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
