@@ -46,6 +46,9 @@ class Rule:
         ``Record.writes``).
         """
 
+    def data_set(self, tensor: Any, value: Any, site: Site | None) -> None:
+        """``tensor.data = value``, in detailed windows."""
+
     def clipped(self, parameters: list[Any], site: Site | None) -> None:
         """Their gradients have been clipped, at ``site``."""
 

@@ -87,6 +87,7 @@ class Surroundings:
         for name in CONVERSIONS:
             self._after(getattr(Tensor, name), self._cutting(name))
         self._after(Tensor.data.fget, self._cutting("data"))  # type: ignore[attr-defined]
+        self._after(Tensor.data.fset, self._data_set)  # type: ignore[attr-defined]
         self._after(Tensor.requires_grad_, lambda found, t, wanted=True: self._requirement(t, wanted))
         self._after(Tensor.requires_grad.fset,  # type: ignore[attr-defined]
             lambda found, t, wanted: self._requirement(t, wanted))
@@ -240,6 +241,10 @@ class Surroundings:
         record.event_count += 1
         event.number = record.event_count
         record.events.put(found, event)
+
+    def _data_set(self, found: Any, tensor: Any, value: Any) -> None:
+        if self.record.detailed and isinstance(value, Tensor):
+            self.watching.take("data_set", tensor, value, user_site())
 
     def _requirement(self, tensor: Any, wanted: bool) -> None:
         if not wanted:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 #: (module, class) of every rule.
 NAMES: tuple[tuple[str, str], ...] = (
+    ("steps", "StaleGradient"), ("steps", "NonScalar"),
 )
 
 

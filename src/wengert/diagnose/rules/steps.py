@@ -1,0 +1,213 @@
+"""Which gradients a step uses: those of an earlier step, or none; and a backward that cannot begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..findings import Finding
+from ..places import is_users, place, place_of_error
+from ..rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ...graph.interceptors import Call
+    from ..places import Place, Site
+    from ..record import Event, Gradient, Step
+
+#: How many events are looked at for the gradient that a write uses.
+FAR = 64
+
+
+class StaleGradient(Rule):
+    """``stale-gradient``: steps, and updates by hand, with gradients that an earlier one has used, or with none."""
+
+    def __init__(self, record: Any) -> None:
+        super().__init__(record)
+        self.said: set[Any] = set()
+        self.last: dict[int, int] = {}  # by id of an optimizer's row: how many backwards there were at its last step
+        self.emptied: dict[int, int] = {}  # how many of its steps found the gradients cleared
+        self.by_hand: Finding | None = None  # of updates by hand: one finding, which takes in all parameters
+
+    # -- Optimizer.step -----------------------------------------------------------------------------------------------
+
+    def step_begins(self, step: Step) -> Iterable[Finding] | None:
+        if step.closure or step.site in self.said:
+            return None
+        get, stale, empty = self.record.gradients.get, False, True
+        for group in step.optimizer.param_groups:
+            for p in group["params"]:
+                facts = get(p)
+                if facts is None:
+                    continue
+                if facts.carried or facts.consumed is not None:
+                    stale = True
+                empty = empty and not facts.filled
+        if stale:
+            return self._stale(step)
+        if empty:
+            return self._empty(step)
+        return None
+
+    def step_ended(self, step: Step) -> Iterable[Finding] | None:
+        self.last[id(step.made)] = self.record.backward_count
+        if step.closure and step.site not in self.said and any(f.carried for _, f in self._facts(step)):
+            return self._stale(step)
+        return None
+
+    def _facts(self, step: Step) -> Iterator[tuple[Any, Gradient]]:
+        for group in step.optimizer.param_groups:
+            for p in group["params"]:
+                facts = self.record.gradients.get(p)
+                if facts is not None and p._wg_meta is not None and p._wg_meta.grad is not None:
+                    yield p, facts
+
+    def _stale(self, step: Step) -> Iterator[Finding]:
+        steps = {s.number: s for s in self.record.steps}
+        carried, again = [], []
+        before: Step | None = None
+        for p, facts in self._facts(step):
+            used = steps.get(facts.consumed or 0)
+            if facts.carried:
+                carried.append((p, facts))
+            elif used is not None and used.made is step.made and not step.closure:
+                again.append((p, facts))
+                before = used
+        if carried:
+            self.said.add(step.site)
+            yield self._finding(step.place, carried, f"{type(step.optimizer).__name__}.step() uses gradients that an "
+                "earlier step has used already: they were not cleared before the next backward() added to them, so "
+                "every step goes along the sum of all gradients so far.",
+                f"call zero_grad() once per step, before {_backward_at(self.record, carried[0][1])}")
+        elif again:
+            self.said.add(step.site)
+            where = "" if before is None or before.site == step.site else f" at {before.place}"
+            yield self._finding(step.place, again, f"step() is made a second time with the gradients that step "
+                f"{0 if before is None else before.number}{where} has used: no backward() has given these parameters "
+                "new ones since.", "make one step for each backward(), and clear gradients of parameters that get none")
+
+    def _empty(self, step: Step) -> Iterator[Finding]:
+        """The gradients were cleared after the backward and before the step, more than once."""
+        last, cleared = self.last.get(id(step.made), 0), []
+        for group in step.optimizer.param_groups:
+            for p in group["params"]:
+                facts = self.record.gradients.get(p)
+                if facts is not None and facts.wasted and facts.wasted[-1] > last:
+                    cleared.append((p, facts))
+        if not cleared or any(p._wg_meta.grad is not None and p._wg_meta.grad._wg_data.any() for p, _ in cleared):
+            return
+        count = self.emptied[id(step.made)] = self.emptied.get(id(step.made), 0) + 1
+        if count >= 2:
+            self.said.add(step.site)
+            at = place(cleared[0][1].zeroed)
+            yield self._finding(step.place, cleared, f"step() finds no gradients: they were cleared at {at}, after "
+                "backward() and before the step, so that nothing is learned.",
+                "clear gradients before backward() or after step(), not between the two")
+
+    def _finding(self, where: Place | None, rows: list[tuple[Any, Gradient]], message: str, fix: str) -> Finding:
+        name = self.record.name_of
+        cleared = {place(f.zeroed) for _, f in rows if f.zeroed is not None}
+        evidence = [f"backward: {at}" for at in dict.fromkeys(self._backwards(rows[0][1]))]
+        evidence += [f"these gradients were last cleared at {at}" for at in cleared]
+        others = {place(f.zeroed) for _, f in self.record.gradients.items() if f.zeroed is not None} - cleared
+        evidence += [f"zero_grad() at {at} clears gradients of other parameters" for at in others if not cleared]
+        return Finding("stale-gradient", where, message, fix, [n for n in map(name, (p for p, _ in rows)) if n],
+            evidence)
+
+    def _backwards(self, facts: Gradient) -> list[str]:
+        known = {b.number: b for b in self.record.backwards}
+        rows = [known[n] for n in (facts.filled or facts.wasted)[-2:] if n in known]
+        return [str(b.place) for b in rows]
+
+    # -- updates by hand ----------------------------------------------------------------------------------------------
+
+    def called(self, event: Event, call: Call, result: Any) -> None:
+        if not event.inputs or not (call.kind == "inplace" or (call.kind == "function" and call.name.endswith("_"))):
+            return
+        first = event.inputs[0]
+        leaf = self._leaf(first, call.args[0] if call.args else None)
+        if leaf is not None:
+            self._updated(leaf, event.inputs[1:], event.site)
+
+    def data_set(self, tensor: Any, value: Any, site: Site | None) -> None:
+        if self.record.gradients.get(tensor) is not None:
+            self._updated(tensor, (self.record.event_of(value),), site)
+
+    def _leaf(self, first: Event, target: Any) -> Any:
+        """The leaf that a write reaches: ``target`` itself, what it is a view of, or what its ``.data`` belongs to."""
+        gradients = self.record.gradients
+        for t in (target, getattr(target, "_base", None)):
+            if t is not None and gradients.get(t) is not None:
+                return t
+        for _ in range(4):
+            if first.kind == "cut" or (first.name.endswith("_") and first.inputs):
+                first = first.inputs[0]
+                t = first.tensor()
+                if t is not None and gradients.get(t) is not None:
+                    return t
+        return None
+
+    def _updated(self, leaf: Any, sources: tuple[Event, ...], site: Site | None) -> None:
+        gradient = None if leaf._wg_meta is None else leaf._wg_meta.grad
+        if gradient is None or not _uses(sources, gradient):
+            return
+        facts = self.record.gradient_of(leaf)
+        if facts.carried:
+            name = self.record.name_of(leaf)
+            if self.by_hand is None:
+                self.by_hand = self._finding(place(site), [(leaf, facts)], "The update uses gradients that an "
+                    "earlier update has used already: they were not cleared, so the next backward() has added to them.",
+                    "clear the gradient after the update (p.grad = None, or p.grad.zero_())")
+            elif name and name not in self.by_hand.parameters:
+                self.by_hand.parameters.append(name)
+        self.record.consume(leaf, -1)
+
+    def window_ended(self) -> Iterable[Finding]:
+        if self.by_hand is not None and None not in self.said:
+            self.said.add(None)
+            yield self.by_hand
+
+    def ended(self) -> Iterable[Finding]:
+        return self.window_ended()
+
+
+def _uses(sources: Iterable[Event], gradient: Any) -> bool:
+    """Whether a gradient is among what values were computed from."""
+    todo, seen = list(sources), 0
+    array = gradient._wg_data
+    while todo and seen < FAR:
+        event = todo.pop(0)
+        seen += 1
+        t = event.tensor()
+        if t is gradient or (t is not None and t._wg_data is array):
+            return True
+        todo += event.inputs
+    return False
+
+
+def _backward_at(record: Any, facts: Gradient) -> str:
+    known = {b.number: b for b in record.backwards}
+    rows = [known[n] for n in facts.filled[-1:] if n in known]
+    return f"the backward() at {rows[0].place}" if rows else "backward()"
+
+
+class NonScalar(Rule):
+    """``non-scalar-backward``: ``backward()`` from a tensor of several elements, which raises."""
+
+    def failed(self, error: BaseException) -> Iterable[Finding] | None:
+        if not isinstance(error, RuntimeError) or "grad can be implicitly created only for" not in str(error):
+            return None
+        refused = next((r for r in reversed(self.record.refused) if r.error == repr(error)), None)
+        where = None if refused is None else refused.place
+        if where is None or not is_users(where):
+            where = place_of_error(error) or where
+        root = refused.root[0] if refused is not None and refused.root else None
+        shape = "" if root is None else f" of shape {list(root.shape)}"
+        evidence = []
+        if root is not None and root.place is not None:
+            evidence.append(f"it was made by {root.name} at {root.place}: {root.place.text}")
+        whole = root is not None and len(root.shape) > 0
+        return [Finding("non-scalar-backward", where, f"backward() begins at a tensor{shape}: gradients are those of one "
+            "number, so a tensor of several elements must be reduced first, or a weight given for each of its "
+            "elements.", "reduce it: loss.mean() or loss.sum()" + (", or leave out reduction=\"none\"" if whole else "")
+            + "; for a vector-Jacobian product, backward(gradient=v)", [], evidence)]
