@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from .places import user_site
@@ -56,6 +57,8 @@ class NodeWatch:
         here.node = node
         if node.is_leaf:
             self.watching.arrives(node, here.backward)
+        if self.record.detailed:
+            here.since = perf_counter_ns()
 
     def check(self, node: Any, grads: Any, raw: bool) -> None:
         """What ``node`` gave."""

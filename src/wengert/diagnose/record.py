@@ -262,6 +262,7 @@ class _Here(threading.local):
         self.scopes: list[Scope] = []  # the scopes that switch gradients, outermost first
         self.modules: list[Module] = []  # the modules that are running, outermost first
         self.node: Any = None  # the node that the walk has come to
+        self.since = 0  # when it came there, in nanoseconds, in detailed windows
         self.backward: Backward | None = None  # the backward that is running
         self.steps: list[Step] = []  # the optimizer steps that are running, outermost first
         self.off: Scope | None = None  # the call of set_grad_enabled(False) that holds, if any
@@ -292,6 +293,7 @@ class Record:
         self.detailed = False  # whether a detailed window is open
         self.begun: Site | None = None  # where the diagnosis was switched on
         self.failed_node: Any = None  # of the last backward that raised: its node
+        self.picture: Any = None  # what the HTML page shows: see ``rules.picture``
 
     # -- names --------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 #: (module, class) of every rule.
 NAMES: tuple[tuple[str, str], ...] = (
+    ("picture", "Picture"),  # first: it measures times
     ("steps", "StaleGradient"), ("steps", "NonScalar"),
 )
 

@@ -1,0 +1,106 @@
+"""What the HTML page shows of a run, beside the findings: it is collected here. This rule finds nothing.
+
+The graph, its gradients and times in detailed windows: the last snapshot for each place that calls ``backward()``. The
+norms of gradients at every step of every optimizer, thinned out as a run becomes long.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from ..rule import Rule
+from ..snapshot import Snapshot, norm
+
+if TYPE_CHECKING:
+    from ...graph.interceptors import Call
+    from ..record import Backward, Event, Record, Step
+
+#: How many places with a ``backward()`` have a snapshot at most, and how many steps of an optimizer norms.
+PLACES = 4
+COLUMNS = 256
+
+
+class Norms:
+    """The norms of the gradients that one optimizer stepped with: a column of numbers for each step in ``steps``."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.steps: list[int] = []
+        self.columns: list[list[float | None]] = []
+        self.stride = 1
+        self._of: list[Any] = []  # the parameters, weakly, in the order of the last step
+        self._count = -1
+
+    def take(self, record: Record, step: Step) -> None:
+        """Take in a step that is about to be made."""
+        number = step.made.steps
+        if number % self.stride:
+            return
+        parameters = [p for group in step.optimizer.param_groups for p in group["params"]]
+        if len(parameters) != self._count:
+            known = record.named_parameters()
+            self._count = len(parameters)
+            self.names = [known[id(p)][0] if id(p) in known else record.name_of(p) or f"parameter {i}"
+                for i, p in enumerate(parameters)]
+        self.steps.append(number)
+        self.columns.append([None if (meta := p._wg_meta) is None or (grad := meta.grad) is None
+            else norm(grad._wg_data) for p in parameters])
+        if len(self.steps) > COLUMNS:
+            self.stride *= 2
+            self.steps, self.columns = self.steps[::2], self.columns[::2]
+
+
+class Picture(Rule):
+    """Collects what the page shows."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        record.picture = self
+        self.snapshots: dict[Any, Snapshot] = {}  # by the place of backward()
+        self.norms: dict[int, Norms] = {}  # by the row of the optimizer in Record.optimizers
+        self._calls: dict[Any, list[int]] = {}
+        self._since = 0
+        self._now: Snapshot | None = None
+
+    def calling(self, call: Call) -> None:
+        self._since = perf_counter_ns()
+
+    def called(self, event: Event, call: Call, result: Any) -> None:
+        time = perf_counter_ns() - self._since
+        key = event.site, event.name
+        row = self._calls.get(key)
+        if row is None:
+            row = self._calls[key] = [0, 0]
+        row[0] += 1
+        row[1] += time
+        if event.recorded:
+            edge = getattr(event.tensor(), "_wg_edge", None)
+            if edge is not None:
+                edge[0].__dict__["_wg_forward"] = time
+
+    def backward_begins(self, backward: Backward) -> None:
+        if not backward.detailed or backward.captured:
+            return
+        self._now = Snapshot(self.record, backward)
+        self._now.calls, self._calls = self._calls, {}
+
+    def gradient(self, node: Any, grads: Any, raw: bool) -> None:
+        if self._now is not None:
+            self._now.gave(node, grads, perf_counter_ns() - self.record.here.since)
+
+    def backward_ended(self, backward: Backward) -> None:
+        now, self._now = self._now, None
+        if now is None:
+            return
+        now.ended()
+        if backward.site in self.snapshots or len(self.snapshots) < PLACES:
+            self.snapshots.pop(backward.site, None)  # the last one shall come last
+            self.snapshots[backward.site] = now
+
+    def step_begins(self, step: Step) -> None:
+        number = self.record.optimizers.index(step.made)
+        norms = self.norms.get(number)
+        if norms is None:
+            norms = self.norms[number] = Norms()
+        norms.take(self.record, step)
