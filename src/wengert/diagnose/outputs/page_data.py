@@ -76,16 +76,11 @@ def norm_columns(record: Any, number: int, picture: Any) -> dict[str, Any]:
     known = {p.name: i for s in picture.snapshots.values() for i, p in enumerate(s.parameters)}
     count = min(map(len, norms.columns))
     order = sorted(range(min(count, len(norms.names))), key=lambda i: known.get(norms.names[i], len(known)))
-    return {"optimizer": optimizer(record, number), "names": [norms.names[i] for i in order],
+    where = record.optimizers[number].place
+    return {"optimizer": norms.kind if where is None else f"{norms.kind} ({where})",
+        "names": [norms.names[i] for i in order],
         "steps": [k + 1 for k in norms.steps],
         "columns": [[code(column[i]) for i in order] for column in norms.columns]}
-
-
-def optimizer(record: Any, number: int) -> str:
-    """What an optimizer is called."""
-    made = record.optimizers[number]
-    kind = type(made.object()).__name__ if made.object() is not None else "optimizer"
-    return kind if made.place is None else f"{kind} ({made.place})"
 
 
 def code(norm: float | None) -> int | None:

@@ -24,12 +24,12 @@ COLUMNS = 256
 class Norms:
     """The norms of the gradients that one optimizer stepped with: a column of numbers for each step in ``steps``."""
 
-    def __init__(self) -> None:
+    def __init__(self, optimizer: Any) -> None:
+        self.kind = type(optimizer).__name__
         self.names: list[str] = []
         self.steps: list[int] = []
         self.columns: list[list[float | None]] = []
         self.stride = 1
-        self._of: list[Any] = []  # the parameters, weakly, in the order of the last step
         self._count = -1
 
     def take(self, record: Record, step: Step) -> None:
@@ -102,5 +102,5 @@ class Picture(Rule):
         number = self.record.optimizers.index(step.made)
         norms = self.norms.get(number)
         if norms is None:
-            norms = self.norms[number] = Norms()
+            norms = self.norms[number] = Norms(step.optimizer)
         norms.take(self.record, step)
