@@ -463,6 +463,9 @@ def unusual_tensors() -> Any:
     found.append(np.asarray(w.detach()).sum())
     meta = nn.Linear(3, 3, device="meta")
     meta(torch.randn(2, 3, device="meta"))
+    n = torch.nested.nested_tensor([torch.randn(2, 3), torch.randn(4, 3)], requires_grad=True)
+    (n * 2).detach()
+    torch.nested.to_padded_tensor(n * 2, 0.0).sum().backward()
     return found
 
 

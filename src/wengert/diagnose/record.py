@@ -376,7 +376,7 @@ class Record:
             found._tensor = weakref.ref(tensor)
             found.recorded = tensor._wg_edge is not None or (tensor._wg_meta is not None
                 and tensor._wg_meta.requires_grad)
-            found.shape = tuple(tensor.shape)
+            found.shape = shape_of(tensor)
             self.events.put(tensor, found)
         return found
 
@@ -401,6 +401,11 @@ class Record:
             scope = s
         called = here.off
         return called if called is not None and (scope is None or called.depth <= scope.depth) else scope
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """The shape of a tensor, without asking its class or modes; empty where it has none (nested tensors)."""
+    return tuple(getattr(tensor._wg_data, "shape", ()))
 
 
 def node_place(node: Any) -> Place | None:

@@ -18,7 +18,7 @@ from ..optim import Optimizer
 from ..tensor import Tensor
 from .chains import stub
 from .places import called_by_user, maker_site, user_site
-from .record import ByIdentity, Event, Made, Refused, Replacement, Scope
+from .record import ByIdentity, Event, Made, Refused, Replacement, Scope, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -226,7 +226,7 @@ class Surroundings:
             self.record.frozen.put(found, site)
         if isinstance(data, Tensor) and data._wg_edge is not None:
             event = Event("Parameter", "parameter", site, (self.record.event_of(data),), self.record.step_count)
-            event.wanted, event._tensor, event.shape = True, weakref.ref(found), tuple(found.shape)
+            event.wanted, event._tensor, event.shape = True, weakref.ref(found), shape_of(found)
             self.record.events.put(found, event)
 
     def _constructed(self, found: Any, kind: Any, *args: Any, **kwargs: Any) -> None:
@@ -237,7 +237,7 @@ class Surroundings:
         inputs: list[Event] = []
         wanted = self.watching.tracer.add(args, inputs)
         event = Event("Tensor", "function", user_site(), tuple(inputs), record.step_count)
-        event.wanted, event._tensor, event.shape = wanted, weakref.ref(found), tuple(found.shape)
+        event.wanted, event._tensor, event.shape = wanted, weakref.ref(found), shape_of(found)
         record.event_count += 1
         event.number = record.event_count
         record.events.put(found, event)
@@ -346,7 +346,7 @@ class Surroundings:
             before = stub(before)
         event = Event(name, "cut", user_site(), (before,), record.step_count)
         event.wanted = source._wg_edge is not None or (source._wg_meta is not None and source._wg_meta.requires_grad)
-        event.shape, event.modules = tuple(source.shape), tuple(record.here.modules)
+        event.shape, event.modules = shape_of(source), tuple(record.here.modules)
         if not modes().grad:
             event.off = record.scope()
         record.event_count += 1

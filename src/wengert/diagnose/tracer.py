@@ -12,7 +12,7 @@ from ..graph.interceptors import Interceptor
 from ..graph.modes import modes
 from ..tensor import Tensor
 from .places import user_site
-from .record import Event
+from .record import Event, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: How many calls a window traces at most.
 LIMIT = 20_000
+#: How many writes and views back the ``.data`` or ``detach()`` is looked for that a view comes from.
+FAR = 100
 
 
 class Inside(threading.local):
@@ -117,7 +119,7 @@ class Tracer(Interceptor):
             if target is t and t._wg_edge is None and recorded:
                 continue  # a leaf that is written to stays a leaf
             if event._tensor is None:
-                event._tensor, event.shape = weakref.ref(t), tuple(t._wg_data.shape)
+                event._tensor, event.shape = weakref.ref(t), shape_of(t)
             known = self.record.events.get(t)
             if target is None and known is not None and known in event.inputs:
                 continue  # an argument is passed through
@@ -131,7 +133,7 @@ class Tracer(Interceptor):
         found = Event(event.name, "output", event.site,
             (event,) if whole else tuple(i for i in event.inputs if not i.recorded), event.step)
         found.wanted, found.modules, found.number, found.off = whole, event.modules, event.number, event.off
-        found._tensor, found.shape = weakref.ref(t), tuple(t._wg_data.shape)
+        found._tensor, found.shape = weakref.ref(t), shape_of(t)
         return found
 
     def _reaches(self, event: Event, target: Tensor) -> None:
@@ -139,16 +141,23 @@ class Tracer(Interceptor):
         record = self.record
         base = target._base
         if base is not None:
-            if base._wg_edge is not None or not base.requires_grad:
+            if not _is_leaf(base):
                 record.events.put(base, event)
             target = base
         made = event.inputs[0] if event.inputs else None
-        while made is not None and made.kind != "cut":
+        for _ in range(FAR):
+            if made is None or made.kind == "cut":
+                break
             made = made.inputs[0] if made.inputs and base is not None else None
-        if made is not None and made.name in ("data", "detach"):
+        if made is not None and made.kind == "cut" and made.name in ("data", "detach"):
             source = made.inputs[0].tensor()
-            if source is None or (source._wg_edge is None and source.requires_grad):
+            if source is None or _is_leaf(source):
                 return  # a parameter stays a leaf
             write = Event(made.name, "cut", made.site, (made.inputs[0], event), event.step)
             write.wanted, write.number, write.modules = event.wanted, event.number, event.modules
             record.events.put(source, write)
+
+
+def _is_leaf(t: Tensor) -> bool:
+    """Whether ``t`` is a leaf that requires a gradient."""
+    return t._wg_edge is None and t._wg_meta is not None and t._wg_meta.requires_grad

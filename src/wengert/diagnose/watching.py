@@ -17,7 +17,7 @@ import numpy as np
 
 from ..dispatch.watch_functions import watch_functions
 from ..graph import anomaly, engine
-from ..graph.modes import change, modes
+from ..graph.modes import change, modes, set_modes
 from ..nn.modules import module as nn_hooks
 from ..optim import optimizer as optim_hooks
 from .chains import shorten
@@ -77,13 +77,20 @@ class Watching:
     def take(self, name: str, *args: Any) -> list[Finding]:
         """Ask the rules, take in what they find, and give that."""
         taken: list[Finding] = []
-        for tell in tuple(self._asked[name]):
-            try:
-                found = tell(*args)
-                if found is not None:
-                    taken += map(self.report.add, found)
-            except Exception as error:
-                self.failure(tell, error)
+        before = modes()
+        if before.more:  # the program's modes are not told what rules ask
+            change(functions=(), dispatch=())
+        try:
+            for tell in tuple(self._asked[name]):
+                try:
+                    found = tell(*args)
+                    if found is not None:
+                        taken += map(self.report.add, found)
+                except Exception as error:
+                    self.failure(tell, error)
+        finally:
+            if before.more:
+                set_modes(before)
         return taken
 
     def failure(self, tell: Callable[..., Any], error: Exception) -> None:
