@@ -17,6 +17,7 @@ from ..arrays.dtypes import NAMES, dtype
 from ..graph.interceptors import Interceptor
 from ..graph.modes import CASTS, Scope, change, decorate, modes
 from ..tensor import Tensor
+from ..tensor.types import HOSTED
 from ..tensor.types import device as _device
 
 if TYPE_CHECKING:
@@ -261,8 +262,9 @@ class autocast(Scope):
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and self.device != "cpu":
-            warnings.warn(f"{self.device.upper()} is not available or torch_xla is imported. Disabling autocast.",
-                stacklevel=2)
+            if self.device not in HOSTED:
+                warnings.warn(f"{self.device.upper()} is not available or torch_xla is imported. Disabling autocast.",
+                    stacklevel=2)
             enabled = False
         elif enabled and str(self.fast_dtype) not in ("torch.bfloat16", "torch.float16"):
             warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tensor import Tensor, wrap
+from ..tensor.types import HOSTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +52,8 @@ class GradScaler:
             import warnings
 
             name = "torch.cuda.amp.GradScaler" if device == "cuda" else "GradScaler"
-            warnings.warn(f"{name} is enabled, but {device.upper()} is not available.  Disabling.", stacklevel=2)
+            if device not in HOSTED:
+                warnings.warn(f"{name} is enabled, but {device.upper()} is not available.  Disabling.", stacklevel=2)
             self._enabled = False
         if not self._enabled:
             return

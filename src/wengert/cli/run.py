@@ -66,6 +66,11 @@ def main(args: Sequence[str]) -> int | str | None:
         load = _load_file
 
     alias.install()
+    if options.cuda:
+        from . import cuda_as_cpu
+
+        cuda_as_cpu.install()
+        print(cuda_as_cpu.LINE, file=sys.stderr)
     module = _new_main()
     try:
         code = load(program, rest, module)

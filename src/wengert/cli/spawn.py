@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ENTRY = "wengert_alias"
+more: dict[str, Callable[[], None]] = {}  # what they shall call after that, by names of entries
 
 
 class _Installer:
@@ -36,6 +37,7 @@ def follow(install: Callable[[], None], installed: Callable[[], bool]) -> None:
         data = prepare(name)
         if installed():
             data[ENTRY] = _Installer(install)
+            data.update((name, _Installer(f)) for name, f in more.items())
         return data
 
     get_preparation_data.followed = True  # type: ignore[attr-defined]

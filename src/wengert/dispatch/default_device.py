@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..arrays.context import ContextVar
 from ..functions.places import PLACES
 from ..graph.modes import RECORD, modes, set_modes
-from ..tensor.types import CPU, placed
+from ..tensor.types import CPU, hosted, placed
 from ..tensor.types import device as device_type
 from .function_modes import TorchFunctionMode, on_the_cpu, set_on_the_cpu
 from .torch_function import ask_mode
@@ -83,7 +83,7 @@ def _of_devices(stack: Any) -> tuple[Any, ...]:
 
 def _enter(context: DeviceContext, below: bool = False) -> None:
     m = modes()
-    if context.device == CPU and type(context) is DeviceContext and not _of_devices(m.functions):
+    if hosted(context.device) and type(context) is DeviceContext and not _of_devices(m.functions):
         set_on_the_cpu((*on_the_cpu(), context))
         return
     watch_functions()

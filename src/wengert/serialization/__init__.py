@@ -231,10 +231,12 @@ def location_tag(storage: UntypedStorage) -> str:
 
 def default_restore_location(storage: UntypedStorage, location: str) -> UntypedStorage:
     """The storage at ``location``. Raises ``RuntimeError`` if this machine has no such place."""
-    if location in ("cpu", "meta"):
+    from ..tensor.types import HOSTED
+
+    kind = location.partition(":")[0]
+    if location in ("cpu", "meta") or kind in HOSTED:
         storage.meta = location == "meta"
         return storage
-    kind = location.partition(":")[0]
     if kind not in ("cuda", "mps", "hpu", "xpu", "mtia"):
         raise RuntimeError("don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
             f"{location})")

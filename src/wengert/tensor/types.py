@@ -125,6 +125,12 @@ class device:
 
 
 CPU, META = device("cpu"), device("meta")
+HOSTED: set[str] = set()  # other kinds of devices whose tensors are on the CPU too: see ``cli.cuda_as_cpu``
+
+
+def hosted(where: device) -> bool:
+    """Whether tensors on a device are on the CPU."""
+    return where.type == "cpu" or where.type in HOSTED
 
 
 def on_cpu(where: Any) -> device:
@@ -132,7 +138,7 @@ def on_cpu(where: Any) -> device:
     if where is None or where is CPU:
         return CPU
     d = device(where)
-    if d.type == "cpu":
+    if hosted(d):
         return CPU
     if isinstance(where, int):
         raise RuntimeError("Cannot access accelerator device when none is available.")

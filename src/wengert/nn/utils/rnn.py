@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from wengert.nn._tensors import arange, as_tensor, cat, empty_like, stack
 from wengert.tensor import Tensor, int64
+from wengert.tensor.types import hosted
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
     "pad_sequence", "unpack_sequence", "unpad_sequence"]
@@ -48,7 +49,7 @@ class PackedSequence(PackedSequence_):
             if not (isinstance(data, (list, tuple)) and len(data) == 2):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
-        elif batch_sizes.device.type != "cpu":
+        elif not hosted(batch_sizes.device):
             raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
                 "manually. They should be instantiated by functions like pack_sequence and pack_padded_sequences in "
                 "nn.utils.rnn. https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence")
@@ -93,7 +94,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def _check_lengths(lengths: Tensor, batch: int, steps: int) -> list[int]:
-    if lengths.dim() != 1 or lengths.device.type != "cpu":
+    if lengths.dim() != 1 or not hosted(lengths.device):
         raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D "
             f"{lengths.device.type} Long tensor")
     listed = lengths.tolist()

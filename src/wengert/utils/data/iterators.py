@@ -12,6 +12,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from wengert.graph.modes import modes
+from wengert.tensor.types import HOSTED
 
 from .fetch import _DatasetKind
 from .sampler import draw_seed
@@ -84,6 +85,8 @@ def _warn_of_pinning(device: str) -> None:
     if device:
         warnings.warn("pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
             f"pin_memory_device='{device}'.", stacklevel=6)
+    if HOSTED:
+        return
     warnings.warn(
         "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
         stacklevel=6,
