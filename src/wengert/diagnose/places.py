@@ -189,6 +189,11 @@ def is_users(where: Place | None) -> bool:
         and not os.path.realpath(where.file).startswith(_LIBRARIES))
 
 
+def is_users_file(file: str | None) -> bool:
+    """Whether a file is part of the user's program."""
+    return file is not None and is_users(Place(file, 0))
+
+
 def variables(frame: FrameType) -> dict[str, Any]:
     """The variables that a frame sees: its own before the module's."""
     return {**frame.f_globals, **own_variables(frame)}
@@ -208,6 +213,17 @@ def place_of_error(error: BaseException) -> Place | None:
             found = place((step.tb_frame.f_code, step.tb_lasti))
         step = step.tb_next
     return found
+
+
+def frames_of_error(error: BaseException) -> list[FrameType]:
+    """The frames of the user's code that an exception has passed, innermost first."""
+    found = []
+    step = error.__traceback__
+    while step is not None:
+        if kind_of(step.tb_frame.f_code) == USER:
+            found.append(step.tb_frame)
+        step = step.tb_next
+    return found[::-1]
 
 
 def main_variables() -> dict[str, Any]:

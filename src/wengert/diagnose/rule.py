@@ -56,7 +56,7 @@ class Rule:
         """Whether to be told of the modules that are called in a scope, just entered, that switches gradients off."""
         return False
 
-    def backward_begins(self, backward: Backward) -> None:
+    def backward_begins(self, backward: Backward) -> Iterable[Finding] | None:
         """A walk begins; ``backward.roots`` are its edges."""
 
     def gradient(self, node: Any, grads: Any, raw: bool) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
     ("steps", "StaleGradient"), ("steps", "NonScalar"),
+    ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
 )
 
 

@@ -1,0 +1,104 @@
+"""Graphs that nobody walks: outputs of a model that are kept where gradients should be off, as in a validation.
+
+Whether a backward comes for them later, as at the end of an episode, is seen only then: until it is known that none
+does, what was found is a candidate.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from ...graph.engine import reachable_nodes
+from ...tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..findings import Finding
+    from ..record import Backward, Record
+
+MANY = 6  # outputs that are alive at once
+TRIES = 3  # searches
+
+_active: Outputs | None = None
+
+
+def told(module: Any, args: Any, output: Any) -> None:
+    """The hook of models; no method, for models are copied and saved with their hooks."""
+    if _active is not None and not _active.record.detailed:
+        _active.called(output)
+
+
+class Outputs:
+    """Watches what models give. ``explain``: gives the findings for nodes that are kept."""
+
+    def __init__(self, record: Record, explain: Callable[[dict[int, int]], list[Finding]]) -> None:
+        self.record, self.explain = record, explain
+        self.nodes: deque[weakref.ref[Any]] = deque(maxlen=64)
+        self.candidates: list[Finding] = []
+        self.kept: list[weakref.ref[Any]] = []  # the nodes of the candidates
+        self.tries = 0
+        self.handles: list[Any] = []
+        self.watched: set[int] = set()
+
+    def begin(self) -> None:
+        """Watch the models that are trained, outside of detailed windows too."""
+        global _active
+        _active = self
+        for model in self.record.trained():
+            if id(model) not in self.watched and len(self.watched) < 16:
+                self.watched.add(id(model))
+                self.handles.append(model.register_forward_hook(told))
+
+    def called(self, output: Any) -> None:
+        """A model gave ``output``."""
+        if self.tries >= TRIES or self.candidates:
+            return
+        if not isinstance(output, Tensor):
+            rows = output.values() if isinstance(output, dict) else output if isinstance(output, (tuple, list)) else ()
+            output = next((t for t in rows if isinstance(t, Tensor)), None)
+        edge = getattr(output, "_wg_edge", None)
+        if edge is None:
+            return
+        nodes = self.nodes
+        while nodes and nodes[0]() is None:
+            nodes.popleft()
+        nodes.append(weakref.ref(edge[0]))
+        if len(nodes) >= MANY * (self.tries + 1):
+            self._search()
+
+    def _search(self) -> None:
+        alive = [node for node in (ref() for ref in self.nodes) if node is not None]
+        self.nodes = deque(map(weakref.ref, alive), maxlen=64)
+        if len(alive) < MANY * (self.tries + 1):
+            return
+        self.tries += 1
+        self.candidates = self.explain({id(node): i for i, node in enumerate(alive[:-1])})
+        self.kept = list(self.nodes)
+
+    def walks(self, backward: Backward) -> None:
+        """A backward begins: what it walks was kept for it."""
+        if not self.candidates:
+            return
+        alive = {node for node in (ref() for ref in self.kept) if node is not None}
+        if alive and not alive.isdisjoint(reachable_nodes([edge for edge, _ in backward.roots])):
+            self.candidates, self.tries = [], TRIES
+
+    def failed(self) -> None:
+        """The program was left before it could call backward."""
+        if any(ref() is not None for ref in self.kept):
+            self.candidates = []
+
+    def ended(self) -> Iterable[Finding]:
+        """The candidates that nobody has walked."""
+        global _active
+        _active = None
+        for handle in self.handles:
+            handle.remove()
+        for finding in self.candidates:
+            finding.severity = "warning"
+            finding.message += " No backward() comes for them: gradients should be off here."
+            finding.fix = f"Compute them under torch.no_grad(); or: {finding.fix}"
+        return self.candidates
