@@ -17,7 +17,7 @@ import numpy as np
 from ..graph.node import Node
 from ..nn import Module
 from ..tensor import Tensor
-from .places import PACKAGE, USER, is_users_file, kind_of, user_frames, variables
+from .places import PACKAGE, USER, is_users_file, kind_of, own_variables, user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -113,9 +113,8 @@ def _named(frames: Iterable[FrameType]) -> Iterator[tuple[Any, Link]]:
         code = frame.f_code
         if kind_of(code) != USER:
             continue
-        own = {*code.co_varnames, *code.co_cellvars, *code.co_freevars} if code.co_name != "<module>" else ()
-        for name, value in variables(frame).items() if own else ():
-            if name in own:
+        if code.co_name != "<module>":
+            for name, value in own_variables(frame).items():
                 yield value, Link("local", name, code)
         yield from _of_module(frame.f_globals)
     for module in user_modules():
