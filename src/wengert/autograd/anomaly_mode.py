@@ -148,7 +148,7 @@ class _Anomaly:
             except Warning:  # warnings are errors here, but the error is another one
                 print(text, file=sys.stderr)
 
-    def check(self, node: Node, grads: Any, raw: bool) -> None:
+    def check(self, node: Node, grads: Any, raw: bool, g: Any = None) -> None:
         """Refuse NaN among what ``node`` returned."""
         if not self.check_nan:
             return

@@ -18,7 +18,7 @@ class NodeWatch:
 
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
-        self.rules = watching.told("gradient")
+        self.rules, self.passing = watching.told("gradient"), watching.told("passed")
 
     def made(self, node: Any) -> None:
         """A node has been made."""
@@ -60,11 +60,16 @@ class NodeWatch:
         if self.record.detailed:
             here.since = perf_counter_ns()
 
-    def check(self, node: Any, grads: Any, raw: bool) -> None:
-        """What ``node`` gave."""
+    def check(self, node: Any, grads: Any, raw: bool, g: Any = None) -> None:
+        """What ``node`` gave for ``g``."""
         for tell in self.rules:
             try:
                 tell(node, grads, raw)
+            except Exception as error:
+                self.watching.failure(tell, error)
+        for tell in self.passing:
+            try:
+                tell(node, g, grads, raw)
             except Exception as error:
                 self.watching.failure(tell, error)
 

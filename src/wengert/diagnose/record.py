@@ -290,6 +290,7 @@ class Record:
         self.refused: deque[Refused] = deque(maxlen=16)  # in detailed windows
         self.steps: deque[Step] = deque(maxlen=256)
         self.step_count = self.backward_count = self.event_count = 0
+        self.notes: dict[str, Any] = {}  # for rules that read what others have found
         self.detailed = False  # whether a detailed window is open
         self.begun: Site | None = None  # where the diagnosis was switched on
         self.failed_node: Any = None  # of the last backward that raised: its node

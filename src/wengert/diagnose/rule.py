@@ -52,6 +52,9 @@ class Rule:
     def clipped(self, parameters: list[Any], site: Site | None) -> None:
         """Their gradients have been clipped, at ``site``."""
 
+    def gradchecked(self, name: str, inputs: Any, site: Site | None, error: Any) -> Iterable[Finding] | None:
+        """``gradcheck`` (or ``gradgradcheck``: ``name``), called at ``site``, has failed with ``error``."""
+
     def wants_modules(self, scope: Scope) -> bool:
         """Whether to be told of the modules that are called in a scope, just entered, that switches gradients off."""
         return False
@@ -61,6 +64,9 @@ class Rule:
 
     def gradient(self, node: Any, grads: Any, raw: bool) -> None:
         """A node gave ``grads`` (arrays if ``raw``, else tensors) for its inputs. Called for every node: be quick."""
+
+    def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
+        """``gradient``, for rules that need the gradient ``g`` that came in too (a list for several outputs)."""
 
     def backward_ended(self, backward: Backward) -> Iterable[Finding] | None:
         """A walk has ended."""

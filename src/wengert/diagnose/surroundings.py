@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import backward, grad
+from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from ..dispatch.watch_functions import surround
 from ..functions.conversion import LegacyType
 from ..graph.modes import enable_grad, inference_mode, modes, no_grad, set_grad_enabled
@@ -34,6 +35,7 @@ class Surroundings:
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
         self.undo: list[Callable[[], None]] = []
+        self._checking = False  # whether gradcheck() is running
         self._decorators: ByIdentity[Any] = ByIdentity()  # scopes that are decorators: the site where they were put
         self._earlier: ByIdentity[Any] = ByIdentity()  # set_grad_enabled: what had switched gradients off before
 
@@ -95,6 +97,8 @@ class Surroundings:
         self._around(Tensor.backward, lambda original: self._backward(original, False))
         self._around(backward, lambda original: self._backward(original, False))
         self._around(grad, lambda original: self._backward(original, True))
+        for f in (gradcheck, gradgradcheck):
+            self._around(f, self._gradcheck)
         for f in (LegacyType.__call__, Tensor.__new__):
             self._after(f, self._constructed)
         self._scopes()
@@ -128,6 +132,25 @@ class Surroundings:
                 raise
             finally:
                 here.options = {}
+
+        return call
+
+    def _gradcheck(self, original: Any) -> Any:
+        """``gradcheck`` or ``gradgradcheck``: what it raised is told, or would have."""
+
+        def call(func: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._checking:
+                return original(func, inputs, *args, **kwargs)
+            self._checking, raising = True, kwargs.pop("raise_exception", True)
+            try:
+                return original(func, inputs, *args, **kwargs)
+            except GradcheckError as error:
+                self.watching.take("gradchecked", original.__name__, inputs, user_site(), error)
+                if raising:
+                    raise
+                return False
+            finally:
+                self._checking = False
 
         return call
 

@@ -116,7 +116,7 @@ class Watching:
         watch_functions()
         self._asked = {name: self.told(name) for name in ("backward_begins", "backward_ended", "step_begins",
             "step_ended", "window_ended", "failed", "ended", "cut", "wrote", "clipped", "module_called",
-            "data_set")}
+            "data_set", "gradchecked")}
         self._curious = self.told("wants_modules")
         self.record.begun = user_site()
         self.on, self._thread = True, threading.get_ident()

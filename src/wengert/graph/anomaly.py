@@ -1,8 +1,9 @@
 """What watches nodes as they are made and walked, in all threads: anomaly mode, and a diagnosis.
 
 ``current`` is None, or an object with ``made(node)``, called for each new node, and for the engine ``enter()`` and
-``leave(before)`` around a walk, ``running(node)`` and ``check(node, grads, raw)`` around a node, and ``failed()``. Code
-that makes nodes without reading ``current`` (see ``tensor.specialise``) registers in ``listeners`` instead.
+``leave(before)`` around a walk, ``running(node)`` and ``check(node, grads, raw, g)`` around a node that got ``g``, and
+``failed()``. Code that makes nodes without reading ``current`` (see ``tensor.specialise``) registers in ``listeners``
+instead.
 """
 
 from __future__ import annotations

@@ -323,7 +323,7 @@ def _left(node: Node, grads: Any, g: Any, namespace: Any, hooks: Any, watch: Any
     if hooks is not None and hooks.post:
         grads = hooks.after(node, _conformed(node, grads, namespace), g, namespace)
     if watch is not None:
-        watch.check(node, grads, namespace.raw)
+        watch.check(node, grads, namespace.raw, g)
     return grads
 
 

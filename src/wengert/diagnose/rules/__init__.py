@@ -12,6 +12,10 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
     ("steps", "StaleGradient"), ("steps", "NonScalar"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
+    ("flow", "Flow"),  # nonfinite reads the norms that it notes
+    ("nonfinite", "Nonfinite"),
+    ("activations", "Activations"),
+    ("gradchecks", "Gradchecks"),
 )
 
 

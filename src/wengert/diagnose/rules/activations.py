@@ -1,0 +1,209 @@
+"""Activations that let no gradient through: ``dead-relu``, ``saturated``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...tensor import Tensor
+from ..findings import Finding
+from ..places import is_users, place
+from ..rule import Rule
+from .layers import place_of_layer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..places import Place
+    from ..record import Backward, Event
+
+_RELUS = frozenset(("relu", "relu_", "relu6", "relu6_"))
+_SQUASHING = frozenset(("sigmoid", "sigmoid_", "tanh", "tanh_"))
+_AFFINE = frozenset(("linear", "addmm", "matmul", "mm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "einsum",
+    "bilinear", "conv_transpose2d"))
+_PASSING = frozenset(("dropout", "reshape", "view", "flatten", "max_pool2d", "max_pool1d", "avg_pool2d", "transpose",
+    "adaptive_avg_pool2d", "batch_norm_channels", "layer_norm", "add", "mul", "mean", "mean_dim", "permute", "squeeze",
+    "unsqueeze", "cat", "stack", "contiguous", "amax", "select_index", "feature_dropout"))
+_BEFORE = _AFFINE | {"batch_norm_channels", "layer_norm", "group_norm", "add", "add_"}
+_FEW, _ROWS = 3, 8
+
+
+class _Activation:
+    """What was seen of an activation: in how many calls, how many rows; which units were ever alive."""
+
+    def __init__(self, event: Event, where: Place | None) -> None:
+        self.event, self.where = event, where
+        self.calls = self.rows = 0
+        self.hidden = False  # whether a layer with weights follows
+        self.alive: Any = None
+        self.flat = 0.0  # the largest share of elements in a call whose slope is not nearly zero
+        self.windows = 0  # in a row in which it was dead or saturated
+        self.layer: Any = None
+        self.range = ""
+        self.step = -1
+
+
+class Activations(Rule):
+    """See above. What is counted belongs to a window; a verdict needs three calls in it, or two windows in a row."""
+
+    def __init__(self, record: Any) -> None:
+        super().__init__(record)
+        self.seen: dict[Any, _Activation] = {}
+        self.events: dict[int, _Activation] = {}  # by the id of an event, in this step
+        self.before: dict[Any, int] = {}  # windows in a row that ended badly
+        self.losses: list[float] = []
+        self.keep: list[Event] = []
+
+    def called(self, event: Event, call: Any, result: Any) -> None:
+        name = event.name
+        if name in _RELUS or name in _SQUASHING:
+            if event.wanted and isinstance(result, Tensor):
+                self._activated(event, result._wg_data)
+        elif name in _AFFINE and self.events:
+            for given in event.inputs:
+                self._follow(given, 6)
+
+    def _follow(self, event: Event, depth: int) -> None:
+        """Mark the activations that lead to a layer's input."""
+        found = self.events.get(id(event))
+        if found is not None:
+            found.hidden = True
+        elif depth and event.name in _PASSING:
+            for given in event.inputs[:4]:
+                self._follow(given, depth - 1)
+
+    def _activated(self, event: Event, a: Any) -> None:
+        if type(a) is not np.ndarray or a.dtype.kind != "f" or a.ndim < 2 or a.size < 4 or not event.inputs:
+            return
+        if event.step >= 0 and self.keep and self.keep[-1].step != event.step:
+            self.events.clear()
+            self.keep.clear()
+        key = (event.modules[-1] if event.modules and event.modules[-1] not in event.modules[:-1]
+            and not event.modules[-1]._parameters else None, event.site, event.name)
+        seen = self.seen.get(key)
+        if seen is None:
+            if len(self.seen) > 500:
+                return
+            seen = self.seen[key] = _Activation(event, place_of_layer(self.record, event.modules, event.site))
+            seen.layer = _layer_before(event)
+        self.events[id(event)] = seen
+        self.keep.append(event)
+        seen.calls += 1
+        seen.step = event.step
+        axis = 1 if a.ndim in (4, 5) else a.ndim - 1
+        others = tuple(i for i in range(a.ndim) if i != axis)
+        seen.rows += a.size // max(a.shape[axis], 1)
+        if event.name in _RELUS:
+            alive = a.any(axis=others)
+            seen.alive = alive if seen.alive is None or seen.alive.shape != alive.shape else seen.alive | alive
+        else:
+            b = np.abs(2 * a - 1) if event.name.startswith("sigmoid") else np.abs(a)
+            seen.flat = max(seen.flat, float((b < 0.995).mean()))
+            seen.range = f"{float((b >= 0.995).mean()):.0%} of its values are within 0.005 of the limits"
+
+    def backward_begins(self, backward: Backward) -> None:
+        if backward.detailed and backward.loss is not None and len(self.losses) < 50:
+            self.losses.append(backward.loss)
+
+    def window_ended(self) -> Iterable[Finding] | None:
+        found = []
+        last: dict[Any, int] = {}
+        for key, seen in self.seen.items():
+            bad = self._bad(seen)
+            if bad:
+                last[key] = self.before.get(key, 0) + 1
+                steps = {key} if seen.calls >= _FEW else set()
+                if (steps or last[key] >= 2) and self._counts(seen):
+                    found.append(self._finding(seen))
+        self.before = last
+        self.seen.clear()
+        self.events.clear()
+        self.keep.clear()
+        self.losses.clear()
+        return found
+
+    def _bad(self, seen: _Activation) -> bool:
+        if seen.rows < _ROWS:
+            return False
+        if seen.alive is not None:
+            return seen.alive.size >= 3 and float((~seen.alive).mean()) >= 0.9
+        return seen.flat <= 0.1
+
+    def _counts(self, seen: _Activation) -> bool:
+        """Whether it is an activation between layers, or one that ends a model which is wrong all the same."""
+        if seen.hidden:
+            return True
+        if seen.alive is not None:
+            return seen.layer is not None
+        return seen.layer is not None and bool(self.losses) and min(self.losses) > 1.0
+
+    def _finding(self, seen: _Activation) -> Finding:
+        record, layer = self.record, seen.layer
+        names = record.named_parameters()
+        rows = [] if layer is None else [names[id(p)][0] for p in layer._parameters.values() if id(p) in names]
+        cause, why = _initialisation(record, layer, seen.alive is not None)
+        where = cause or seen.where
+        facts = [f"{why} at {cause}"] if cause is not None else []
+        if seen.where is not None and cause is not None:
+            facts.append(f"the activation: {seen.where}")
+        if layer is not None:
+            facts += _weights(layer)
+        if seen.alive is not None:
+            dead = int((~seen.alive).sum())
+            of = f"{dead} of {seen.alive.size} units"
+            facts.append(f"{of} were zero for all of {seen.rows} inputs in {seen.calls} calls")
+            return Finding("dead-relu", where, f"{of} of this ReLU are zero for every input: their weights get no "
+                "gradient and never recover.", "Initialise the bias of the layer before it with "
+                "zeros and the weights with kaiming_normal_, lower the learning rate, or use LeakyReLU or GELU.",
+                parameters=rows, evidence=facts)
+        facts.append(seen.range)
+        name = seen.event.name.rstrip("_")
+        return Finding("saturated", where, f"{name} is saturated: nearly all of its values are at its limits, where "
+            "its gradient is almost zero.", "Scale the inputs (mean 0, deviation 1) and the initial weights "
+            "(nn.init.xavier_uniform_), or normalise before the activation.", parameters=rows, evidence=facts)
+
+
+def _layer_before(event: Event) -> Any:
+    """The module with weights whose result goes into an activation."""
+    at: Event | None = event.inputs[0]
+    for _ in range(4):
+        if at is None:
+            return None
+        if at.modules and at.name in _BEFORE:
+            m = at.modules[-1]
+            if m._parameters:
+                return m
+        at = at.inputs[0] if at.inputs and at.name in (_BEFORE | _PASSING) and at.name not in _AFFINE else None
+    return None
+
+
+def _initialisation(record: Any, layer: Any, dead: bool) -> tuple[Place | None, str]:
+    """The program's write that gave a layer large weights, or a large bias of the wrong sign."""
+    if layer is None:
+        return None, ""
+    for name, p in layer._parameters.items():
+        if p is None or type(p._wg_data) is not np.ndarray:
+            continue
+        a = p._wg_data
+        wrong = float(a.mean()) < -0.9 if dead and name == "bias" else (
+            float(np.abs(a).mean()) > (4 / np.sqrt(max(a[0].size, 1)) if a.ndim > 1 else 3))
+        if not wrong:
+            continue
+        writes = [w for w in record.writes if w.counter is p._wg_vc and not w.name.endswith("step()")]
+        made = record.modules.get(layer)
+        if writes and is_users(writes[-1].place) and (made is None or writes[-1].site != made.site):
+            where = place(writes[-1].site)
+            if where is not None and (made is None or where != made.place):
+                return where, (f"{writes[-1].name.rstrip('_')} has set {name}, which is now from {a.min():.3g} to "
+                    f"{a.max():.3g},")
+    return None, ""
+
+
+def _weights(layer: Any) -> list[str]:
+    rows = []
+    for name, p in layer._parameters.items():
+        if p is not None and type(p._wg_data) is np.ndarray and p._wg_data.size:
+            a = p._wg_data
+            rows.append(f"{name} of the layer before: from {a.min():.3g} to {a.max():.3g}, mean {a.mean():.3g}")
+    return rows

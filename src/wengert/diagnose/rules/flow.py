@@ -1,0 +1,316 @@
+"""How large gradients are: from layer to layer (``vanishing``, ``exploding``) and from step to step (``exploding``,
+``norm-spike``).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import isfinite, log10, sqrt
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..findings import Finding
+from ..rule import Rule
+from .layers import layer_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..places import Place
+    from ..record import Backward, Made, Step
+
+#: The nodes that make up the chain of layers.
+_LAYERS = frozenset(("Sigmoid", "Tanh", "Relu", "LeakyRelu", "Elu", "Selu", "Gelu", "Silu", "Softplus", "Hardtanh",
+    "Softsign", "Celu", "LogSigmoid", "Hardsigmoid", "ElmanLayer"))
+_PLAIN = frozenset(("Addmm", "Mm", "Addmv", "Mv", "Convolution", "Bmm"))  # for layers without an activation
+_SHRINK, _GROW, _DEPTH = 1e-5, 1e5, 7
+
+
+_GROWN = ("Scale the initial weights to the width of the layers (nn.init.kaiming_normal_, xavier_uniform_), normalise "
+    "between them, or clip gradients (nn.utils.clip_grad_norm_).")
+
+
+class Norms:
+    """The norms of an optimizer's gradients: ``recent``, one for each of the last steps, and what was before."""
+
+    __slots__ = ("first", "lr", "recent", "sites", "top")
+
+    def __init__(self) -> None:
+        self.recent: list[float] = []
+        self.first: list[float] = []
+        self.top = 0.0
+        self.sites: Any = None
+
+    def add(self, norm: float) -> None:
+        """Take in the norm of a step."""
+        if len(self.first) < 5:
+            self.first.append(norm)
+        self.recent.append(norm)
+        if len(self.recent) > 64:
+            del self.recent[:16]
+        self.top = max(self.top, norm)
+
+
+def gradient_norm(optimizer: Any) -> float:
+    """The norm of all gradients that an optimizer has; NaN or inf if one is not finite."""
+    total = 0.0
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            meta = p._wg_meta
+            if meta is None or meta.grad is None:
+                continue
+            a = meta.grad._wg_data
+            if type(a) is np.ndarray and a.dtype.kind == "f":
+                flat = a.reshape(-1)
+                square = float(flat.dot(flat))
+                if square - square != 0:  # perhaps only the square overflows
+                    flat = flat.astype("f8")
+                    square = float(flat.dot(flat))
+                total += square
+    return sqrt(total) if isfinite(total) else total
+
+
+class Flow(Rule):
+    """See above."""
+
+    def __init__(self, record: Any) -> None:
+        super().__init__(record)
+        self.labels: dict[Any, _Link] = {}  # of nodes that the walk will come to: the last layer before them
+        self.links: list[_Link] = []
+        self.kinds: dict[type, int] = {}
+        self.chains: dict[tuple[str, Place | None], list[_Chain]] = {}
+        record.notes["flow"] = self
+        self.walks = 0  # with a chain of layers, in detailed windows
+
+    # -- from layer to layer ------------------------------------------------------------------------------------------
+
+    def backward_begins(self, backward: Backward) -> None:
+        self.labels.clear()
+        self.links.clear()
+
+    def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
+        if not self.record.detailed or node.is_leaf:
+            return
+        before = self.labels.pop(node, None)
+        kind = self.kinds.get(node.__class__)
+        if kind is None:
+            name = node.name().partition("Backward")[0]
+            kind = self.kinds[node.__class__] = 1 if name in _LAYERS else 2 if name in _PLAIN else 3 if (
+                name in ("Mul", "LstmLayer", "GruLayer")) else 0
+        if kind == 1 or kind == 2:
+            a = g if raw else getattr(g, "_wg_data", None)
+            if type(a) is np.ndarray and a.dtype.kind == "f":
+                flat = a.reshape(-1)
+                flat = flat.astype("f8", copy=False)
+                before = _Link(node, sqrt(float(flat.dot(flat))), before, kind)
+                self.links.append(before)
+        elif kind == 3 and before is not None and all(e is not None for e in node.edges):
+            before = before.behind_gate()
+        if before is None:
+            return
+        for edge in node.edges:
+            if edge is not None and not edge[0].is_leaf:
+                other = self.labels.get(edge[0])
+                if other is None or other.norm < before.norm:
+                    self.labels[edge[0]] = before
+
+    def backward_ended(self, backward: Backward) -> None:
+        if not self.links or backward.failed:
+            return
+        for kind in (1, 2):
+            chain = _deepest(self.links, kind)
+            if chain is None:
+                continue
+            self.walks += 1
+            verdict = chain.verdict()
+            if verdict is not None:
+                where = layer_place(self.record, chain.nodes()) or backward.place
+                self.chains.setdefault((verdict, where), []).append(chain)
+            break
+        self.labels.clear()
+        self.links.clear()
+
+    def window_ended(self) -> Iterable[Finding] | None:
+        found = [self._finding(verdict, where, rows) for (verdict, where), rows in self.chains.items()
+            if len(rows) >= 2 or len(rows) == self.walks]
+        self.chains.clear()
+        self.walks = 0
+        return found
+
+    def explosion(self) -> Finding | None:
+        """The finding about gradients that grow from layer to layer in this window."""
+        return next((self._finding(verdict, where, rows) for (verdict, where), rows in self.chains.items()
+            if verdict == "exploding"), None)
+
+    def _finding(self, verdict: str, where: Place | None, rows: list[_Chain]) -> Finding:
+        first = rows[0]
+        small = verdict == "vanishing"
+        names = first.names
+        text = (f"The gradient {'shrinks' if small else 'grows'} from layer to layer: over {len(first.norms)} x "
+            f"{first.name} its norm goes from {first.norms[0]:.2g} (last) to {first.norms[-1]:.2g} (first)"
+            + (", so the first layers hardly learn." if small else "."))
+        fix = ("Use ReLU or GELU with kaiming_normal_, residual connections or normalisation between the layers; for "
+            "sequences an LSTM or GRU." if small else _GROWN)
+        shown = ", ".join(f"{n:.2g}" for n in first.norms[:: max(1, len(first.norms) // 8)])
+        return Finding(verdict, where, text, fix, parameters=names, evidence=[f"norms of the gradient, from the last "
+            f"layer to the first: {shown}", f"in {len(rows)} of {self.walks} backwards that were looked at"])
+
+    # -- from step to step --------------------------------------------------------------------------------------------
+
+    def step_begins(self, step: Step) -> Iterable[Finding] | None:
+        notes = step.made.notes
+        norm = notes["norm"] = gradient_norm(step.made.object())
+        norms = notes.get("norms")
+        if norms is None:
+            norms = notes["norms"] = Norms()
+        recent = norms.recent
+        if norm > 20 * norms.top and len(recent) >= 8 and isfinite(norm):
+            middle = median(recent)
+            if norm > 50 * middle > 0 and "spike" not in notes:
+                notes["spike"] = _spike(self._backward_place(step), step, norm, recent)
+        if isfinite(norm):
+            norms.add(norm)
+        norms.sites = step.site
+        return None
+
+    def _backward_place(self, step: Step) -> Place | None:
+        rows = self.record.backwards
+        return rows[-1].place if rows else step.place
+
+    def ended(self) -> Iterable[Finding] | None:
+        found = []
+        for made in self.record.optimizers:
+            if "spike" in made.notes:
+                found.append(made.notes["spike"])
+            elif _diverging(made, 1e6):
+                found.append(_divergence(self.record, made, []))
+        return found
+
+
+def _spike(where: Place | None, step: Step, norm: float, before: list[float]) -> Finding:
+    middle = median(before)
+    rates = ", ".join(f"{group.get('lr', 0):g}" for group in step.optimizer.param_groups)
+    return Finding("norm-spike", where, f"The gradient of step {step.number} has the norm {norm:.3g}, "
+        f"{norm / middle:.0f} times the median of the steps before it ({middle:.3g}).", "Look at the batch of that "
+        "step (outliers, a wrong label or scale) and at a learning rate that was raised; nn.utils.clip_grad_norm_ "
+        "limits what such a step does.", evidence=[f"norms of the steps before: {min(before):.3g} to {max(before):.3g}",
+        f"learning rate in step {step.number}: {rates}"])
+
+
+def diverged(record: Any, large: bool, fact: str) -> Finding | None:
+    """The finding that the gradients grew until they overflowed, over the steps or over the layers, if they did;
+    ``large``: whether what overflowed was that large before.
+    """
+    if not large:
+        return None
+    for made in record.optimizers:
+        if "spike" in made.notes:
+            finding: Finding = made.notes["spike"]
+            finding.evidence.append(f"later {fact}")
+            return finding
+    flow = record.notes.get("flow")
+    if flow is not None and (found := flow.explosion()) is not None:
+        found.evidence.append(fact)
+        return found
+    for made in record.optimizers:
+        if _diverging(made, 1e3):
+            return _divergence(record, made, [fact])
+    return None
+
+
+def overflowing(where: Place | None, fact: str) -> Finding:
+    """The finding about a gradient that overflows in one backward."""
+    return Finding("exploding", where, "The gradient grows from layer to layer until it overflows.", _GROWN,
+        evidence=[fact])
+
+
+def _diverging(made: Made, factor: float) -> bool:
+    """Whether the norms of the gradients have grown by this factor, and are still large."""
+    norms = made.notes.get("norms")
+    if norms is None or len(norms.recent) < 2 or not norms.first[0]:
+        return False
+    recent = norms.recent[-3:]
+    start = min(norms.first[0], norms.first[1]) if len(norms.first) > 1 else norms.first[0]
+    return bool(recent[-1] > factor * max(start, 1e-3) and recent[-1] >= max(recent[0], norms.top * 1e-3)
+        and sum(n > 30 * start for n in norms.recent[-5:]) >= min(2, len(norms.recent) - 1))
+
+
+def _divergence(record: Any, made: Made, facts: list[str]) -> Finding:
+    norms, optimizer = made.notes["norms"], made.object()
+    step = next((s for s in reversed(record.steps) if s.made is made), None)
+    rates = "" if optimizer is None else ", ".join(sorted({f"{group.get('lr', 0):g}" for group in
+        optimizer.param_groups}))
+    series = ", ".join(f"{n:.2g}" for n in [*norms.first[:3], *norms.recent[-4:]][:8])
+    return Finding("exploding", None if step is None else step.place, "The steps make the gradients larger and larger: "
+        f"their norm went from {norms.first[0]:.2g} to {norms.recent[-1]:.2g}. The learning rate ({rates}) is too "
+        "large for these gradients.", "Lower the learning rate, or clip the gradients before the step "
+        "(nn.utils.clip_grad_norm_).", evidence=[f"norms of the gradients, step by step: {series}", *facts])
+
+
+class _Link:
+    """A layer in a chain: the norm of the gradient that came to it, the layer before it (nearer to the loss), and the
+    last one ``before`` of its own kind.
+    """
+
+    __slots__ = ("before", "depth", "gates", "kind", "node", "norm", "previous")
+
+    def __init__(self, node: Any, norm: float, previous: _Link | None, kind: int) -> None:
+        self.node, self.norm, self.kind, self.previous = node, norm, kind, previous
+        self.gates: int = 0 if previous is None else previous.gates
+        before = previous
+        while before is not None and before.kind != kind:
+            before = before.previous
+        self.before = before
+        self.depth: int = 1 if before is None else before.depth + 1
+
+    def behind_gate(self) -> _Link:
+        """The same, behind a product of two values that are learnt."""
+        new = _Link(self.node, self.norm, self.previous, self.kind)
+        new.gates += 1
+        return new
+
+
+class _Chain:
+    """Layers one after the other, as the gradient comes to them; what is kept of them are numbers and names."""
+
+    def __init__(self, links: list[_Link]) -> None:
+        self._nodes = [link.node for link in links]
+        self.norms = [link.norm for link in links]
+        self.gates = links[-1].gates
+        self.name = self._nodes[0].operation()
+        self.names: list[str] = []
+
+    def nodes(self) -> list[Any]:
+        """The nodes, once."""
+        found, self._nodes = self._nodes, []
+        return found
+
+    def verdict(self) -> str | None:
+        """``vanishing``, ``exploding`` or None. The change must be gradual: one small factor makes no chain."""
+        norms = self.norms
+        if len(norms) < _DEPTH or self.gates > len(norms) // 4 or not norms[0] or not isfinite(norms[0]):
+            return None
+        while len(norms) > _DEPTH and norms[-1] == 0:  # underflown
+            norms = norms[:-1]
+        steps = [log10(b / a) if a and b and isfinite(b / a) else 0.0 for a, b in pairwise(norms)]
+        total = sum(steps)
+        for verdict, sign, limit in (("vanishing", -1, _SHRINK), ("exploding", 1, _GROW)):
+            if (sign * total >= abs(log10(limit)) and sum(sign * s > 0.1 for s in steps) >= 0.7 * len(steps)
+                    and max(sign * s for s in steps) <= 0.5 * abs(total)):
+                return verdict
+        return None
+
+
+def _deepest(links: list[_Link], kind: int) -> _Chain | None:
+    """The longest chain of layers of a kind; its links from the loss on."""
+    rows = [link for link in links if link.kind == kind]
+    if not rows:
+        return None
+    last: _Link | None = max(rows, key=lambda link: link.depth)
+    found = []
+    while last is not None:
+        found.append(last)
+        last = last.before
+    return _Chain(found[::-1]) if len(found) >= _DEPTH else None

@@ -1,0 +1,66 @@
+"""``gradcheck`` that fails for no fault of the gradient: ``gradcheck-precision``, ``gradcheck-kink``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...tensor import Tensor
+from ..findings import Finding
+from ..places import place
+from ..rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..places import Site
+
+
+class Gradchecks(Rule):
+    """See above."""
+
+    def __init__(self, record: Any) -> None:
+        super().__init__(record)
+        self.last: tuple[Any, list[Finding]] = (None, [])
+
+    def gradchecked(self, name: str, inputs: Any, site: Site | None, error: Any) -> Iterable[Finding] | None:
+        found = _judged(name, inputs, place(site), error)
+        self.last = error, found
+        return found
+
+    def failed(self, error: BaseException) -> Iterable[Finding] | None:
+        return self.last[1] if error is self.last[0] else None
+
+
+def _judged(name: str, inputs: Any, where: Any, error: Any) -> list[Finding]:
+    low = [t for t in _flat(inputs) if isinstance(t, Tensor) and t.requires_grad and type(t._wg_data) is np.ndarray
+        and t._wg_data.dtype.itemsize < (16 if t._wg_data.dtype.kind == "c" else 8)]
+    facts = [f"{name}() failed: {_first_line(error)}", *(line for line in str(error).splitlines()
+        if line.startswith(("verdict", "worst")))]
+    if low and error.verdict is not None and error.verdict != "non-deterministic":
+        kinds = ", ".join(sorted({str(t.dtype) for t in low}))
+        return [Finding("gradcheck-precision", where, f"{name}() gets inputs of {kinds}: what a step of 1e-6 changes "
+            "is lost in their rounding, so it fails although the gradient may be right.", "Use float64: "
+            "torch.randn(..., dtype=torch.float64, requires_grad=True), and module.double().", evidence=facts)]
+    if error.verdict == "precision":
+        return [Finding("gradcheck-precision", where, f"{name}() fails by its step: a better one agrees with the "
+            "gradient.", "Choose eps for the size of the inputs, or scale the inputs.", evidence=facts)]
+    if error.verdict == "kink":
+        return [Finding("gradcheck-kink", where, f"{name}() is called at a point where the function has a kink: the "
+            "slopes on both sides differ, so no gradient agrees with the central difference.", "Choose inputs away "
+            "from the kink (from 0 for relu and abs, from ties for max and sort).", evidence=facts)]
+    return []
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _flat(x: Any) -> Iterable[Any]:
+    if isinstance(x, (tuple, list)):
+        for y in x:
+            yield from _flat(y)
+    else:
+        yield x
