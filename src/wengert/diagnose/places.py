@@ -178,6 +178,29 @@ def _place(file: str, code: CodeType, at: int) -> Place:
     return found
 
 
+def assignment(kind: type, name: str) -> Place | None:
+    """The line that first assigns ``self.name`` in the methods of a class or of one of its bases."""
+    import ast
+    import linecache
+
+    for cls in kind.__mro__:
+        codes = [f.__code__ for f in vars(cls).values() if hasattr(f, "__code__")]
+        if not codes or kind_of(codes[0]) != USER:
+            continue
+        file = codes[0].co_filename
+        try:
+            tree = ast.parse("".join(linecache.getlines(file)))
+        except (SyntaxError, ValueError):
+            continue
+        within = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__]
+        lines = [n.lineno for c in within for n in ast.walk(c) if isinstance(n, (ast.Assign, ast.AnnAssign))
+            for t in (n.targets if isinstance(n, ast.Assign) else [n.target])
+            if isinstance(t, ast.Attribute) and t.attr == name]
+        if lines:
+            return Place(file, min(lines), cls.__qualname__)
+    return None
+
+
 def place_of_frame(frame: FrameType) -> Place:
     """Where a frame is."""
     return place((frame.f_code, frame.f_lasti)) or Place("?", 0)

@@ -141,15 +141,16 @@ class Gradient:
     hand-written update) that has used what ``.grad`` holds now; None if none has. ``carried``: whether ``.grad`` holds
     gradients that an earlier step has used, with newer ones added. ``ever``: how many backwards reached the leaf.
     ``zeroed``: where gradients were last cleared. ``wasted``: the backwards whose gradients were cleared then, if no
-    step had used them. ``captured``: how many calls of ``grad()`` gave a gradient of it.
+    step had used them. ``by_hand``: whether the program itself has ever updated the leaf with it. ``captured``: how
+    many calls of ``grad()`` gave a gradient of it.
     """
 
-    __slots__ = ("captured", "carried", "consumed", "ever", "filled", "mark", "wasted", "zeroed")
+    __slots__ = ("by_hand", "captured", "carried", "consumed", "ever", "filled", "mark", "wasted", "zeroed")
 
     def __init__(self) -> None:
         self.filled: list[int] = []
         self.consumed: int | None = None
-        self.carried = False
+        self.carried = self.by_hand = False
         self.ever = self.captured = 0
         self.mark: tuple[int, int] = (0, -1)  # the identity of .grad and its version when it was consumed
         self.zeroed: Site | None = None
@@ -382,11 +383,12 @@ class Record:
         return found
 
     def consume(self, leaf: Any, number: int) -> None:
-        """A step, or a write by hand, has used what a leaf's ``.grad`` holds."""
+        """A step, or a write by hand (a negative number), has used what a leaf's ``.grad`` holds."""
         meta = leaf._wg_meta
         if meta is not None and meta.grad is not None:
             facts = self.gradient_of(leaf)
             facts.consumed = number
+            facts.by_hand = facts.by_hand or number < 0
             facts.mark = id(meta.grad), meta.grad._wg_vc[0]
 
     def writer(self, counter: Any, version: int) -> Write | None:

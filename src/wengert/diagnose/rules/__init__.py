@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 #: (module, class) of every rule.
 NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
-    ("steps", "StaleGradient"), ("steps", "NonScalar"),
+    ("steps", "StaleGradient"), ("steps", "NonScalar"), ("optimizers", "Optimized"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
     ("flow", "Flow"),  # nonfinite reads the norms that it notes
     ("nonfinite", "Nonfinite"),

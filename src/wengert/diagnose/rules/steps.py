@@ -207,7 +207,7 @@ class NonScalar(Rule):
         if root is not None and root.place is not None:
             evidence.append(f"it was made by {root.name} at {root.place}: {root.place.text}")
         whole = root is not None and len(root.shape) > 0
-        return [Finding("non-scalar-backward", where, f"backward() begins at a tensor{shape}: gradients are those of one "
-            "number, so a tensor of several elements must be reduced first, or a weight given for each of its "
+        return [Finding("non-scalar-backward", where, f"backward() begins at a tensor{shape}: gradients are those "
+            "of one number, so a tensor of several elements must be reduced first, or a weight given for each of its "
             "elements.", "reduce it: loss.mean() or loss.sum()" + (", or leave out reduction=\"none\"" if whole else "")
             + "; for a vector-Jacobian product, backward(gradient=v)", [], evidence)]
