@@ -10,7 +10,7 @@ from ...nn import Module, Parameter
 from ...tensor import Tensor
 from ..findings import Finding
 from ..places import Place, assignment, place, place_of_error
-from ..record import ByIdentity
+from ..record import ByIdentity, shape_of
 from ..rule import Rule
 
 if TYPE_CHECKING:
@@ -213,7 +213,8 @@ class Optimized(Rule):
         """``p``, if its model is like one whose parameters an optimizer has, all of them without gradients."""
         if owner.root is None or any(self.held.get(q) is not None for q in owner.root.parameters()):
             return None
-        like = [(q, made) for q, made in idle.values() if self.record.shape_of(q) == self.record.shape_of(p) and self._belongs(q, owner, table)]
+        shape = shape_of(p)
+        like = [(q, made) for q, made in idle.values() if shape_of(q) == shape and self._belongs(q, owner, table)]
         if not like:
             return None
         made = like[0][1]
@@ -284,9 +285,9 @@ class Optimized(Rule):
         if used and not beside:
             return None
         sure = isinstance(p, Parameter) or beside
-        return self._lost(p, owner, self._construction(made),
-            f"{owner.name or 'A tensor with requires_grad'} gets gradients, but no optimizer has it.", "add it to what the optimizer is given, or leave requires_grad out",
-            "" if sure else "info")
+        name = owner.name or "A tensor with requires_grad"
+        return self._lost(p, owner, self._construction(made), f"{name} gets gradients, but no optimizer has it.",
+            "add it to what the optimizer is given, or leave requires_grad out", "" if sure else "info")
 
     def _nearest(self, p: Any) -> Made:
         """The optimizer that was meant, perhaps: one whose parameters another has too, or that gets gradients in the
