@@ -16,6 +16,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("nonfinite", "Nonfinite"),
     ("activations", "Activations"),
     ("gradchecks", "Gradchecks"),
+    ("costs", "Costs"),
 )
 
 
