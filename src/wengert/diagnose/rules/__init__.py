@@ -12,6 +12,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
     ("steps", "StaleGradient"), ("steps", "NonScalar"), ("optimizers", "Optimized"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
+    ("data_writes", "DataWritten"),
     ("flow", "Flow"),  # nonfinite reads the norms that it notes
     ("nonfinite", "Nonfinite"),
     ("activations", "Activations"),

@@ -1,0 +1,258 @@
+"""checkpoint-impure: a checkpointed function that does not do the same when backward runs it again.
+
+In detailed windows both runs of every checkpoint are traced: the operators with the lines that called them and what
+they gave, the writes, and the state outside of the function that it could change (``checkpoint_state``).
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...tensor import Tensor
+from ...utils.checkpoint import CheckpointError, checkpoint
+from ...utils.checkpoint.recompute import CheckpointFunction, Frame
+from ..findings import Finding
+from ..places import Place, is_users, place, user_site
+from ..record import ByIdentity
+from ..rule import Rule
+from .checkpoint_state import State, changer, drawn, randoms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ..places import Site
+    from ..record import Event, Record
+
+RANDOM = ("dropout", "rand", "bernoulli", "normal", "multinomial", "poisson", "exponential", "uniform", "gumbel",
+    "rrelu", "cauchy", "geometric")
+ROWS = 5000  # calls of a run that are kept
+
+
+class Row:
+    """One call of a run."""
+
+    __slots__ = ("generator", "mark", "name", "site")
+
+    def __init__(self, event: Event, mark: Any, generator: bool) -> None:
+        self.name, self.site, self.mark, self.generator = event.name, event.site, mark, generator
+
+    @property
+    def random(self) -> bool:
+        """Whether it draws random numbers."""
+        return any(part in self.name for part in RANDOM)
+
+
+class Run:
+    """One ``checkpoint()``: its first run and the second."""
+
+    def __init__(self, site: Site | None, function: Any, kwargs: dict[str, Any], detailed: bool) -> None:
+        self.site, self.function, self.detailed = site, function, detailed
+        self.preserve = kwargs.get("preserve_rng_state", True)
+        self.rows: tuple[list[Row], list[Row]] = ([], [])
+        self.states: list[State] = []  # before and after the first run, before and after the second
+        self.written: dict[int, Site | None] = {}  # for ids of counters: where the first run wrote
+        self.at = 0  # which run it is in
+
+    @property
+    def place(self) -> Place | None:
+        """The call of checkpoint()."""
+        return place(self.site)
+
+
+class Impure(Rule):
+    """Compares the two runs of checkpoints."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.running: list[Run] = []
+        self.frames: ByIdentity[Run] = ByIdentity()
+        self.found: list[Finding] = []
+        self.told: set[Any] = set()
+        self.last: Run | None = None
+
+    def begins(self, around: Callable[[Any, Any], None]) -> None:
+        """Surround what checkpoints are made of."""
+        around(checkpoint, self._first)
+        around(Frame.__init__, self._known)
+        around(CheckpointFunction.forward, self._known)
+        around(Frame.recompute, self._second)
+        around(CheckpointFunction.backward, self._second)
+
+    def _first(self, original: Any) -> Any:
+        def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+            run = Run(user_site(), function, kwargs, self.record.detailed)
+            if not run.detailed:
+                self.last = run
+            return self._traced(run, function, lambda: original(function, *args, **kwargs))
+
+        return call
+
+    def _known(self, original: Any) -> Any:
+        def call(frame: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.running:
+                self.frames.put(frame, self.running[-1])
+            return original(frame, *args, **kwargs)
+
+        return call
+
+    def _second(self, original: Any) -> Any:
+        def call(frame: Any, *args: Any, **kwargs: Any) -> Any:
+            run = self.last = self.frames.get(frame) or self.last
+            if run is None or not run.detailed or run.at or not self.record.detailed:
+                return original(frame, *args, **kwargs)
+            run.at = 1
+            try:
+                return self._traced(run, run.function, lambda: original(frame, *args, **kwargs))
+            finally:
+                if len(run.states) == 4:
+                    self.found += self._compared(run)
+
+        return call
+
+    def _traced(self, run: Run, function: Any, go: Callable[[], Any]) -> Any:
+        self.running.append(run)
+        if run.detailed:
+            run.states.append(State(function))
+        try:
+            return go()
+        finally:
+            self.running.pop()
+            if run.detailed:
+                run.states.append(State(function))
+
+    # -- what happens in a run ----------------------------------------------------------------------------------------
+
+    def called(self, event: Event, call: Any, result: Any) -> None:
+        """An operator was called in a run."""
+        if not self.running or not self.running[-1].detailed:
+            return
+        run = self.running[-1]
+        rows = run.rows[run.at]
+        if len(rows) < ROWS:
+            rows.append(Row(event, mark(result), call.kwargs.get("generator") is not None))
+
+    def wrote(self, tensor: Any, name: str, site: Site | None) -> None:
+        """A tensor was written to in a run."""
+        if self.running:
+            self.running[-1].written.setdefault(id(tensor._wg_vc), site)
+
+    def backward_ended(self, backward: Any) -> Iterable[Finding] | None:
+        """The second runs are over."""
+        found, self.found = self.found, []
+        return found
+
+    def failed(self, error: BaseException) -> Iterable[Finding] | None:
+        """The runs have saved other tensors."""
+        if not isinstance(error, CheckpointError):
+            return None
+        run = self.last
+        if run is not None and run.detailed and len(run.states) == 4:
+            return list(self._compared(run, True))
+        where = None if run is None else run.place
+        return [Finding("checkpoint-impure", where, "The checkpointed function did not do the same when backward() ran "
+            "it again: it saved other tensors.", fix=_FIX)]
+
+    # -- verdicts -----------------------------------------------------------------------------------------------------
+
+    def _compared(self, run: Run, again: bool = False) -> Iterator[Finding]:
+        for finding in self._differences(run):
+            key = finding.file, finding.line
+            if (again or key not in self.told) and is_users(finding.place):
+                self.told.add(key)
+                yield finding
+                return
+
+    def _differences(self, run: Run) -> Iterator[Finding]:
+        first, second = run.rows
+        where = run.place
+        codes = [row.site[0] for row in first if row.site is not None]
+        at = next((i for i, (a, b) in enumerate(zip(first, second)) if a.name != b.name or a.mark != b.mark), None)
+        before, after, again, end = run.states
+        library = drawn(before, after)
+        if library:
+            line = randoms(run.function, codes)
+            yield Finding("checkpoint-impure", line or where, f"The function of checkpoint() at {where} draws from "
+                f"{library}: preserve_rng_state covers PyTorch's generators only, so backward() computes with other "
+                "numbers.", fix="Draw with torch.rand() and the like inside of it; or draw before, and pass the numbers "
+                "as arguments.", evidence=[f"the state of {library} changed while the function ran"])
+        changed = [*end.against(again), *again.against(after)]
+        if at is not None:
+            yield self._differs(run, first[at], second[at], codes, [*changed, *after.against(before)])
+        elif changed:
+            yield from self._effects(run, end.against(again), codes)
+        elif len(first) < len(second):
+            yield Finding("checkpoint-impure", where, "The function of this checkpoint() does more when backward() runs it "
+                "again.", fix=_FIX)
+
+    def _differs(self, run: Run, one: Row, other: Row, codes: list[Any], changed: list[Any]) -> Finding:
+        line, where = place(one.site), run.place
+        evidence = [f"first difference: {one.name} at {line} in the forward pass"
+            + (f", {other.name} at {place(other.site)} in the second run" if one.name != other.name
+                else " gave other values in the second run")]
+        if one.name == other.name and one.random and not run.preserve:
+            return Finding("checkpoint-impure", where, f"preserve_rng_state=False lets {one.name} at {line} draw other "
+                "random numbers when backward() runs the function again, so the gradient is that of another function.",
+                evidence=evidence, fix="Leave preserve_rng_state at its default, True.")
+        if one.name == other.name and one.random and one.generator:
+            return Finding("checkpoint-impure", line, f"{one.name} draws from a generator of its own, whose state "
+                "checkpoint() does not restore: backward() computes with other numbers.", evidence=evidence,
+                fix="Use the default generator inside of a checkpoint; or draw before, and pass the numbers as arguments.")
+        cause = self._cause(run, changed, codes)
+        if cause is not None:
+            name, at = cause
+            evidence.append(f"{name} is not what it was" + (f"; it is changed at {at}" if at is not None else ""))
+            return Finding("checkpoint-impure", at or line, f"{name} changes from run to run of the function that "
+                f"checkpoint() at {where} runs again in backward(), which then computes something else.",
+                evidence=evidence, fix=_FIX)
+        line = randoms(run.function, codes) or line
+        return Finding("checkpoint-impure", line, f"This does not do the same when backward() runs the function of "
+            f"checkpoint() at {where} again: the gradient is that of another function.", evidence=evidence, fix=_FIX)
+
+    def _cause(self, run: Run, changed: list[Any], codes: list[Any]) -> tuple[str, Place | None] | None:
+        for change in changed:
+            if change.counter is not None:
+                write = self.record.writer(change.counter, change.version)
+                return change.name, write.place if write is not None else place(run.written.get(id(change.counter)))
+            return change.name, changer(change, codes)
+        return None
+
+    def _effects(self, run: Run, changed: list[Any], codes: list[Any]) -> Iterator[Finding]:
+        where = run.place
+        norms = [place(row.site) for row in run.rows[0] if "batch_norm" in row.name or "instance_norm" in row.name]
+        for change in changed:
+            if change.statistics:
+                yield Finding("checkpoint-impure", (norms or [where])[0], "Batch normalisation in a checkpoint updates "
+                    "its running statistics twice in each step: once in the forward pass, once when backward() runs the "
+                    f"function of checkpoint() at {where} again.", severity="warning", evidence=[
+                        f"written in both runs: {', '.join(c.name for c in changed if c.statistics)}"],
+                    fix="Keep the normalisation out of the checkpoint; or use momentum 1 - sqrt(1 - m) for m; or a norm "
+                        "without statistics.")
+                return
+            at = (place(run.written.get(id(change.counter))) if change.counter is not None
+                else changer(change, codes) or where)
+            yield Finding("checkpoint-impure", at or where, f"{change.name} is changed twice in each step: the function "
+                f"of checkpoint() at {where} runs again in backward().", severity="warning", evidence=[
+                    f"it was changed in both runs of the function: {change.text}"], fix="Change it outside of the "
+                    "checkpointed function, and return what it needs.")
+            return
+
+
+def mark(result: Any) -> Any:
+    """What tells results apart: a checksum of each tensor."""
+    rows = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple(_checksum(t._wg_data) for t in rows if isinstance(t, Tensor))
+
+
+def _checksum(array: Any) -> Any:
+    if type(array) is not np.ndarray:
+        return getattr(array, "shape", None)
+    if array.size > 1 << 18:
+        array = array.reshape(-1)[:: array.size >> 18]
+    return array.shape, zlib.crc32(np.ascontiguousarray(array).tobytes())
+
+
+_FIX = ("A checkpointed function must give the same from the same arguments: no counters, caches, lists or random "
+    "numbers from outside; pass what changes as arguments.")
