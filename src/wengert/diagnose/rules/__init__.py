@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
     ("steps", "StaleGradient"), ("steps", "NonScalar"), ("optimizers", "Optimized"),
+    ("modes", "EvalTraining"), ("modes", "TrainEvaluation"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
     ("data_writes", "DataWritten"),
     ("flow", "Flow"),  # nonfinite reads the norms that it notes

@@ -1,0 +1,218 @@
+"""Training in evaluation mode, and evaluation in training mode, of models in which the mode makes a difference."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...graph.modes import modes
+from ...nn.modules.attention import MultiheadAttention
+from ...nn.modules.batchnorm import _NormBase
+from ...nn.modules.dropout import _DropoutNd
+from ...nn.modules.rnn import RNNBase
+from ...tensor import Tensor
+from ..findings import Finding
+from ..places import OURS, kind_of, place
+from ..record import ByIdentity
+from ..rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..places import Place, Site
+    from ..record import Backward, Event, Made, Record, Scope, Step
+
+#: How often the modules called in one ``no_grad`` scope of the program are looked at, outside of detailed windows.
+LOOKS = 8
+
+
+def differs(module: Any, training: bool) -> list[str]:
+    """What below ``module`` does something else in training than in evaluation and is now in the mode ``training``:
+    names with classes.
+    """
+    found = []
+    for name, m in module.named_modules():
+        if m.training is training and _has_modes(m):
+            found.append(f"{name or 'the model'} ({type(m).__name__})")
+    return found
+
+
+def _has_modes(m: Any) -> bool:
+    if isinstance(m, _DropoutNd):
+        return m.p > 0
+    if isinstance(m, _NormBase):
+        return getattr(m, "running_mean", None) is not None
+    if isinstance(m, RNNBase):
+        return m.dropout > 0 and m.num_layers > 1
+    if isinstance(m, MultiheadAttention):
+        return m.dropout > 0
+    code = getattr(type(m).forward, "__code__", None)
+    if code is None or kind_of(code) == OURS:
+        return False
+    names = code.co_names  # F.dropout(x, training=self.training)
+    return "training" in names and any("dropout" in n or n == "batch_norm" for n in names)
+
+
+class EvalTraining(Rule):
+    """``eval-training``: steps while the model is in evaluation mode."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.watched: dict[int, list[weakref.ref[Any]]] = {}  # by optimizer: what it trains
+        self.counts: dict[int, int] = {}  # by module: its steps in evaluation mode
+        self.said: set[Any] = set()
+
+    def step_begins(self, step: Step) -> Iterable[Finding] | None:
+        modules = self.watched.get(id(step.made))
+        if modules is None or (step.detailed and step.made.steps < 3):
+            modules = self.watched[id(step.made)] = self._trained(step.made)
+        for ref in modules:
+            module = ref()
+            if module is not None and not module.training:
+                return self._asleep(step, [m for m in (ref() for ref in modules) if m is not None and not m.training])
+        return None
+
+    def _trained(self, made: Made) -> list[weakref.ref[Any]]:
+        """The root modules that an optimizer trains, and what they consist of."""
+        mine = {id(p) for group in made.object().param_groups for p in group["params"]}
+        roots = [m for m in self.record.roots() if any(id(p) in mine for p in m.parameters())]
+        children = [c for m in roots for c in m._modules.values() if c is not None
+            and any(id(p) in mine for p in c.parameters())]
+        return [weakref.ref(m) for m in (*roots, *children[:16])]
+
+    def _asleep(self, step: Step, modules: list[Any]) -> Iterator[Finding]:
+        mine = [p for group in step.optimizer.param_groups for p in group["params"]]
+        inner: set[int] = set()
+        for m in modules:
+            made = self.record.modules.get(m)
+            if id(m) in inner or made is None or made.eval_site is None:
+                continue
+            inner |= {id(x) for x in m.modules()}
+            below = {id(p) for p in m.parameters()}
+            facts = (self.record.gradients.get(p) for p in mine if id(p) in below)
+            kinds = differs(m, False) if any(f is not None and f.ever for f in facts) else []
+            count = self.counts[id(m)] = self.counts.get(id(m), 0) + 1
+            if kinds and count >= 2 and made.eval_site not in self.said:
+                self.said.add(made.eval_site)
+                yield self._finding(step, m, made, kinds, all(id(p) in below for p in mine))
+
+    def _finding(self, step: Step, module: Any, made: Made, kinds: list[str], whole: bool) -> Finding:
+        where = place(made.eval_site)
+        root = any(m is module for m in self.record.roots())
+        return Finding("eval-training", where, f"{type(module).__name__} is trained in evaluation mode: after eval() "
+            "here, steps are made without train() in between, so that dropout drops nothing and batch norms use, and "
+            "do not update, their running statistics.", "call model.train() before the training steps that follow",
+            [], [f"the step at {step.place} is made in evaluation mode", "the mode changes what these do: "
+            + ", ".join(kinds[:6])], "" if root or whole else "info")
+
+
+@dataclass
+class Call:
+    """Calls of a trained model in training mode where gradients were off."""
+
+    model: str
+    scope: Scope | None
+    kinds: list[str]
+    step: int
+    place: Place | None
+    inputs: list[Any] = field(default_factory=list)  # of the last call: the arrays, weakly
+
+
+class TrainEvaluation(Rule):
+    """``train-evaluation``: a trained model is called in training mode where gradients are off, for a result that no
+    training step uses.
+    """
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.looks: dict[Any, int] = {}
+        self.held: ByIdentity[bool] = ByIdentity()  # what an optimizer has or had
+        self.calls: dict[Any, Call] = {}
+        self.deliberate: set[Any] = set()  # sites whose results training uses, or that are repeated on purpose
+        self.results: dict[int, tuple[Event, Any]] = {}  # by id: events of results in this window, and their sites
+
+    def wants_modules(self, scope: Scope) -> bool:
+        if scope.library or not self.record.step_count:
+            return False
+        looks = self.looks[scope.site] = self.looks.get(scope.site, 0) + 1
+        return looks <= LOOKS or looks & (looks - 1) == 0
+
+    def step_begins(self, step: Step) -> None:
+        if not step.made.steps:
+            for group in step.optimizer.param_groups:
+                for p in group["params"]:
+                    self.held.put(p, True)
+
+    def module_called(self, module: Any, args: Any, output: Any, site: Site | None) -> None:
+        record = self.record
+        if modes().grad or site is None or site in self.deliberate:
+            return
+        if record.here.modules:
+            if record.detailed:
+                self.deliberate.add(site)  # in a module's forward, at every step
+            return
+        scope = record.scope()
+        if not module.training or (scope is not None and scope.library):
+            return
+        if record.detailed:
+            for t in output if isinstance(output, (tuple, list)) else (output,):
+                event = record.events.get(t) if isinstance(t, Tensor) else None
+                if event is not None:
+                    self.results[id(event)] = event, site
+        made = record.modules.get(module)
+        if made is None or not record.step_count or (made.train_site is not None
+                and made.mode_step == record.step_count):
+            return  # train() was called for this: statistics are made anew, or dropout is wanted
+        self._called(module, [x._wg_data for x in args if isinstance(x, Tensor)], scope, site)
+
+    def _called(self, module: Any, arrays: list[Any], scope: Scope | None, site: Site) -> None:
+        """Take in an evaluation, perhaps."""
+        known, step = self.calls.get(site), self.record.step_count
+        if known is not None:
+            same = known.scope is scope and known.step == step and len(arrays) == len(known.inputs)
+            if same and arrays and all(ref() is a for ref, a in zip(known.inputs, arrays)):
+                self.deliberate.add(site)  # the same input again: Monte Carlo
+                del self.calls[site]
+                return
+        elif any(self.held.get(p) for p in module.parameters()) and (kinds := differs(module, True)):
+            known = self.calls[site] = Call(type(module).__name__, scope, kinds, step, place(site))
+        if known is not None:
+            known.scope, known.step = scope, step
+            known.inputs = [weakref.ref(a) for a in arrays if isinstance(a, np.ndarray)]
+
+    def backward_begins(self, backward: Backward) -> None:
+        """Results that the loss is made of are no evaluation."""
+        if not self.results:
+            return
+        todo = list(backward.root)
+        seen: set[int] = set()
+        while todo and len(seen) < 5000:
+            event = todo.pop()
+            if id(event) in seen:
+                continue
+            seen.add(id(event))
+            found = self.results.get(id(event))
+            if found is not None:
+                self.deliberate.add(found[1])
+                self.calls.pop(found[1], None)
+            todo += event.inputs
+
+    def window_ended(self) -> None:
+        self.results.clear()
+
+    def ended(self) -> Iterable[Finding]:
+        scopes: set[Any] = set()
+        for call in self.calls.values():
+            where = None if call.scope is None else call.scope.site
+            if where in scopes:
+                continue  # one evaluation, one finding
+            scopes.add(where)
+            evidence = [f"in training mode: {', '.join(call.kinds[:6])}"]
+            if call.scope is not None:
+                evidence.append(f"gradients are off since {call.scope.place}; {call.step} steps had been made")
+            yield Finding("train-evaluation", call.place, f"{call.model} is evaluated in training mode: dropout still "
+                "drops, batch norms use the statistics of the batch, and evaluation data changes their running ones.",
+                "call model.eval() before the evaluation, and model.train() after it", [], evidence)
