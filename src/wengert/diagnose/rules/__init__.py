@@ -19,6 +19,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("activations", "Activations"),
     ("gradchecks", "Gradchecks"),
     ("costs", "Costs"),
+    ("paths", "Paths"),
 )
 
 

@@ -1,0 +1,139 @@
+"""Where the way from a parameter to the loss is cut: a search through the events of detailed windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..places import Place
+    from ..record import Event
+
+#: What creates a tensor of data: the history of the data, if it had one, is not in it.
+CREATIONS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "scalar_tensor", "full",
+    "full_like", "new_tensor", "new_full", "Tensor", "new", "from_dlpack"))
+_NUMBERS = frozenset(("item", "tolist", "__float__", "__int__", "__bool__", "__index__", "__complex__"))
+_CUTS = {"detach": "cut-detach", "detach_": "cut-detach", "data": "cut-data", "numpy": "cut-numpy",
+    "__array__": "cut-numpy", **dict.fromkeys(_NUMBERS, "cut-item")}
+#: Operators whose gradient is zero everywhere.
+ZERO = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "floor_divide", "heaviside"))
+#: What may stand between ``detach()`` and the conversion that it is for.
+_BETWEEN = frozenset(("cast", "to", "cpu", "clone", "contiguous", "view", "reshape", "flatten", "squeeze", "unsqueeze",
+    "select_index", "basic_index", "permute", "transpose", "t", "detach", "data", "numpy", "float", "double"))
+
+_WORDS = {
+    "cut-detach": ("detach() takes {what} out of the graph", "Use the tensor itself there, without detach()."),
+    "cut-data": (".data gives {what} without its history", "Use the tensor itself instead of its .data."),
+    "cut-item": ("{call} makes a Python number of {what}, which has no history",
+        "Compute with the tensor itself, and convert only what is printed or logged."),
+    "cut-numpy": ("The conversion to NumPy takes {what} out of the graph",
+        "Do this computation with torch functions, and convert only what is printed or plotted."),
+    "cut-new-tensor": ("{call} copies the numbers of {what} into a new tensor, which has no history",
+        "Use the tensor itself; torch.stack() or torch.cat() join tensors with their history."),
+    "cut-nondifferentiable": ("{call} has no gradient: the path through {what} ends there",
+        "Use a differentiable form (softmax or sigmoid for argmax and comparisons, rsample() for sample(), a "
+        "straight-through estimator x + (q - x).detach() for rounding)."),
+    "cut-no-grad": ("Gradients are off from here on while {what} is computed, a part of the loss",
+        "Compute what the loss needs outside of this scope."),
+    "no-grad-training": ("Gradients are switched off here, so the loss has no history and nothing can learn",
+        "Switch gradients off for evaluation only: compute the training loss outside of this scope."),
+}
+_CALLS = {"gt": "A comparison", "lt": "A comparison", "ge": "A comparison", "le": "A comparison", "eq": "A comparison",
+    "ne": "A comparison", "cast": "A conversion to integers or truth values", "Parameter": "nn.Parameter()",
+    "__float__": "float()", "__int__": "int()", "__bool__": "bool()", "__index__": "A conversion to an index",
+    "__complex__": "complex()", "Tensor": "The constructor of a new tensor", "max": "The index that max() gives",
+    "min": "The index that min() gives", "expand": "A random sample"}
+
+
+class Way:
+    """The events that losses were made of, and those that used each of them."""
+
+    def __init__(self, roots: Iterable[Event]) -> None:
+        self.roots = set(roots)
+        self.users: dict[Event, list[Event]] = {}
+        self.events = set(self.roots)
+        todo = list(self.roots)
+        while todo:
+            event = todo.pop()
+            for before in event.inputs:
+                self.users.setdefault(before, []).append(event)
+                if before not in self.events:
+                    self.events.add(before)
+                    todo.append(before)
+
+    def cuts(self, leaf: Event, zero: bool = False) -> list[Event] | None:
+        """Where the history of ``leaf`` stops on its ways to a loss; empty if there is no way, None if it arrives.
+
+        ``zero``: it stops at operators whose gradient is zero everywhere, too.
+        """
+        todo, seen, found = [leaf], {leaf}, []
+        while todo:
+            event = todo.pop()
+            if event in self.roots and event is not leaf:
+                return None
+            for user in self.users.get(event, ()):
+                if user not in seen:
+                    seen.add(user)
+                    if passes(user) and not (zero and user.name.rstrip("_") in ZERO):
+                        todo.append(user)
+                    else:
+                        found.append(user)
+        return found
+
+    def choose(self, cuts: list[Event]) -> Event:
+        """The cut to name: one of tensors before one of numbers, the first of them."""
+        first = min(cuts, key=lambda e: (_CUTS.get(e.name) == "cut-item", e.number))
+        return self.conversion(first)
+
+    def conversion(self, cut: Event) -> Event:
+        """The conversion that a ``detach()`` or ``.data`` is for: ``x.detach().numpy()`` is a conversion."""
+        if cut.name not in ("detach", "data") or cut.kind != "cut":
+            return cut
+        todo, seen = [cut], {cut}
+        while todo:
+            event = todo.pop()
+            for user in self.users.get(event, ()):
+                if user.kind == "cut" and _CUTS.get(user.name) in ("cut-item", "cut-numpy"):
+                    return user
+                if user not in seen and (user.name in _BETWEEN or user.place == cut.place):
+                    seen.add(user)
+                    todo.append(user)
+        return cut
+
+    def recorded(self, cut: Event) -> bool:
+        """Whether a loss that ``cut`` is part of has a history by other ways."""
+        if cut not in self.events:  # linked by numbers only
+            return any(root.recorded for root in self.roots)
+        todo, seen = [cut], {cut}
+        while todo:
+            event = todo.pop()
+            if event in self.roots and event.recorded:
+                return True
+            todo += (new := [user for user in self.users.get(event, ()) if user not in seen])
+            seen.update(new)
+        return False
+
+
+def passes(event: Event) -> bool:
+    """Whether the history of its inputs goes on through a call."""
+    return event.recorded and event.kind not in ("cut", "parameter", "output") and not (
+        event.kind == "function" and event.name in CREATIONS)
+
+
+def verdict(cut: Event, way: Way) -> tuple[str, Place | None]:
+    """The id for a cut, and the line to fix."""
+    if cut.kind == "cut" or cut.name in _CUTS:
+        return _CUTS[cut.name], cut.place
+    if cut.kind == "parameter" or (cut.kind == "function" and cut.name in CREATIONS):
+        return "cut-new-tensor", cut.place
+    if cut.off is not None and not cut.off.library:
+        return "cut-no-grad" if way.recorded(cut) else "no-grad-training", cut.off.place
+    return "cut-nondifferentiable", cut.place
+
+
+def words(verdict: str, cut: Event, what: str) -> tuple[str, str]:
+    """What is said about a cut, and what to do."""
+    message, fix = _WORDS[verdict]
+    call = _CALLS.get(cut.name, f"{cut.name.rstrip('_')}()")
+    return message.format(call=call, what=what), fix

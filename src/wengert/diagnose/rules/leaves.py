@@ -1,0 +1,143 @@
+"""The parameters that a diagnosis watches: what they are called, who holds them, whether they ever got a gradient."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..places import user_frames, variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ...nn import Module
+    from ..places import Site
+    from ..record import Event, Gradient, Made, Record
+
+
+class Row:
+    """One parameter, or a leaf of an optimizer or of a loss.
+
+    ``chain``: the modules from the root of its model to the one that has it, with their paths. ``held``: the optimizers
+    that have it, with the index of the group. ``wanted``: whether it required a gradient when it was looked at last.
+    ``moved``: whether it ever had a gradient that is not zero. ``first``: a figure of its values before the first step.
+    """
+
+    __slots__ = ("chain", "facts", "first", "frozen", "hand", "held", "leaf", "made", "moved", "name", "ref", "shape",
+        "wanted", "zeros")
+
+    def __init__(self, p: Any, name: str, chain: tuple[tuple[str, Made], ...], facts: Gradient) -> None:
+        self.ref, self.name, self.chain, self.facts = weakref.ref(p), name, chain, facts
+        self.shape = tuple(p.shape)
+        self.held: list[tuple[Made, int]] = []
+        self.leaf: Event | None = None
+        self.frozen: Site | None = None
+        self.made: Site | None = None
+        self.wanted = True
+        self.hand = self.moved = False
+        self.zeros = 0  # how many backwards gave it nothing but zeros
+        self.first: float | None = None
+
+    @property
+    def got(self) -> bool:
+        """Whether it ever got a gradient."""
+        return self.facts.ever > 0 or self.facts.captured > 0 or self.hand
+
+    @property
+    def root(self) -> Made | None:
+        """The model that it belongs to."""
+        return self.chain[0][1] if self.chain else None
+
+
+class Leaves:
+    """All rows; ``look`` brings them up to date."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.rows: dict[int, Row] = {}
+        self.gone: list[Row] = []
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter((*self.rows.values(), *self.gone))
+
+    def look(self, others: Iterable[Any] = ()) -> None:
+        """Look at the parameters of all models and optimizers, and at ``others``."""
+        record = self.record
+        named = record.named_parameters()
+        held: dict[int, tuple[Any, list[tuple[Made, int]]]] = {}
+        for made in record.optimizers:
+            optimizer = made.object()
+            for i, group in enumerate(() if optimizer is None else optimizer.param_groups):
+                for p in group["params"]:
+                    held.setdefault(id(p), (p, []))[1].append((made, i))
+        todo = {id(p): p for p in (*others, *(p for p, _ in held.values()), *(p for _, p, _ in named.values()))}
+        for key, p in todo.items():
+            row = self.rows.get(key)
+            if row is None or row.ref() is not p:
+                if row is not None:
+                    self.gone.append(row)
+                name, _, root = named.get(key, ("", None, None))
+                row = Row(p, name or _variable(p), self._chain(root, name), record.gradient_of(p))
+                row.first = _figure(p)
+                self.rows[key] = row
+            elif not row.chain and key in named:
+                row.name, _, root = named[key]
+                row.chain = self._chain(root, row.name)
+            row.held = held[key][1] if key in held else row.held
+            row.wanted, row.hand = p.requires_grad, row.hand or (p._wg_meta is not None and p._wg_meta.grad is not None)
+            row.leaf, row.made = record.events.get(p) or row.leaf, record.made_tensors.get(p)
+            row.frozen = None if row.wanted else record.frozen.get(p)
+
+    def _chain(self, root: Module | None, name: str) -> tuple[tuple[str, Made], ...]:
+        rows, module, path = [], root, ""
+        for part in (None, *name.split(".")[:-1]):
+            if part is not None:
+                module, path = getattr(module, "_modules", {}).get(part), f"{path}.{part}" if path else part
+            made = None if module is None else self.record.made(module)
+            if made is None:
+                break
+            rows.append((path, made))
+        return tuple(rows)
+
+    def arrived(self, leaves: set[int]) -> None:
+        """A backward has given these leaves gradients: see which are not zero."""
+        for key in leaves:
+            row = self.rows.get(key)
+            p = None if row is None or row.moved else row.ref()
+            if row is not None and p is not None and p.grad is not None:
+                row.moved = bool(np.any(p.grad._wg_data)) if type(p.grad._wg_data) is np.ndarray else True
+                row.zeros += 1
+
+
+def _figure(p: Any) -> float | None:
+    """A figure that two parameters have in common if one is a copy of the other; None where it would tell nothing."""
+    a = p._wg_data
+    if type(a) is not np.ndarray or a.ndim < 2 or a.dtype.kind != "f":
+        return None
+    a = a[: 64]
+    return None if a.size == 0 or a.min() == a.max() else float(a.sum())
+
+
+def _variable(t: Any) -> str:
+    """The name of the variable, or of the element of a list or dict, that the running program keeps ``t`` in."""
+    for frame in user_frames():
+        for name, value in variables(frame).items():
+            found = "" if name.startswith("__") else _in(name, value, t)
+            if found:
+                return found
+    return ""
+
+
+def _in(name: str, value: Any, t: Any) -> str:
+    if value is t:
+        return name
+    if type(value) in (list, tuple) and len(value) <= 64:
+        return next((f"{name}[{i}]" for i, v in enumerate(value) if v is t), "")
+    if type(value) is dict and len(value) <= 64:
+        return next((f"{name}[{k}]" for k, v in value.items() if v is t), "")
+    if name == "self":
+        return next((found for k, v in getattr(value, "__dict__", {}).items()
+            if (found := "" if k == "self" else _in(k, v, t))), "")
+    return ""

@@ -1,0 +1,245 @@
+"""Parameters that get no gradient: the cut on their way to the loss, frozen, or without a part in it.
+
+In detailed windows the events of every loss are kept. When a window, or the program, ends, each parameter that should
+learn and never got a gradient is looked for in what the losses were made of.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..findings import Finding
+from ..rule import Rule
+from .cuts import CREATIONS, Way, verdict, words
+from .leaves import Leaves, Row
+from .unreached import frozen, shown, unused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...graph.interceptors import Call
+    from ..places import Place, Site
+    from ..record import Backward, Event, Record, Refused
+
+ROOTS = 16  # how many backwards are looked at
+
+
+class Paths(Rule):
+    """The verdicts on parameters without gradients."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.leaves = Leaves(record)
+        self.roots: list[tuple[Place | None, list[Event]]] = []
+        self.later: deque[tuple[Place | None, list[Event]]] = deque(maxlen=8)
+        self.uses: dict[Event, Event] = {}  # of leaves: the last call that took them
+        self.conversions: list[Event] = []
+        self.creations: list[Event] = []  # of numbers or arrays from nowhere
+        self.operands: dict[Site, list[tuple[float, Event]]] = {}  # numbers from nowhere that are operands, by line
+        self.written: set[int] = set()  # addresses of what was copied or averaged into after the first backward
+        self.said = False
+
+    # -- what is noted ------------------------------------------------------------------------------------------------
+
+    def called(self, event: Event, call: Call, result: Any) -> None:
+        for before in event.inputs:
+            if not before.inputs and before.recorded and event.kind != "inplace":
+                self.uses[before] = event
+        if event.kind == "function" and event.name in CREATIONS:
+            if not event.inputs:
+                self.creations.append(event)
+        elif event.site is not None and call.kind in ("operator", "inplace", "composite"):
+            for v in call.args:
+                if isinstance(v, (float, np.floating)) and not any(e.kind == "cut" for e in event.inputs):
+                    self.operands.setdefault(event.site, []).append((float(v), event))
+        if event.name in ("copy_", "lerp_", "add_", "set_", "copy") and len(event.inputs) > 1 and (
+                self.record.backward_count):
+            data = getattr(call.args[0], "_wg_data", None)
+            if type(data) is np.ndarray:
+                self.written.add(data.__array_interface__["data"][0])
+
+    def module_called(self, module: Any, args: Any, output: Any, site: Site | None) -> None:
+        made = self.record.modules.get(module)
+        if made is not None:
+            made.notes.setdefault("called at", site)
+            made.notes.setdefault("called in", set()).add(self.record.step_count)
+
+    def cut(self, event: Event, source: Any, result: Any) -> None:
+        if self.record.detailed and not hasattr(result, "_wg_data"):
+            self.conversions.append(event)
+        if event.wanted and not event.inputs[0].inputs:
+            self.uses.setdefault(event.inputs[0], event)
+
+    def backward_begins(self, backward: Backward) -> None:
+        if backward.detailed and backward.root:
+            rows = self.roots if len(self.roots) < ROOTS else self.later
+            rows.append((backward.place, backward.root))
+
+    def backward_ended(self, backward: Backward) -> None:
+        if backward.detailed:
+            self.leaves.look(self._loose(backward.root))
+            self.leaves.arrived(backward.leaves)
+
+    def step_begins(self, step: Any) -> None:
+        if step.detailed:
+            self.leaves.look()
+
+    def _loose(self, roots: list[Event]) -> list[Any]:
+        """Of a program without optimizers: the leaves that a loss was made of."""
+        if self.record.optimizers:
+            return []
+        found = (event.tensor() for event in Way(roots).events if event.recorded)
+        return [t for t in found if t is not None and t.is_leaf and t.requires_grad]
+
+    # -- what is said -------------------------------------------------------------------------------------------------
+
+    def window_ended(self) -> None:
+        self.leaves.look()
+
+    def failed(self, error: BaseException) -> Iterable[Finding]:
+        refused = self.record.refused
+        ours = bool(refused) and refused[-1].error == repr(error)
+        if ours:
+            self.leaves.look(self._loose(refused[-1].root))
+            return self._refusal(refused[-1])
+        if isinstance(error, (AttributeError, TypeError)) and "NoneType" in str(error):
+            self.leaves.look()
+            return self.found()
+        return []
+
+    def _refusal(self, refused: Refused) -> list[Finding]:
+        """Why a backward could not begin."""
+        way = Way(refused.root)
+        cuts = Cuts(self, way)
+        asked = set(refused.inputs)
+        rows = [row for row in self._candidates(way) if not asked or row.leaf in asked]
+        for row in rows:
+            if row.wanted:
+                cuts.explains(row)
+        found = cuts.findings()
+        return found or ([] if any(e.recorded for e in refused.root) else frozen(rows, list(self.leaves), way, True))
+
+    def ended(self) -> Iterable[Finding]:
+        return self.found()
+
+    def found(self) -> list[Finding]:
+        """The findings on all parameters without gradients."""
+        record = self.record
+        roots = [event for _, events in (*self.roots, *self.later) for event in events]
+        refused = [event for row in record.refused for event in row.root]
+        if not roots and not refused:
+            return []
+        way = Way((*roots, *refused))
+        rows = self._candidates(way)
+        missing = [row for row in rows if not row.got]
+        cuts = Cuts(self, way)
+        rest = [row for row in missing if row.wanted and not cuts.explains(row)]
+        for row in rows:
+            if row.got and row.wanted and row.zeros and not row.moved:
+                cuts.explains(row, zero=True)
+        found = cuts.findings()
+        learn = bool(roots) and any(row.got for row in self.leaves)
+        held = [row for row in rows if row.wanted or not self.copied(row)]
+        found += frozen(held, list(self.leaves), way, bool(refused) and not found)
+        if learn:
+            found += unused([row for row in rest if cuts.absent(row)], list(self.leaves), self.uses)
+        return found
+
+    def computed(self) -> list[Event]:
+        """The calls of which an operand is a number that differs from step to step, and not as a schedule's does."""
+        found = []
+        for rows in self.operands.values():
+            changes = np.diff([number for number, _ in rows])
+            if changes.size and changes.any() and (len(changes) == 1 or not np.allclose(changes, changes[0])):
+                found += [event for _, event in rows]
+        return found
+
+    def _candidates(self, way: Way) -> list[Row]:
+        """The parameters that shall learn."""
+        rows = list(self.leaves)
+        if self.record.optimizers:
+            return [row for row in rows if any(made.steps or self.record.refused for made, _ in row.held)]
+        learning = {id(row.root) for row in rows if row.got}
+        return [row for row in rows if row.root is None or not learning or id(row.root) in learning]
+
+    def copied(self, row: Row) -> bool:
+        """Whether it learns by other means than gradients: as an average, or a copy, of one that gets them."""
+        p = row.ref()
+        if p is not None and type(p._wg_data) is np.ndarray and (
+                p._wg_data.__array_interface__["data"][0] in self.written):
+            return True
+        return row.first is not None and any(other.first == row.first and other.shape == row.shape and other.got
+            for other in self.leaves if other is not row)
+
+
+class Cuts:
+    """Collects the cuts that explain parameters, with the parameters behind each."""
+
+    def __init__(self, rule: Paths, way: Way) -> None:
+        self.rule, self.way = rule, way
+        self.rows: dict[tuple[str, Place | None], tuple[Event, list[Row]]] = {}
+        self._arriving: set[int] = set()
+
+    def explains(self, row: Row, zero: bool = False) -> bool:
+        """Whether a cut explains that ``row`` has no gradient."""
+        if row.leaf is None:
+            return False
+        cuts = self.way.cuts(row.leaf, zero)
+        if cuts is None:
+            self._arriving.add(id(row))
+            return False
+        if not cuts and not zero:
+            cuts = self._by_numbers(row.leaf)
+        if not cuts:
+            return False
+        cut = self.way.choose(cuts)
+        self.rows.setdefault(verdict(cut, self.way), (cut, []))[1].append(row)
+        return True
+
+    def absent(self, row: Row) -> bool:
+        """Whether a row has no part in a loss."""
+        return id(row) not in self._arriving
+
+    def _by_numbers(self, leaf: Event) -> list[Event]:
+        """Conversions of what ``leaf`` went into, from whose numbers a part of a loss may have been computed: one that
+        was created in the same step after them, of numbers or arrays from nowhere.
+        """
+        made = [e for e in (*self.rule.creations, *self.rule.computed()) if e in self.way.events]
+        found = []
+        for event in self.rule.conversions[:1000]:
+            if any(e.step == event.step and e.number > event.number for e in made):
+                part = Way((event,))
+                cuts = part.cuts(leaf)
+                if cuts:
+                    found.append(part.conversion(part.choose(cuts)))
+        return found
+
+    def findings(self) -> list[Finding]:
+        """One finding for each cut."""
+        found = []
+        for (name, where), (cut, rows) in self.rows.items():
+            rows = [row for row in rows if name not in ("cut-no-grad", "cut-detach", "cut-data") or (
+                not self.rule.copied(row))]
+            if rows:
+                found.append(self._finding(name, where, cut, rows))
+        return found
+
+    def _finding(self, name: str, where: Place | None, cut: Event, rows: list[Row]) -> Finding:
+        users = [user.place for row in rows[:1] if row.leaf is not None for user in self.way.users.get(row.leaf, ())]
+        source = next((e for e in cut.inputs if e.inputs and e.recorded), None)
+        names = shown(rows)
+        what = f"the result of {source.place}" if source is not None and source.place else names
+        message, fix = words(name, cut, what)
+        many = "them" if len(rows) > 1 else "it"
+        lost = f"{names} get{'s' if len(rows) == 1 else ''} no gradient"
+        evidence = []
+        if users and users[0] is not None:
+            evidence.append(f"{users[0]}: {rows[0].name or 'the parameter'} is used here")
+        if cut.place != where:
+            evidence.append(f"{cut.place}: what is computed of {many} here has no history")
+        evidence += [f"{at}: backward() starts from a loss that is made of this" for at, events in self.rule.roots[:1]]
+        evidence += [f"{row.place}: {row.error}" for row in self.rule.record.refused if row.error][-1:]
+        return Finding(name, where, f"{message}; {lost}.", fix, [row.name for row in rows if row.name], evidence)

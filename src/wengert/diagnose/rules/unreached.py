@@ -1,0 +1,149 @@
+"""Parameters that are frozen, or that have no part in any loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..findings import Finding
+from ..places import place
+
+if TYPE_CHECKING:
+    from ..places import Place, Site
+    from ..record import Event, Made
+    from .cuts import Way
+    from .leaves import Row
+
+
+def shown(rows: list[Row]) -> str:
+    """The names of some parameters, in a sentence."""
+    names = [row.name or f"a tensor of shape {row.shape}" for row in rows]
+    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+# -- frozen ------------------------------------------------------------------------------------------------------------
+
+
+def frozen(rows: list[Row], leaves: list[Row], way: Way, refused: bool) -> list[Finding]:
+    """Parameters of an optimizer that require no gradient; all of those that a loss uses, if it was ``refused``."""
+    still = [row for row in rows if not row.wanted and not row.got and row.held]
+    nothing = not any(row.got or row.wanted for row in rows if row.held)
+    if refused and not still:
+        used = [row for row in leaves if row.leaf in way.events]
+        if used and not any(row.wanted for row in used):
+            still, nothing = used, True
+    groups: dict[tuple[Site | None, str], list[Row]] = {}
+    for row in still:
+        severity = "error" if nothing else "warning" if _listed(row, rows) or _head(row, still, leaves, way) else "info"
+        site = row.frozen or (row.held[0][0].site if row.held else row.made)
+        groups.setdefault((site, severity), []).append(row)
+    return [_frozen(place(site), severity, group) for (site, severity), group in groups.items()]
+
+
+def _frozen(where: Place | None, severity: str, rows: list[Row]) -> Finding:
+    evidence = []
+    if rows[0].held:
+        evidence.append(f"{rows[0].held[0][0].place}: the optimizer has {'them' if len(rows) > 1 else 'it'}")
+    how = "requires_grad became False here" if rows[0].frozen else "its tensors do not require gradients"
+    cause = "so the loss has no history" if severity == "error" else "so they never change"
+    return Finding("frozen", where, f"{shown(rows)}: {how}, {cause}.", "Leave requires_grad at True for what shall "
+        "learn; give the optimizer only the parameters that require gradients.", [r.name for r in rows if r.name],
+        evidence, severity)
+
+
+def _listed(row: Row, rows: list[Row]) -> bool:
+    """Whether the program has given an optimizer this parameter on purpose: in a group of which all are frozen."""
+    made, index = row.held[0]
+    group = [other for other in rows if (made, index) in other.held]
+    return not any(other.wanted for other in group)
+
+
+def _head(row: Row, still: list[Row], leaves: list[Row], way: Way) -> bool:
+    """Whether only the last layer of a model is frozen, and gradients go through it to those before."""
+    if not row.chain or any(other.chain != row.chain for other in still):
+        return False
+    mates = [other for other in leaves if other.root is row.root and other.chain != row.chain]
+    at = _last_use(row, way)
+    return 0 < at and all(_last_use(other, way) < at for other in mates) and any(other.got for other in mates)
+
+
+def _last_use(row: Row, way: Way) -> int:
+    """The number of the last recorded call that took it on the way to a loss; 0 without."""
+    users = () if row.leaf is None else way.users.get(row.leaf, ())
+    return max((user.number for user in users if user.recorded), default=0)
+
+
+# -- unused ------------------------------------------------------------------------------------------------------------
+
+
+def unused(rows: list[Row], leaves: list[Row], uses: dict[Event, Event]) -> list[Finding]:
+    """Parameters that no loss is made of, by the outermost module of which that is all."""
+    rows = [row for row in rows if row.chain or not _replaced(row)]
+    absent = {id(row) for row in rows}
+    groups: dict[object, tuple[int, list[Row]]] = {}
+    for row in rows:
+        depth, key = _outermost(row, leaves, absent)
+        groups.setdefault(key, (depth, []))[1].append(row)
+    found = []
+    for depth, group in groups.values():
+        if depth == 0 and any(other.got and not other.held and other.chain for other in leaves):
+            continue  # an optimizer of another model's parameters: another verdict
+        found.append(_unused(group, depth, leaves, uses))
+    return found
+
+
+def _replaced(row: Row) -> bool:
+    """Whether it belonged to a module that is part of no model any more."""
+    return row.made is not None
+
+
+def _outermost(row: Row, leaves: list[Row], absent: set[int]) -> tuple[int, object]:
+    """The depth in the chain of the outermost module whose parameters are all absent, and what stands for it."""
+    for depth, (_, made) in enumerate(row.chain):
+        inside = [other for other in leaves if len(other.chain) > depth and other.chain[depth][1] is made]
+        if all(id(other) in absent for other in inside):
+            return depth, made
+    return -1, row
+
+
+def _unused(rows: list[Row], depth: int, leaves: list[Row], uses: dict[Event, Event]) -> Finding:
+    row = rows[0]
+    names = shown(rows)
+    severity = "info" if _elsewhere(row, depth, leaves) else ""
+    where, called = _call(rows, depth, uses)
+    if depth < 0:
+        origin = place(row.made) or (place(row.held[0][0].site) if row.held else None)
+        path = row.name or "the tensor"
+    else:
+        path, made = row.chain[depth]
+        origin, path = made.place, path or type(made.object()).__name__
+        severity = "info" if made.library else severity
+    parameters = [r.name for r in rows if r.name]
+    if called:
+        return Finding("unused", where or origin, f"What {path} gives here has no part in any loss; {names} cannot "
+            "learn.", "Use the result in the loss, or remove the call and the module.", parameters,
+            [f"{origin}: {path} is made here"] if origin is not None else [], severity)
+    return Finding("unused", origin, f"{path} is made here, but no loss was computed with it; {names} cannot learn.",
+        "Call it in forward(), or remove it.", parameters, ["it was never called"], severity)
+
+
+def _call(rows: list[Row], depth: int, uses: dict[Event, Event]) -> tuple[Place | None, bool]:
+    """Where the module, or a part of it, or its parameter is used; whether it is."""
+    made: list[Made] = [] if depth < 0 else [m for row in rows for _, m in row.chain[depth:]]
+    for m in sorted(made, key=lambda m: next(i for row in rows for i, (_, x) in enumerate(row.chain) if x is m)):
+        if "called at" in m.notes:
+            return place(m.notes["called at"]), True
+    for row in rows:
+        if row.leaf is not None and row.leaf in uses:
+            return uses[row.leaf].place, True
+    return None, False
+
+
+def _elsewhere(row: Row, depth: int, leaves: list[Row]) -> bool:
+    """Whether it is one of several modules of a list of which some are used in one step, some in another."""
+    if depth < 1:
+        return False
+    parent = row.chain[depth - 1][1]
+    steps = {id(m): m.notes["called in"] for other in leaves if len(other.chain) > depth
+        and other.chain[depth - 1][1] is parent for m in (other.chain[depth][1],) if "called in" in m.notes}
+    used = list(steps.values())
+    return any(s != used[0] for s in used[1:])
