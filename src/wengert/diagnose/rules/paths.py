@@ -46,7 +46,7 @@ class Paths(Rule):
 
     def called(self, event: Event, call: Call, result: Any) -> None:
         for before in event.inputs:
-            if not before.inputs and before.recorded and event.kind != "inplace":
+            if not before.inputs and before.recorded and not event.name.endswith("_"):
                 self.uses[before] = event
         if event.kind == "function" and event.name in CREATIONS:
             if not event.inputs:

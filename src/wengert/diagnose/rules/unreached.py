@@ -33,7 +33,7 @@ def frozen(rows: list[Row], leaves: list[Row], way: Way, refused: bool) -> list[
             still, nothing = used, True
     groups: dict[tuple[Site | None, str], list[Row]] = {}
     for row in still:
-        severity = "error" if nothing else "warning" if _listed(row, rows) or _head(row, still, leaves, way) else "info"
+        severity = "error" if nothing else "warning" if _listed(row, rows, leaves) or _head(row, still, leaves, way) else "info"
         site = row.frozen or (row.held[0][0].site if row.held else row.made)
         groups.setdefault((site, severity), []).append(row)
     return [_frozen(place(site), severity, group) for (site, severity), group in groups.items()]
@@ -50,11 +50,16 @@ def _frozen(where: Place | None, severity: str, rows: list[Row]) -> Finding:
         evidence, severity)
 
 
-def _listed(row: Row, rows: list[Row]) -> bool:
-    """Whether the program has given an optimizer this parameter on purpose: in a group of which all are frozen."""
+def _listed(row: Row, rows: list[Row], leaves: list[Row]) -> bool:
+    """Whether the program has given an optimizer this parameter on purpose: in a group of which all are frozen, or
+    with a part of its model that is frozen, while other parts were left out.
+    """
     made, index = row.held[0]
-    group = [other for other in rows if (made, index) in other.held]
-    return not any(other.wanted for other in group)
+    if not any(other.wanted for other in rows if (made, index) in other.held):
+        return True
+    model = [other for other in leaves if row.root is not None and other.root is row.root]
+    part = [other for other in model if other.chain[:2] == row.chain[:2]]
+    return not all(other.held for other in model) and not any(other.wanted for other in part)
 
 
 def _head(row: Row, still: list[Row], leaves: list[Row], way: Way) -> bool:
