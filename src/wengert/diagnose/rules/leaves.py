@@ -114,7 +114,7 @@ class Leaves:
 def _figure(p: Any) -> float | None:
     """A figure that two parameters have in common if one is a copy of the other; None where it would tell nothing."""
     a = p._wg_data
-    if type(a) is not np.ndarray or a.ndim < 2 or a.dtype.kind != "f":
+    if type(a) is not np.ndarray or not a.ndim or a.dtype.kind != "f":
         return None
     a = a[: 64]
     return None if a.size == 0 or a.min() == a.max() else float(a.sum())

@@ -167,6 +167,10 @@ class Paths(Rule):
 
     def copied(self, row: Row) -> bool:
         """Whether it learns by other means than gradients: as an average, or a copy, of one that gets them."""
+        mates = [other for other in self.leaves if row.chain and other.chain == row.chain] or [row]
+        return any(map(self._copied, mates))
+
+    def _copied(self, row: Row) -> bool:
         p = row.ref()
         if p is not None and type(p._wg_data) is np.ndarray and (
                 p._wg_data.__array_interface__["data"][0] in self.written):

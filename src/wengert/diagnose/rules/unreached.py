@@ -33,7 +33,8 @@ def frozen(rows: list[Row], leaves: list[Row], way: Way, refused: bool) -> list[
             still, nothing = used, True
     groups: dict[tuple[Site | None, str], list[Row]] = {}
     for row in still:
-        severity = "error" if nothing else "warning" if _listed(row, rows, leaves) or _head(row, still, leaves, way) else "info"
+        meant = _listed(row, rows, leaves) or _head(row, still, leaves, way)
+        severity = "error" if nothing else "warning" if meant else "info"
         site = row.frozen or (row.held[0][0].site if row.held else row.made)
         groups.setdefault((site, severity), []).append(row)
     return [_frozen(place(site), severity, group) for (site, severity), group in groups.items()]
