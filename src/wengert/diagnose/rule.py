@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .places import Site
     from .record import Backward, Event, Record, Scope, Step
+    from .watching import Watching
 
 
 class Rule:
@@ -22,6 +23,9 @@ class Rule:
 
     def __init__(self, record: Record) -> None:
         self.record = record
+
+    def begins(self, watching: Watching) -> None:
+        """The diagnosis begins: functions may be surrounded until it ends, ``watching.around(f, form)``."""
 
     # -- in detailed windows ------------------------------------------------------------------------------------------
 

@@ -133,14 +133,16 @@ def plain(e: Any) -> bool:
         isinstance(e, ast.BinOp) and plain(e.left) and plain(e.right))
 
 
-def puts(path: tuple[Link, ...]) -> Iterator[Statement]:
-    """The statements that put something with a graph, it may be, into the container at the end of a path."""
+def puts(path: tuple[Link, ...], anything: bool = False) -> Iterator[Statement]:
+    """The statements that put something with a graph, it may be, into the container at the end of a path; or
+    ``anything``.
+    """
     seen: set[tuple[str, int, int]] = set()
     for file, region in regions(path):
         for node in ast.walk(region):
             value = _put(node, path)
             key = file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-            if value is not None and key not in seen and not all(map(plain, value)):
+            if value is not None and key not in seen and (anything or not all(map(plain, value))):
                 seen.add(key)
                 yield Statement(file, node, value)
 
@@ -200,12 +202,12 @@ def _parameters(f: Any, at: Any) -> Iterator[tuple[Link, ...]]:
                     yield (Link("global", name, file),)
 
 
-def storing(path: tuple[Link, ...]) -> Statement | None:
-    """The statement that puts things with graphs into the container at the end of a path."""
-    found = next(puts(path), None)
+def storing(path: tuple[Link, ...], anything: bool = False) -> Statement | None:
+    """The statement that puts things with graphs (or ``anything``) into the container at the end of a path."""
+    found = next(puts(path, anything), None)
     if found is None:
         for other in passed_on(path):
-            found = next(puts(other), None)
+            found = next(puts(other, anything), None)
             if found is not None:
                 break
     return found

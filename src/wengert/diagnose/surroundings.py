@@ -39,7 +39,7 @@ class Surroundings:
         self._decorators: ByIdentity[Any] = ByIdentity()  # scopes that are decorators: the site where they were put
         self._earlier: ByIdentity[Any] = ByIdentity()  # set_grad_enabled: what had switched gradients off before
 
-    def _around(self, f: Any, form: Callable[[Any], Any]) -> None:
+    def around(self, f: Any, form: Callable[[Any], Any]) -> None:
         """Surround ``f`` while the diagnosis is on."""
 
         def around(original: Any) -> Any:
@@ -66,7 +66,7 @@ class Surroundings:
 
             return call
 
-        self._around(f, form)
+        self.around(f, form)
 
     def begin(self) -> None:
         """Surround everything."""
@@ -77,10 +77,10 @@ class Surroundings:
         self.undo += [nn_hooks.register_module_module_registration_hook(self._registered("_modules")).remove,
             nn_hooks.register_module_parameter_registration_hook(self._registered("_parameters")).remove]
         for clip in (clip_grad_norm_, clip_grad_value_):
-            self._around(clip, self._clipping)
+            self.around(clip, self._clipping)
         switches: tuple[Any, ...] = (Module.train, Module.eval)
         for f in switches:
-            self._around(f, self._mode)
+            self.around(f, self._mode)
         self._after(Optimizer.__init__, self._optimizer_made)
         for f in (Optimizer.zero_grad, Module.zero_grad):
             self._after(f, self._zeroed)
@@ -94,11 +94,11 @@ class Surroundings:
         self._after(Tensor.requires_grad.fset,  # type: ignore[attr-defined]
             lambda found, t, wanted: self._requirement(t, wanted))
         self._after(Parameter.__new__, self._parameter_made)
-        self._around(Tensor.backward, lambda original: self._backward(original, False))
-        self._around(backward, lambda original: self._backward(original, False))
-        self._around(grad, lambda original: self._backward(original, True))
+        self.around(Tensor.backward, lambda original: self._backward(original, False))
+        self.around(backward, lambda original: self._backward(original, False))
+        self.around(grad, lambda original: self._backward(original, True))
         for f in (gradcheck, gradgradcheck):
-            self._around(f, self._gradcheck)
+            self.around(f, self._gradcheck)
         for f in (LegacyType.__call__, Tensor.__new__):
             self._after(f, self._constructed)
         self._scopes()

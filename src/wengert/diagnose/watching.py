@@ -109,6 +109,10 @@ class Watching:
         print(f"wengert: internal: {name} failed and is left out: {type(error).__name__}: {error}{where}",
             file=sys.stderr)
 
+    def around(self, f: Any, form: Callable[[Any], Any]) -> None:
+        """Make every call of ``f`` one of ``form(f)``, until the diagnosis ends."""
+        self._surroundings.around(f, form)
+
     # -- on and off ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
@@ -116,11 +120,12 @@ class Watching:
         watch_functions()
         self._asked = {name: self.told(name) for name in ("backward_begins", "backward_ended", "step_begins",
             "step_ended", "window_ended", "failed", "ended", "cut", "wrote", "clipped", "module_called",
-            "data_set", "gradchecked")}
+            "data_set", "gradchecked", "begins")}
         self._curious = self.told("wants_modules")
         self.record.begun = user_site()
         self.on, self._thread = True, threading.get_ident()
         self._surroundings.begin()
+        self.take("begins", self)
         anomaly.set_watch(self.nodes)
         self._before, engine.listener = engine.listener, self._walk
         self._undo.append(lambda: setattr(engine, "listener", self._before))

@@ -13,7 +13,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("steps", "StaleGradient"), ("steps", "NonScalar"), ("optimizers", "Optimized"),
     ("modes", "EvalTraining"), ("modes", "TrainEvaluation"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
-    ("data_writes", "DataWritten"),
+    ("data_writes", "DataWritten"), ("checkpoints", "Impure"),
     ("flow", "Flow"),  # nonfinite reads the norms that it notes
     ("nonfinite", "Nonfinite"),
     ("activations", "Activations"),

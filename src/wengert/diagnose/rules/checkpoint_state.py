@@ -1,4 +1,4 @@
-"""What a checkpointed function could change outside of itself: attributes, counters, containers, buffers, generators."""
+"""What a checkpointed function could change outside of itself: attributes, counters, containers, buffers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Change:
 
     def __init__(self, link: Link, before: Any, after: Any) -> None:
         self.link, self.before, self.after = link, before, after
-        self.counter, self.version = (before[1], before[2]) if before[0] == "tensor" else (None, 0)
+        self.counter: Any = before[1] if before[0] == "tensor" else None
+        self.version: int = before[2] if before[0] == "tensor" else 0
 
     @property
     def name(self) -> str:
@@ -62,7 +63,7 @@ class State:
     def __init__(self, function: Any) -> None:
         self.values: dict[tuple[int, str], tuple[Link, Any]] = {}
         self._seen: set[int] = set()
-        self.numpy = _crc(np.random.get_state()[1:3]) if "numpy.random" in sys.modules else 0
+        self.numpy = _numpy() if "numpy.random" in sys.modules else None
         self.python = hash(random.getstate())
         self._object(function, 0)
 
@@ -113,7 +114,7 @@ class State:
         elif kind_of_class(type(x)) == USER:
             for name, value in list(getattr(x, "__dict__", {}).items()):
                 self._put(x, Link("attribute", name, type(x)), value, depth)
-            call = getattr(type(x), "__call__", None)
+            call = vars(type(x)).get("__call__")
             if isinstance(call, types.FunctionType):
                 self._function(call, depth)
         elif hasattr(x, "func") and hasattr(x, "keywords"):  # functools.partial
@@ -130,14 +131,14 @@ class State:
                 for child in value.values():
                     if child is not None:
                         self._object(child, 1)
-            elif not name.startswith("_") or kind_of_class(kind) == USER and not hasattr(_PLAIN, name):
+            elif not name.startswith("_") or (kind_of_class(kind) == USER and not hasattr(_PLAIN, name)):
                 self._put(x, Link("attribute", name, kind), value, depth)
         if kind_of_class(kind) == USER:
             self._function(kind.forward, depth)
 
     def _function(self, f: Any, depth: int) -> None:
         code = getattr(f, "__code__", None)
-        if code is None or kind_of(code) != USER:
+        if code is None:
             return
         for name, cell in zip(code.co_freevars, f.__closure__ or ()):
             try:
@@ -145,7 +146,7 @@ class State:
             except ValueError:
                 continue
             self._put(cell, Link("cell", name, code), value, depth)
-        for name in code.co_names:
+        for name in code.co_names if kind_of(code) == USER else ():
             value = f.__globals__.get(name, self)
             if value is not self and not isinstance(value, (types.ModuleType, type)):
                 self._put(f.__globals__, Link("global", name, code.co_filename), value, depth)
@@ -169,8 +170,9 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b) or (a != a and b != b)
 
 
-def _crc(parts: Any) -> Any:
-    return parts[0].tobytes().__hash__(), parts[1]
+def _numpy() -> Any:
+    state: Any = np.random.get_state()
+    return hash(state[1].tobytes()), state[2]
 
 
 def drawn(before: State, after: State) -> str:
@@ -216,7 +218,7 @@ def changer(change: Change, codes: list[Any]) -> Place | None:
     """The statement that changes something: in a function that ran, if there is one."""
     link = change.link
     if change.before[0] == "size":
-        found = storing((link,))
+        found = storing((link,), True)
         if found is not None:
             return found.place
     files = [link.owner] if link.kind == "global" else []

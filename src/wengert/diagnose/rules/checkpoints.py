@@ -13,10 +13,8 @@ import numpy as np
 
 from ...tensor import Tensor
 from ...utils.checkpoint import CheckpointError, checkpoint
-from ...utils.checkpoint.recompute import CheckpointFunction, Frame
 from ..findings import Finding
 from ..places import Place, is_users, place, user_site
-from ..record import ByIdentity
 from ..rule import Rule
 from .checkpoint_state import State, changer, drawn, randoms
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..places import Site
     from ..record import Event, Record
+    from ..watching import Watching
 
 RANDOM = ("dropout", "rand", "bernoulli", "normal", "multinomial", "poisson", "exponential", "uniform", "gumbel",
     "rrelu", "cauchy", "geometric")
@@ -48,13 +47,13 @@ class Row:
 class Run:
     """One ``checkpoint()``: its first run and the second."""
 
-    def __init__(self, site: Site | None, function: Any, kwargs: dict[str, Any], detailed: bool) -> None:
-        self.site, self.function, self.detailed = site, function, detailed
+    def __init__(self, site: Site | None, function: Any, kwargs: dict[str, Any]) -> None:
+        self.site, self.function = site, function
         self.preserve = kwargs.get("preserve_rng_state", True)
         self.rows: tuple[list[Row], list[Row]] = ([], [])
         self.states: list[State] = []  # before and after the first run, before and after the second
         self.written: dict[int, Site | None] = {}  # for ids of counters: where the first run wrote
-        self.at = 0  # which run it is in
+        self.at = -1  # which run it is in
 
     @property
     def place(self) -> Place | None:
@@ -68,66 +67,59 @@ class Impure(Rule):
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.running: list[Run] = []
-        self.frames: ByIdentity[Run] = ByIdentity()
-        self.found: list[Finding] = []
+        self.inside: Any = None  # says whether the tracer is in a call
+        self.complete: list[Run] = []  # those whose second run is over
         self.told: set[Any] = set()
         self.last: Run | None = None
 
-    def begins(self, around: Callable[[Any, Any], None]) -> None:
-        """Surround what checkpoints are made of."""
-        around(checkpoint, self._first)
-        around(Frame.__init__, self._known)
-        around(CheckpointFunction.forward, self._known)
-        around(Frame.recompute, self._second)
-        around(CheckpointFunction.backward, self._second)
+    def begins(self, watching: Watching) -> None:
+        """Surround checkpoint(), to see both runs of the function."""
+        self.inside = watching.tracer.inside
+        watching.around(checkpoint, self._surrounded)
 
-    def _first(self, original: Any) -> Any:
+    def _surrounded(self, original: Any) -> Any:
         def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-            run = Run(user_site(), function, kwargs, self.record.detailed)
-            if not run.detailed:
-                self.last = run
-            return self._traced(run, function, lambda: original(function, *args, **kwargs))
+            run = self.last = Run(user_site(), function, kwargs)
+            if not self.record.detailed:
+                return original(function, *args, **kwargs)
+
+            def watched(*args: Any, **kwargs: Any) -> Any:
+                return self._traced(run, lambda: function(*args, **kwargs))
+
+            return original(watched, *args, **kwargs)
 
         return call
 
-    def _known(self, original: Any) -> Any:
-        def call(frame: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.running:
-                self.frames.put(frame, self.running[-1])
-            return original(frame, *args, **kwargs)
-
-        return call
-
-    def _second(self, original: Any) -> Any:
-        def call(frame: Any, *args: Any, **kwargs: Any) -> Any:
-            run = self.last = self.frames.get(frame) or self.last
-            if run is None or not run.detailed or run.at or not self.record.detailed:
-                return original(frame, *args, **kwargs)
-            run.at = 1
-            try:
-                return self._traced(run, run.function, lambda: original(frame, *args, **kwargs))
-            finally:
-                if len(run.states) == 4:
-                    self.found += self._compared(run)
-
-        return call
-
-    def _traced(self, run: Run, function: Any, go: Callable[[], Any]) -> Any:
+    def _traced(self, run: Run, go: Callable[[], Any]) -> Any:
+        """One run."""
+        if run.at == 1 or not self.record.detailed:  # a third run, for another backward
+            return go()
+        run.at += 1
         self.running.append(run)
-        if run.detailed:
-            run.states.append(State(function))
+        self._picture(run)
+        before, self.inside.call = self.inside.call, False  # the older form calls the function inside of an operator
         try:
             return go()
         finally:
+            self.inside.call = before
             self.running.pop()
-            if run.detailed:
-                run.states.append(State(function))
+            self._picture(run)
+            if run.at == 1 and len(run.states) == 4:
+                self.last = run
+                self.complete.append(run)
+
+    def _picture(self, run: Run) -> None:
+        """Take a picture of what the function could change; without one, the run is not compared."""
+        try:
+            run.states.append(State(run.function))
+        except Exception:  # objects of the program may raise when they are looked at
+            run.states.clear()
 
     # -- what happens in a run ----------------------------------------------------------------------------------------
 
     def called(self, event: Event, call: Any, result: Any) -> None:
         """An operator was called in a run."""
-        if not self.running or not self.running[-1].detailed:
+        if not self.running:
             return
         run = self.running[-1]
         rows = run.rows[run.at]
@@ -141,15 +133,15 @@ class Impure(Rule):
 
     def backward_ended(self, backward: Any) -> Iterable[Finding] | None:
         """The second runs are over."""
-        found, self.found = self.found, []
-        return found
+        runs, self.complete = self.complete, []
+        return [finding for run in runs for finding in self._compared(run)]
 
     def failed(self, error: BaseException) -> Iterable[Finding] | None:
         """The runs have saved other tensors."""
         if not isinstance(error, CheckpointError):
             return None
         run = self.last
-        if run is not None and run.detailed and len(run.states) == 4:
+        if run is not None and len(run.states) == 4:
             return list(self._compared(run, True))
         where = None if run is None else run.place
         return [Finding("checkpoint-impure", where, "The checkpointed function did not do the same when backward() ran "
@@ -176,16 +168,16 @@ class Impure(Rule):
             line = randoms(run.function, codes)
             yield Finding("checkpoint-impure", line or where, f"The function of checkpoint() at {where} draws from "
                 f"{library}: preserve_rng_state covers PyTorch's generators only, so backward() computes with other "
-                "numbers.", fix="Draw with torch.rand() and the like inside of it; or draw before, and pass the numbers "
-                "as arguments.", evidence=[f"the state of {library} changed while the function ran"])
+                "numbers.", fix="Draw with torch.rand() and the like inside of it; or draw before, and pass the "
+                "numbers as arguments.", evidence=[f"the state of {library} changed while the function ran"])
         changed = [*end.against(again), *again.against(after)]
         if at is not None:
             yield self._differs(run, first[at], second[at], codes, [*changed, *after.against(before)])
         elif changed:
             yield from self._effects(run, end.against(again), codes)
         elif len(first) < len(second):
-            yield Finding("checkpoint-impure", where, "The function of this checkpoint() does more when backward() runs it "
-                "again.", fix=_FIX)
+            yield Finding("checkpoint-impure", where, "The function of this checkpoint() does more when backward() "
+                "runs it again.", fix=_FIX)
 
     def _differs(self, run: Run, one: Row, other: Row, codes: list[Any], changed: list[Any]) -> Finding:
         line, where = place(one.site), run.place
@@ -199,7 +191,7 @@ class Impure(Rule):
         if one.name == other.name and one.random and one.generator:
             return Finding("checkpoint-impure", line, f"{one.name} draws from a generator of its own, whose state "
                 "checkpoint() does not restore: backward() computes with other numbers.", evidence=evidence,
-                fix="Use the default generator inside of a checkpoint; or draw before, and pass the numbers as arguments.")
+                fix="Use the default generator inside of a checkpoint; or draw before, and pass the numbers on.")
         cause = self._cause(run, changed, codes)
         if cause is not None:
             name, at = cause
@@ -225,16 +217,16 @@ class Impure(Rule):
         for change in changed:
             if change.statistics:
                 yield Finding("checkpoint-impure", (norms or [where])[0], "Batch normalisation in a checkpoint updates "
-                    "its running statistics twice in each step: once in the forward pass, once when backward() runs the "
+                    "its running statistics twice in each step: in the forward pass, and when backward() runs the "
                     f"function of checkpoint() at {where} again.", severity="warning", evidence=[
                         f"written in both runs: {', '.join(c.name for c in changed if c.statistics)}"],
-                    fix="Keep the normalisation out of the checkpoint; or use momentum 1 - sqrt(1 - m) for m; or a norm "
-                        "without statistics.")
+                    fix="Keep the normalisation out of the checkpoint; or use momentum 1 - sqrt(1 - m) for m; or a "
+                        "norm without statistics.")
                 return
             at = (place(run.written.get(id(change.counter))) if change.counter is not None
                 else changer(change, codes) or where)
-            yield Finding("checkpoint-impure", at or where, f"{change.name} is changed twice in each step: the function "
-                f"of checkpoint() at {where} runs again in backward().", severity="warning", evidence=[
+            yield Finding("checkpoint-impure", at or where, f"{change.name} is changed twice in each step: the "
+                f"function of checkpoint() at {where} runs again in backward().", severity="warning", evidence=[
                     f"it was changed in both runs of the function: {change.text}"], fix="Change it outside of the "
                     "checkpointed function, and return what it needs.")
             return
