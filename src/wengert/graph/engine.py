@@ -248,10 +248,12 @@ def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, w
         while heap:
             node = walk.node = heappop(heap)[-1]
             hooks = node.hooks
-            if watch is None and hooks is None and (captures is None or node not in captures):
+            if watch is not None:
+                watch.running(node)
+            if hooks is None and (captures is None or node not in captures):
                 g = pending.pop(node)
             else:
-                g = _arrived(node, pending.pop(node), namespace, needed, captures, watch)
+                g = _arrived(node, pending.pop(node), namespace, needed, captures)
                 if g is _STOP:
                     continue
             if g is None and not node.wants_undefined and node.outputs == 1:
@@ -261,8 +263,10 @@ def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, w
             else:
                 needs = _needs(node, needed, captures)
                 grads = node.partial(g, needs) if raw else node.recorded(g, needs)
-            if hooks is not None or watch is not None:
-                grads = _left(node, grads, g, namespace, hooks, watch)
+            if hooks is not None and hooks.post:
+                grads = hooks.after(node, _conformed(node, grads, namespace), g, namespace)
+            if watch is not None:
+                watch.check(node, grads, raw, g)
             if not retain:
                 node.release()
 
@@ -300,10 +304,8 @@ def _needs(node: Node, needed: Any, captures: Any) -> list[bool]:
     return [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]
 
 
-def _arrived(node: Node, g: Any, namespace: Any, needed: Any, captures: Any, watch: Any) -> Any:
-    """What ``node`` gets where a watch, captures or hooks see the gradient ``g``; ``_STOP`` if the walk stops there."""
-    if watch is not None:
-        watch.running(node)
+def _arrived(node: Node, g: Any, namespace: Any, needed: Any, captures: Any) -> Any:
+    """What ``node`` gets where captures or hooks see the gradient ``g``; ``_STOP`` if the walk stops there."""
     hooks = node.hooks
     if captures is not None and node in captures:
         g = _capture(captures, node, g, needed is not None and node in needed, namespace)
@@ -316,15 +318,6 @@ def _arrived(node: Node, g: Any, namespace: Any, needed: Any, captures: Any, wat
     if hooks is not None and hooks.pre:
         g = hooks.before(node, g, namespace)
     return g
-
-
-def _left(node: Node, grads: Any, g: Any, namespace: Any, hooks: Any, watch: Any) -> Any:
-    """The gradients ``grads`` that ``node`` gave for ``g``, as its hooks leave them and a watch lets them pass."""
-    if hooks is not None and hooks.post:
-        grads = hooks.after(node, _conformed(node, grads, namespace), g, namespace)
-    if watch is not None:
-        watch.check(node, grads, namespace.raw, g)
-    return grads
 
 
 def _raise_explained(node: Node, error: Exception, g: Any) -> None:

@@ -1,0 +1,136 @@
+"""What a diagnosis costs: ``python -m benchmarks.explained [--rounds 15] [--json FILE] [--gate]``.
+
+Three processes run the same steps: one plain, one under diagnosis, one in which a diagnosis has ended. They take turns
+(A B C A B C ...), so that drift of the machine hits all alike; quoted are medians of the ratios to the plain one. The
+steps counted lie after the first detailed window; ``first`` is the mean of the steps in it, ``whole`` the mean of the
+first 1,000 steps. ``--gate`` fails when a ratio is above its limit, and stays so when it is measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import as_measured, environment
+
+#: What a step may cost under diagnosis, in steps without; and when a diagnosis is off.
+LIMITS = {"mlp-tiny": 2.0, "gpt-small": 1.3}
+OFF = 1.02
+WAYS = ("plain", "explained", "off")
+TRIES = 3
+FIRST, WHOLE = 3, 1000
+
+
+def child(way: str, name: str) -> None:
+    """Run as many steps as each line of the input says, and print the seconds that they took."""
+    import wengert as torch
+    from benchmarks.workloads import WORKLOADS
+    from wengert.diagnose import sessions
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    if way != "plain":
+        sessions.begin()
+    step = next(w for w in WORKLOADS if w.name == name).make(torch)
+    if way == "off":
+        for _ in range(FIRST):
+            step()
+        sessions.end()
+    for line in sys.stdin:
+        times = []
+        for _ in range(int(line)):
+            start = time.process_time()
+            step()
+            times.append(time.process_time() - start)
+        print(json.dumps(times), flush=True)
+
+
+class Runner:
+    """A process that runs steps when it is asked."""
+
+    def __init__(self, way: str, name: str) -> None:
+        self.process = subprocess.Popen([sys.executable, "-m", "benchmarks.explained", "--child", way, name],
+            env=environment(1, "unrestricted"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, steps: int) -> list[float]:
+        """The times of ``steps`` steps."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
+
+
+def measure(name: str, rounds: int) -> dict[str, float]:
+    """The ratios of one workload."""
+    runners = {way: Runner(way, name) for way in WAYS}
+    try:
+        first = {way: runner.run(FIRST) for way, runner in runners.items()}
+        warm = {way: runner.run(20) for way, runner in runners.items()}
+        plain = statistics.median(warm["plain"])
+        count = max(3, min(100, int(0.15 / plain)))
+        times: dict[str, list[float]] = {way: [] for way in WAYS}
+        for _ in range(rounds):
+            for way in WAYS:
+                times[way].append(statistics.median(runners[way].run(count)))
+        found = {way: statistics.median(t / p for t, p in zip(times[way], times["plain"], strict=True))
+            for way in WAYS[1:]}
+        found["first"] = sum(first["explained"][1:]) / (FIRST - 1) / plain
+        found["plain"] = statistics.median(times["plain"])
+        if plain < 0.01:
+            fresh = {way: Runner(way, name) for way in WAYS[:2]}
+            whole = {way: statistics.fmean(runner.run(WHOLE)) for way, runner in fresh.items()}
+            found["whole"] = whole["explained"] / whole["plain"]
+            for runner in fresh.values():
+                runner.close()
+        return found
+    finally:
+        for runner in runners.values():
+            runner.close()
+
+
+def too_slow(name: str, found: dict[str, float]) -> bool:
+    """Whether a limit is broken."""
+    return found["explained"] > LIMITS[name] or found["off"] > OFF
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", help="write the ratios to this file")
+    parser.add_argument("--gate", action="store_true", help="fail when a limit is broken")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        child(*args.child)
+        return 0
+    print(f"{as_measured(1, 'unrestricted')}\n\n| workload | step | explained | limit | off | first | whole |\n"
+        "|---|---|---|---|---|---|---|", flush=True)
+    results: dict[str, Any] = {}
+    failed = 0
+    for name, limit in LIMITS.items():
+        tries = [measure(name, args.rounds)]
+        while args.gate and too_slow(name, tries[-1]) and len(tries) < TRIES:
+            tries.append(measure(name, args.rounds))
+        found = results[name] = tries[-1]
+        failed |= too_slow(name, found)
+        print(f"| {name} | {found['plain'] * 1e3:.3g} ms | {found['explained']:.2f} | {limit} | {found['off']:.3f} | "
+            f"{found['first']:.1f} | {found.get('whole', float('nan')):.2f} |", flush=True)
+    if args.json:
+        Path(args.json).write_text(json.dumps(results, indent=1))
+    return failed if args.gate else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
