@@ -290,6 +290,7 @@ class Record:
         self.backwards: deque[Backward] = deque(maxlen=256)  # the last ones
         self.refused: deque[Refused] = deque(maxlen=16)  # in detailed windows
         self.steps: deque[Step] = deque(maxlen=256)
+        self.scaler: tuple[Any, int] | None = None  # the GradScaler last used (weakly), and the backwards before that
         self.step_count = self.backward_count = self.event_count = 0
         self.notes: dict[str, Any] = {}  # for rules that read what others have found
         self.detailed = False  # whether a detailed window is open

@@ -53,7 +53,7 @@ class Rule:
     def data_set(self, tensor: Any, value: Any, site: Site | None) -> None:
         """``tensor.data = value``, in detailed windows."""
 
-    def clipped(self, parameters: list[Any], site: Site | None) -> None:
+    def clipped(self, parameters: list[Any], site: Site | None) -> Iterable[Finding] | None:
         """Their gradients have been clipped, at ``site``."""
 
     def gradchecked(self, name: str, inputs: Any, site: Site | None, error: Any) -> Iterable[Finding] | None:

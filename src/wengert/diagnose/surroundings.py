@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..amp import GradScaler
 from ..autograd import backward, grad
 from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from ..dispatch.watch_functions import surround
@@ -78,6 +79,7 @@ class Surroundings:
             nn_hooks.register_module_parameter_registration_hook(self._registered("_parameters")).remove]
         for clip in (clip_grad_norm_, clip_grad_value_):
             self.around(clip, self._clipping)
+        self._after(GradScaler.scale, self._scaled)
         switches: tuple[Any, ...] = (Module.train, Module.eval)
         for f in switches:
             self.around(f, self._mode)
@@ -196,6 +198,9 @@ class Surroundings:
                     self.record.step_count))
 
         return hook
+
+    def _scaled(self, found: Any, scaler: Any, outputs: Any) -> None:
+        self.record.scaler = weakref.ref(scaler), self.record.backward_count
 
     def _clipping(self, original: Any) -> Any:
         def call(parameters: Any, *args: Any, **kwargs: Any) -> Any:
