@@ -203,8 +203,8 @@ class Accumulation(Rule):
             if name in _INVARIANT:
                 evidence.append(f"{name} makes up for most of it, but clipping and weight decay in the loss do not")
             yield Finding("accumulation-scale", place(site), f"Every step adds up the gradients of {count} "
-                f"micro-batches of a mean loss, {text}", f"(loss / {count}).backward(), or reduction=\"sum\" and a division "
-                "by the size of the whole batch", [], evidence, "" if sure else "info")
+                f"micro-batches of a mean loss, {text}", f"(loss / {count}).backward(), or reduction=\"sum\" and a "
+                "division by the size of the whole batch", [], evidence, "" if sure else "info")
 
     def _incomplete(self, step: Step, facts: Gradient) -> Iterable[Finding] | None:
         """A step with more gradients than it usually has, or after some were cleared unused."""
