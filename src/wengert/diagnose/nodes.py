@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from ..graph.engine import current_node
 from .places import user_site
 
 if TYPE_CHECKING:
@@ -18,23 +19,33 @@ class NodeWatch:
 
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
-        self.rules, self.passing = watching.told("gradient"), watching.told("passed")
+        self._all = watching.told("gradient"), watching.told("passed")
+        self._light = tuple(watching.told(name, light=True) for name in ("gradient", "passed"))
+        self.detail(False)
+
+    def detail(self, detailed: bool) -> None:
+        """A detailed window begins or ends."""
+        self.detailed = detailed
+        self.rules, self.passing = self._all if detailed else self._light
 
     def made(self, node: Any) -> None:
         """A node has been made."""
         facts = node.__dict__
-        facts["_wg_site"] = user_site()
+        facts["_wg_site"] = user_site(2)
         modules = self.record.here.modules
         if modules:
             facts["_wg_modules"] = tuple(modules)
 
     def maker(self, kind: Any) -> Callable[[], Any]:
         """A function that makes a node of a class."""
-        made = self.made
+        here = self.record.here
 
         def make() -> Any:
             node = kind()
-            made(node)
+            facts = node.__dict__
+            facts["_wg_site"] = user_site(2)
+            if here.modules:
+                facts["_wg_modules"] = tuple(here.modules)
             return node
 
         return make
@@ -43,40 +54,35 @@ class NodeWatch:
         """This one, or one that stands for it and anomaly mode."""
         return self if mode is None else Both(self, mode)
 
-    def enter(self) -> Any:
+    def enter(self) -> None:
         """A walk begins."""
-        return self.record.here.node
 
     def leave(self, before: Any) -> None:
         """It has ended."""
-        self.record.here.node = before
 
     def running(self, node: Any) -> None:
         """The walk has come to ``node``."""
-        here = self.record.here
-        here.node = node
         if node.is_leaf:
-            self.watching.arrives(node, here.backward)
-        if self.record.detailed:
-            here.since = perf_counter_ns()
+            self.watching.arrives(node)
+        if self.detailed:
+            self.record.here.since = perf_counter_ns()
 
     def check(self, node: Any, grads: Any, raw: bool, g: Any = None) -> None:
         """What ``node`` gave for ``g``."""
-        for tell in self.rules:
-            try:
+        if node.is_leaf:
+            return
+        try:
+            for tell in self.rules:
                 tell(node, grads, raw)
-            except Exception as error:
-                self.watching.failure(tell, error)
-        for tell in self.passing:
-            try:
+            for tell in self.passing:
                 tell(node, g, grads, raw)
-            except Exception as error:
-                self.watching.failure(tell, error)
+        except Exception as error:
+            self.watching.failure(tell, error)
 
     def failed(self) -> None:
         """The walk has raised."""
         here = self.record.here
-        self.record.failed_node = here.node
+        self.record.failed_node = current_node()
         if here.backward is not None:
             here.backward.failed = True
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Site = tuple[CodeType, int]
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-OURS, LIBRARY, USER = range(3)
+WATCHER, OURS, LIBRARY, USER = range(-1, 3)
 
 
 def _library_folders() -> tuple[str, ...]:
@@ -45,12 +45,14 @@ KEPT = 100_000  # a program that makes code without end shall not fill the memor
 
 
 def kind_of(code: CodeType) -> int:
-    """Whose code it is: ``OURS``, that of a ``LIBRARY`` (Python's included), or the ``USER``'s."""
+    """Whose code it is: ``OURS`` (``WATCHER``, where it is in between because of a diagnosis), that of a ``LIBRARY``
+    (Python's included), or the ``USER``'s.
+    """
     kind = _kinds.get(id(code))
     if kind is None:
         name = code.co_filename
         if name.startswith((PACKAGE, "<wengert")):
-            kind = OURS
+            kind = WATCHER if name.endswith(_WATCHERS) else OURS
         elif name.startswith("<frozen") or os.path.realpath(name).startswith(_LIBRARIES):
             kind = LIBRARY
         else:
@@ -93,10 +95,8 @@ def running(code: CodeType) -> int:
 
 def called_by_user() -> bool:
     """Whether what is watched was called by code outside of the package."""
-    for frame in frames(_getframe(1)):
-        if not frame.f_code.co_filename.endswith(_WATCHERS):
-            return kind_of(frame.f_code) != OURS
-    return False
+    kinds = (kind_of(frame.f_code) for frame in frames(_getframe(1)))
+    return next((kind for kind in kinds if kind != WATCHER), OURS) != OURS
 
 
 _WATCHERS = (*(os.path.join("diagnose", name) for name in ("watching.py", "surroundings.py", "places.py")),
@@ -111,7 +111,7 @@ def maker_site(x: Any) -> tuple[Site | None, bool]:
     for frame in frames(_getframe(1)):
         code = frame.f_code
         kind = kind_of(code)
-        if kind == OURS:
+        if kind <= OURS:
             continue
         if code.co_argcount and code.co_name in ("__init__", "__new__") and (
                 own_variables(frame).get(code.co_varnames[0]) is x):

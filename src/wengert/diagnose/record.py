@@ -170,6 +170,9 @@ class Backward:
     the like, as given. ``captured``: whether it is a ``grad()``, which fills no ``.grad``.
     """
 
+    __slots__ = ("__weakref__", "captured", "detailed", "failed", "leaves", "loss", "notes", "number", "options",
+        "root", "roots", "site", "step")
+
     def __init__(self, number: int, site: Site | None, step: int) -> None:
         self.number, self.site, self.step = number, site, step
         self.roots: Any = ()
@@ -262,7 +265,6 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.scopes: list[Scope] = []  # the scopes that switch gradients, outermost first
         self.modules: list[Module] = []  # the modules that are running, outermost first
-        self.node: Any = None  # the node that the walk has come to
         self.since = 0  # when it came there, in nanoseconds, in detailed windows
         self.backward: Backward | None = None  # the backward that is running
         self.steps: list[Step] = []  # the optimizer steps that are running, outermost first

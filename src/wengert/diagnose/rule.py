@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 class Rule:
-    """One family of verdicts."""
+    """One family of verdicts.
+
+    ``in_windows``: the names of methods that are told of nodes (``gradient``, ``passed``) in detailed windows only.
+    """
+
+    in_windows: tuple[str, ...] = ()
 
     def __init__(self, record: Record) -> None:
         self.record = record

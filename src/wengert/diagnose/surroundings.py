@@ -55,19 +55,21 @@ class Surroundings:
 
     def _after(self, f: Any, tell: Callable[..., None]) -> None:
         """Call ``tell(result, *args, **kwargs)`` after every call of ``f``."""
+        watching = self.watching
 
-        def form(original: Any) -> Any:
+        def around(original: Any) -> Any:
             def call(*args: Any, **kwargs: Any) -> Any:
                 found = original(*args, **kwargs)
-                try:
-                    tell(found, *args, **kwargs)
-                except Exception as error:
-                    self.watching.failure(tell, error)
+                if watching.on:
+                    try:
+                        tell(found, *args, **kwargs)
+                    except Exception as error:
+                        watching.failure(tell, error)
                 return found
 
             return call
 
-        self.around(f, form)
+        self.undo.append(surround(f, around))
 
     def begin(self) -> None:
         """Surround everything."""

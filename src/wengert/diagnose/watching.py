@@ -68,15 +68,18 @@ class Watching:
         self._before: Any = None  # what listened to walks before
         self.on = False
 
-    def told(self, name: str) -> list[Callable[..., Any]]:
-        """The methods ``name`` of the rules that define it."""
-        found = [getattr(rule, name) for rule in self.rules if getattr(type(rule), name) is not getattr(Rule, name)]
+    def told(self, name: str, light: bool = False) -> list[Callable[..., Any]]:
+        """The methods ``name`` of the rules that define it; ``light``: of those that want it outside of windows too."""
+        found = [getattr(rule, name) for rule in self.rules if getattr(type(rule), name) is not getattr(Rule, name)
+            and not (light and name in rule.in_windows)]
         self._told.append(found)
         return found
 
     def take(self, name: str, *args: Any) -> list[Finding]:
         """Ask the rules, take in what they find, and give that."""
         taken: list[Finding] = []
+        if not self._asked[name]:
+            return taken
         before = modes()
         if before.more:  # the program's modes are not told what rules ask
             change(functions=(), dispatch=())
@@ -161,6 +164,7 @@ class Watching:
             return
         self.look_away()
         record.detailed, self.opened = True, record.event_count
+        self.nodes.detail(True)
         self._trace()
         self._look_at_modules()
 
@@ -175,6 +179,7 @@ class Watching:
         if not record.detailed:
             return
         record.detailed = False
+        self.nodes.detail(False)
         self._trace()
         self._stop_looking()
         self.take("window_ended")
@@ -262,16 +267,20 @@ class Watching:
             if self.record.detailed and self._loops > FIRST:
                 self.close()
 
-    def arrives(self, node: Any, backward: Backward | None) -> None:
+    def arrives(self, node: Any) -> None:
         """A gradient arrives at a leaf."""
-        leaf = node.variable
+        backward = self.record.here.backward
         if backward is None or backward.captured:
             return
+        leaf = node.variable
         backward.leaves.add(id(leaf))
-        facts, meta = self.record.gradient_of(leaf), leaf._wg_meta
+        facts, meta = self.record.gradients.get(leaf) or self.record.gradient_of(leaf), leaf._wg_meta
         facts.ever += 1
         old = None if meta is None else meta.grad
-        if old is not None and facts.consumed is not None:
+        if old is None:  # most often
+            facts.filled, facts.carried, facts.consumed = [backward.number], False, None
+            return
+        if facts.consumed is not None:
             known, version = facts.mark
             if id(old) != known:
                 old = None  # the program has put another in its place
@@ -281,12 +290,13 @@ class Watching:
                 facts.carried = True
             else:
                 facts.carried = facts.carried and backward.number - 1 in facts.filled  # scaled by hand, perhaps
-        elif old is not None and facts.filled and not _holds(old):
+        elif facts.filled and not _holds(old):
             old = None
         if old is None:
             facts.filled, facts.carried = [], False
         facts.filled.append(backward.number)
-        del facts.filled[:-FILLED]
+        if len(facts.filled) > 2 * FILLED:
+            del facts.filled[:-FILLED]
         facts.consumed = None
 
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -329,12 +339,16 @@ class Watching:
 
     def _consumed(self, step: Step) -> None:
         """A step has used the gradients of its parameters, and has written to these."""
-        record, optimizer = self.record, step.optimizer
+        record, optimizer, number = self.record, step.optimizer, step.number
+        known, detailed = record.gradients.get, record.detailed
         name = f"{type(optimizer).__name__}.step()"
         for group in optimizer.param_groups:
             for p in group["params"]:
-                record.consume(p, step.number)
-                if record.detailed and p._wg_vc is not None:
+                meta = p._wg_meta
+                if meta is not None and (grad := meta.grad) is not None:
+                    facts = known(p) or record.gradient_of(p)
+                    facts.consumed, facts.mark = number, (id(grad), grad._wg_vc[0])
+                if detailed and p._wg_vc is not None:
                     record.writes.append(Write(name, p._wg_vc, p._wg_vc[0], step.site))
 
     def _enough(self, optimizer: Any) -> bool:

@@ -75,6 +75,8 @@ def gradient_norm(optimizer: Any) -> float:
 class Flow(Rule):
     """See above."""
 
+    in_windows = ("passed",)
+
     def __init__(self, record: Any) -> None:
         super().__init__(record)
         self.labels: dict[Any, _Link] = {}  # of nodes that the walk will come to: the last layer before them

@@ -7,7 +7,7 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from ...graph.engine import reachable_nodes
+from ...graph.engine import current_node, reachable_nodes
 from ..findings import Finding
 from ..holders import spelled, tensors
 from ..places import is_users
@@ -129,7 +129,7 @@ class Leaks(Rule):
 
     def module_called(self, module: Any, args: Any, output: Any, site: Any) -> None:
         """A module was called, in a detailed window."""
-        if not self.record.here.modules and not self.record.here.node:
+        if not self.record.here.modules and not current_node():
             self.outputs.called(output)
 
     def ended(self) -> Iterable[Finding] | None:

@@ -85,6 +85,8 @@ class Picture(Rule):
         self._now = Snapshot(self.record, backward)
         self._now.calls, self._calls = self._calls, {}
 
+    in_windows = ("gradient",)
+
     def gradient(self, node: Any, grads: Any, raw: bool) -> None:
         if self._now is not None:
             self._now.gave(node, grads, perf_counter_ns() - self.record.here.since)
