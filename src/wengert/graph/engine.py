@@ -263,8 +263,8 @@ def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, w
             else:
                 needs = _needs(node, needed, captures)
                 grads = node.partial(g, needs) if raw else node.recorded(g, needs)
-            if hooks is not None and hooks.post:
-                grads = hooks.after(node, _conformed(node, grads, namespace), g, namespace)
+            if hooks is not None:
+                grads = _left(node, grads, g, namespace, hooks)
             if watch is not None:
                 watch.check(node, grads, raw, g)
             if not retain:
@@ -318,6 +318,11 @@ def _arrived(node: Node, g: Any, namespace: Any, needed: Any, captures: Any) -> 
     if hooks is not None and hooks.pre:
         g = hooks.before(node, g, namespace)
     return g
+
+
+def _left(node: Node, grads: Any, g: Any, namespace: Any, hooks: Any) -> Any:
+    """The gradients ``grads`` that ``node`` gave for ``g``, as its hooks leave them."""
+    return hooks.after(node, _conformed(node, grads, namespace), g, namespace) if hooks.post else grads
 
 
 def _raise_explained(node: Node, error: Exception, g: Any) -> None:
