@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ..places import Place
     from ..record import Event
@@ -18,6 +18,8 @@ _CUTS = {"detach": "cut-detach", "detach_": "cut-detach", "data": "cut-data", "n
     "__array__": "cut-numpy", **dict.fromkeys(_NUMBERS, "cut-item")}
 #: Operators whose gradient is zero everywhere.
 ZERO = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "floor_divide", "heaviside"))
+_RANDOM = frozenset(("normal", "bernoulli", "multinomial", "poisson", "rand", "randn", "randint", "exponential",
+    "rand_like", "randn_like", "uniform", "standard_gamma", "sample_dirichlet", "binomial"))
 #: What may stand between ``detach()`` and the conversion that it is for.
 _BETWEEN = frozenset(("cast", "to", "cpu", "clone", "contiguous", "view", "reshape", "flatten", "squeeze", "unsqueeze",
     "select_index", "basic_index", "permute", "transpose", "t", "detach", "data", "numpy", "float", "double"))
@@ -62,10 +64,10 @@ class Way:
                     self.events.add(before)
                     todo.append(before)
 
-    def cuts(self, leaf: Event, zero: bool = False) -> list[Event] | None:
+    def cuts(self, leaf: Event, stops: Callable[[Event], bool] = lambda event: False) -> list[Event] | None:
         """Where the history of ``leaf`` stops on its ways to a loss; empty if there is no way, None if it arrives.
 
-        ``zero``: it stops at operators whose gradient is zero everywhere, too.
+        ``stops``: for what else it shall stop.
         """
         todo, seen, found = [leaf], {leaf}, []
         while todo:
@@ -75,16 +77,31 @@ class Way:
             for user in self.users.get(event, ()):
                 if user not in seen:
                     seen.add(user)
-                    if passes(user) and not (zero and user.name.rstrip("_") in ZERO):
+                    if passes(user) and not stops(user):
                         todo.append(user)
                     else:
                         found.append(user)
         return found
 
+    def samples(self, cut: Event) -> bool:
+        """Whether a call in a scope of a library's is for random numbers: ``sample()`` of a distribution."""
+        todo, seen = [cut], {cut}
+        while todo:
+            event = todo.pop()
+            if event.name.rstrip("_") in _RANDOM:
+                return True
+            todo += (new := [user for user in self.users.get(event, ()) if user not in seen and user.off is cut.off])
+            seen.update(new)
+        return False
+
     def choose(self, cuts: list[Event]) -> Event:
-        """The cut to name: one of tensors before one of numbers, the first of them."""
-        first = min(cuts, key=lambda e: (_CUTS.get(e.name) == "cut-item", e.number))
-        return self.conversion(first)
+        """The cut to name: the first of those that the program could do without; one of tensors before numbers."""
+        def order(event: Event) -> tuple[int, int]:
+            name = verdict(event, self)[0]
+            return ("cut-item", "cut-nondifferentiable").index(name) + 1 if name in (
+                "cut-item", "cut-nondifferentiable") else 0, event.number
+
+        return self.conversion(min(cuts, key=order))
 
     def conversion(self, cut: Event) -> Event:
         """The conversion that a ``detach()`` or ``.data`` is for: ``x.detach().numpy()`` is a conversion."""
@@ -115,6 +132,16 @@ class Way:
         return False
 
 
+def zero(event: Event) -> bool:
+    """Whether it gives gradients that are zero everywhere."""
+    return event.name.rstrip("_") in ZERO
+
+
+def custom(event: Event) -> bool:
+    """Whether it is the call of a Function of the program's."""
+    return event.kind == "apply"
+
+
 def passes(event: Event) -> bool:
     """Whether the history of its inputs goes on through a call."""
     return event.recorded and event.kind not in ("cut", "parameter", "output") and not (
@@ -127,7 +154,7 @@ def verdict(cut: Event, way: Way) -> tuple[str, Place | None]:
         return _CUTS[cut.name], cut.place
     if cut.kind == "parameter" or (cut.kind == "function" and cut.name in CREATIONS):
         return "cut-new-tensor", cut.place
-    if cut.off is not None and not cut.off.library:
+    if cut.off is not None and not (cut.off.library and way.samples(cut)):
         return "cut-no-grad" if way.recorded(cut) else "no-grad-training", cut.off.place
     return "cut-nondifferentiable", cut.place
 
@@ -135,5 +162,8 @@ def verdict(cut: Event, way: Way) -> tuple[str, Place | None]:
 def words(verdict: str, cut: Event, what: str) -> tuple[str, str]:
     """What is said about a cut, and what to do."""
     message, fix = _WORDS[verdict]
+    if custom(cut) and cut.recorded:
+        return (f"backward() of {cut.name} gives no gradient for {what}",
+            "Give the gradient of each input in backward(), in the order of the arguments of forward().")
     call = _CALLS.get(cut.name, f"{cut.name.rstrip('_')}()")
     return message.format(call=call, what=what), fix

@@ -22,28 +22,30 @@ class Row:
 
     ``chain``: the modules from the root of its model to the one that has it, with their paths. ``held``: the optimizers
     that have it, with the index of the group. ``wanted``: whether it required a gradient when it was looked at last.
+    ``hand``: whether it had a ``.grad``, wherever that came from. ``nothing``: whether a backward arrived with nothing.
     ``moved``: whether it ever had a gradient that is not zero. ``first``: a figure of its values before the first step.
     """
 
-    __slots__ = ("chain", "facts", "first", "frozen", "hand", "held", "leaf", "made", "moved", "name", "ref", "shape",
-        "wanted", "zeros")
+    __slots__ = ("chain", "facts", "first", "frozen", "hand", "held", "leaf", "made", "moved", "name", "nothing", "ref",
+        "shape", "wanted", "zeros")
 
     def __init__(self, p: Any, name: str, chain: tuple[tuple[str, Made], ...], facts: Gradient) -> None:
         self.ref, self.name, self.chain, self.facts = weakref.ref(p), name, chain, facts
-        self.shape = tuple(p.shape)
+        self.shape = tuple(p._wg_data.shape)
         self.held: list[tuple[Made, int]] = []
         self.leaf: Event | None = None
         self.frozen: Site | None = None
         self.made: Site | None = None
         self.wanted = True
-        self.hand = self.moved = False
+        self.hand = self.moved = self.nothing = False
         self.zeros = 0  # how many backwards gave it nothing but zeros
         self.first: float | None = None
 
     @property
     def got(self) -> bool:
         """Whether it ever got a gradient."""
-        return self.facts.ever > 0 or self.facts.captured > 0 or self.hand
+        facts = self.facts
+        return (facts.ever > 0 and not self.nothing) or facts.captured > 0 or self.hand
 
     @property
     def root(self) -> Made | None:
@@ -86,7 +88,8 @@ class Leaves:
                 row.name, _, root = named[key]
                 row.chain = self._chain(root, row.name)
             row.held = held[key][1] if key in held else row.held
-            row.wanted, row.hand = p.requires_grad, row.hand or (p._wg_meta is not None and p._wg_meta.grad is not None)
+            meta = p._wg_meta
+            row.wanted, row.hand = requires_grad(p), row.hand or (meta is not None and meta.grad is not None)
             row.leaf, row.made = record.events.get(p) or row.leaf, record.made_tensors.get(p)
             row.frozen = None if row.wanted else record.frozen.get(p)
 
@@ -106,9 +109,18 @@ class Leaves:
         for key in leaves:
             row = self.rows.get(key)
             p = None if row is None or row.moved else row.ref()
-            if row is not None and p is not None and p.grad is not None:
-                row.moved = bool(np.any(p.grad._wg_data)) if type(p.grad._wg_data) is np.ndarray else True
+            grad = None if p is None or p._wg_meta is None else p._wg_meta.grad
+            if row is not None and p is not None and grad is None:
+                row.nothing = True
+            elif row is not None and grad is not None:
+                row.nothing = False
+                row.moved = bool(np.any(grad._wg_data)) if type(grad._wg_data) is np.ndarray else True
                 row.zeros += 1
+
+
+def requires_grad(t: Any) -> bool:
+    """Whether it requires a gradient, read past the classes and modes of the program."""
+    return t._wg_edge is not None or (t._wg_meta is not None and t._wg_meta.requires_grad)
 
 
 def _figure(p: Any) -> float | None:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...graph.modes import modes
 from ..findings import Finding
+from ..places import place
 from ..rule import Rule
-from .cuts import CREATIONS, Way, verdict, words
-from .leaves import Leaves, Row
+from .cuts import CREATIONS, Way, custom, verdict, words, zero
+from .leaves import Leaves, Row, requires_grad
 from .unreached import frozen, shown, unused
 
 if TYPE_CHECKING:
@@ -65,6 +67,9 @@ class Paths(Rule):
         made = self.record.modules.get(module)
         if made is not None:
             made.notes.setdefault("called at", site)
+            scope = None if modes().grad else self.record.scope()
+            if scope is not None and scope.library and scope.place == place(site):
+                made.notes.setdefault("hidden", scope)
             made.notes.setdefault("called in", set()).add(self.record.step_count)
 
     def cut(self, event: Event, source: Any, result: Any) -> None:
@@ -92,7 +97,7 @@ class Paths(Rule):
         if self.record.optimizers:
             return []
         found = (event.tensor() for event in Way(roots).events if event.recorded)
-        return [t for t in found if t is not None and t.is_leaf and t.requires_grad]
+        return [t for t in found if t is not None and t._wg_edge is None and requires_grad(t)]
 
     # -- what is said -------------------------------------------------------------------------------------------------
 
@@ -105,10 +110,40 @@ class Paths(Rule):
         if ours:
             self.leaves.look(self._loose(refused[-1].root))
             return self._refusal(refused[-1])
-        if isinstance(error, (AttributeError, TypeError)) and "NoneType" in str(error):
+        text = str(error)
+        if isinstance(error, AttributeError) and text.endswith("has no attribute 'backward'"):
+            self.leaves.look()
+            return self._number()
+        if "Inference tensors cannot be saved" in text:
+            self.leaves.look()
+            return self._inference()
+        if isinstance(error, (AttributeError, TypeError)) and "NoneType" in text:
             self.leaves.look()
             return self.found()
         return []
+
+    def _number(self) -> list[Finding]:
+        """Why a loss is a number or an array: the last conversion of what parameters went into."""
+        first: Cuts | None = None
+        for event in reversed(self.conversions):
+            way = Way((event,))
+            cuts = Cuts(self, way)
+            for row in self.leaves:
+                if row.wanted and row.leaf is not None and (found := way.cuts(row.leaf)):
+                    cuts.add(row, way.choose(found))
+            if cuts.rows and all(cut is event for cut, _ in cuts.rows.values()):
+                return cuts.findings()
+            first = first or (cuts if cuts.rows else None)
+        return first.findings() if first else []
+
+    def _inference(self) -> list[Finding]:
+        """Which parameters went into tensors of inference mode."""
+        cuts = Cuts(self, Way(self.uses.values()))
+        for row in self.leaves:
+            use = None if row.leaf is None else self.uses.get(row.leaf)
+            if row.wanted and use is not None and use.off is not None and use.off.kind == "inference_mode":
+                cuts.add(row, use, "cut-no-grad")
+        return cuts.findings()
 
     def _refusal(self, refused: Refused) -> list[Finding]:
         """Why a backward could not begin."""
@@ -139,7 +174,7 @@ class Paths(Rule):
         rest = [row for row in missing if row.wanted and not cuts.explains(row)]
         for row in rows:
             if row.got and row.wanted and row.zeros and not row.moved:
-                cuts.explains(row, zero=True)
+                cuts.explains(row, zeros=True)
         found = cuts.findings()
         learn = bool(roots) and any(row.got for row in self.leaves)
         held = [row for row in rows if row.wanted or not self.copied(row)]
@@ -187,21 +222,27 @@ class Cuts:
         self.rows: dict[tuple[str, Place | None], tuple[Event, list[Row]]] = {}
         self._arriving: set[int] = set()
 
-    def explains(self, row: Row, zero: bool = False) -> bool:
-        """Whether a cut explains that ``row`` has no gradient."""
+    def explains(self, row: Row, zeros: bool = False) -> bool:
+        """Whether a cut explains that ``row`` has no gradient, or only ``zeros``."""
         if row.leaf is None:
             return False
-        cuts = self.way.cuts(row.leaf, zero)
-        if cuts is None:
+        cuts = self.way.cuts(row.leaf, zero) if zeros else self.way.cuts(row.leaf)
+        if cuts is None and not zeros:
             self._arriving.add(id(row))
+            cuts = self.way.cuts(row.leaf, custom)
+        if cuts is None:
             return False
-        if not cuts and not zero:
+        if not cuts and not zeros:
             cuts = self._by_numbers(row.leaf)
         if not cuts:
             return False
-        cut = self.way.choose(cuts)
-        self.rows.setdefault(verdict(cut, self.way), (cut, []))[1].append(row)
+        self.add(row, self.way.choose(cuts))
         return True
+
+    def add(self, row: Row, cut: Event, name: str = "") -> None:
+        """Put a row behind a cut; ``name``: of the verdict."""
+        found, where = verdict(cut, self.way)
+        self.rows.setdefault((name or found, where), (cut, []))[1].append(row)
 
     def absent(self, row: Row) -> bool:
         """Whether a row has no part in a loss."""

@@ -25,8 +25,9 @@ def shown(rows: list[Row]) -> str:
 
 def frozen(rows: list[Row], leaves: list[Row], way: Way, refused: bool) -> list[Finding]:
     """Parameters of an optimizer that require no gradient; all of those that a loss uses, if it was ``refused``."""
-    still = [row for row in rows if not row.wanted and not row.got and row.held]
-    nothing = not any(row.got or row.wanted for row in rows if row.held)
+    still = [row for row in rows if row.held and not row.wanted]
+    still = [row for row in still if row.leaf in way.events] if refused else [row for row in still if not row.got]
+    nothing = refused or not any(row.got or row.wanted for row in rows if row.held)
     if refused and not still:
         used = [row for row in leaves if row.leaf in way.events]
         if used and not any(row.wanted for row in used):
@@ -124,6 +125,11 @@ def _unused(rows: list[Row], depth: int, leaves: list[Row], uses: dict[Event, Ev
         origin, path = made.place, path or type(made.object()).__name__
         severity = "info" if made.library else severity
     parameters = [r.name for r in rows if r.name]
+    hidden = next((m.notes["hidden"] for r in rows for _, m in r.chain if "hidden" in m.notes), None)
+    if called and hidden is not None:
+        return Finding("cut-no-grad", hidden.place, f"{path} runs here inside of a library function that switches "
+            f"gradients off, and no argument of it requires a gradient; {names} get no gradient.", "Use "
+            "checkpoint(..., use_reentrant=False), or give it an input that requires a gradient.", parameters)
     if called:
         return Finding("unused", where or origin, f"What {path} gives here has no part in any loss; {names} cannot "
             "learn.", "Use the result in the loss, or remove the call and the module.", parameters,
