@@ -296,6 +296,7 @@ class Record:
         self.step_count = self.backward_count = self.event_count = 0
         self.notes: dict[str, Any] = {}  # for rules that read what others have found
         self.detailed = False  # whether a detailed window is open
+        self.checking = False  # whether gradcheck() is running
         self.begun: Site | None = None  # where the diagnosis was switched on
         self.failed_node: Any = None  # of the last backward that raised: its node
         self.picture: Any = None  # what the HTML page shows: see ``rules.picture``

@@ -36,7 +36,6 @@ class Surroundings:
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
         self.undo: list[Callable[[], None]] = []
-        self._checking = False  # whether gradcheck() is running
         self._decorators: ByIdentity[Any] = ByIdentity()  # scopes that are decorators: the site where they were put
         self._earlier: ByIdentity[Any] = ByIdentity()  # set_grad_enabled: what had switched gradients off before
 
@@ -143,9 +142,10 @@ class Surroundings:
         """``gradcheck`` or ``gradgradcheck``: what it raised is told, or would have."""
 
         def call(func: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._checking:
+            if self.record.checking:
                 return original(func, inputs, *args, **kwargs)
-            self._checking, raising = True, kwargs.pop("raise_exception", True)
+            self.record.checking = True
+            raising = kwargs.pop("raise_exception", True)
             try:
                 return original(func, inputs, *args, **kwargs)
             except GradcheckError as error:
@@ -154,7 +154,7 @@ class Surroundings:
                     raise
                 return False
             finally:
-                self._checking = False
+                self.record.checking = False
 
         return call
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays.flags import IGNORED, quieten, restore
 from ..findings import Finding
 from ..rule import Rule
 from .layers import layer_place
@@ -55,7 +56,7 @@ class Norms:
 
 def gradient_norm(optimizer: Any) -> float:
     """The norm of all gradients that an optimizer has; NaN or inf if one is not finite."""
-    total = 0.0
+    total, state = 0.0, quieten(IGNORED)
     for group in optimizer.param_groups:
         for p in group["params"]:
             meta = p._wg_meta
@@ -69,6 +70,7 @@ def gradient_norm(optimizer: Any) -> float:
                     flat = flat.astype("f8")
                     square = float(flat.dot(flat))
                 total += square
+    restore(state)
     return sqrt(total) if isfinite(total) else total
 
 
@@ -119,7 +121,7 @@ class Flow(Rule):
                     self.labels[edge[0]] = before
 
     def backward_ended(self, backward: Backward) -> None:
-        if not self.links or backward.failed:
+        if not self.links or backward.failed or self.record.checking:
             return
         for kind in (1, 2):
             chain = _deepest(self.links, kind)

@@ -38,7 +38,7 @@ def _judged(name: str, inputs: Any, where: Any, error: Any) -> list[Finding]:
         and t._wg_data.dtype.itemsize < (16 if t._wg_data.dtype.kind == "c" else 8)]
     facts = [f"{name}() failed: {_first_line(error)}", *(line for line in str(error).splitlines()
         if line.startswith(("verdict", "worst")))]
-    if low and error.verdict is not None and error.verdict != "non-deterministic":
+    if low and error.verdict is not None and error.verdict not in ("non-deterministic", "kink"):
         kinds = ", ".join(sorted({str(t.dtype) for t in low}))
         return [Finding("gradcheck-precision", where, f"{name}() gets inputs of {kinds}: what a step of 1e-6 changes "
             "is lost in their rounding, so it fails although the gradient may be right.", "Use float64: "
@@ -46,10 +46,13 @@ def _judged(name: str, inputs: Any, where: Any, error: Any) -> list[Finding]:
     if error.verdict == "precision":
         return [Finding("gradcheck-precision", where, f"{name}() fails by its step: a better one agrees with the "
             "gradient.", "Choose eps for the size of the inputs, or scale the inputs.", evidence=facts)]
-    if error.verdict == "kink":
-        return [Finding("gradcheck-kink", where, f"{name}() is called at a point where the function has a kink: the "
-            "slopes on both sides differ, so no gradient agrees with the central difference.", "Choose inputs away "
-            "from the kink (from 0 for relu and abs, from ties for max and sort).", evidence=facts)]
+    infinite = "the gradient is not finite" in str(error)
+    if error.verdict == "kink" or infinite:
+        why = ("is infinite or undefined there" if infinite
+            else "has a kink: the slopes on both sides differ, so no gradient agrees with the central difference")
+        return [Finding("gradcheck-kink", where, f"{name}() is called at a point where the function is not "
+            f"differentiable: {'its gradient' if infinite else 'it'} {why}.", "Choose inputs away from that point (from "
+            "0 for relu, sqrt and the like, from ties for max and sort, from the jumps of round).", evidence=facts)]
     return []
 
 

@@ -47,7 +47,7 @@ class Nonfinite(Rule):
     # -- forward, in detailed windows -------------------------------------------------------------------------------
 
     def called(self, event: Event, call: Any, result: Any) -> None:
-        if self.done:
+        if self.done or self.record.checking:
             return
         for t in result if type(result) in (tuple, list) else (result,):
             if isinstance(t, Tensor) and not is_finite(t._wg_data):
@@ -93,7 +93,7 @@ class Nonfinite(Rule):
 
     def backward_begins(self, backward: Backward) -> Iterable[Finding] | None:
         self.spread.clear()
-        if self.done:
+        if self.done or self.record.checking:
             return None
         self.inside = backward
         loss = backward.loss

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays.flags import IGNORED, quieten, restore
 from ...graph.engine import reachable_nodes
 from ..record import node_modules
 
@@ -39,8 +40,10 @@ def is_finite(a: Any) -> bool:
         return True
     if a.dtype.itemsize >= 4 and a.dtype.kind == "f" and a.flags.c_contiguous:
         flat = a.reshape(-1)
-        square = flat.dot(flat)
-        if square - square == 0:  # finite
+        state = quieten(IGNORED)
+        square = float(flat.dot(flat))
+        restore(state)
+        if square - square == 0.0:  # finite
             return True
     return bool(np.isfinite(a).all())
 
@@ -105,14 +108,12 @@ class Origin:
         gave.
         """
         parents = list(parents)
-        found = {id(root): root for parent in parents for root in parent.roots if root is not parent or not root.source}
-        for parent in parents:  # of leaves, the operation that takes them is named
-            if parent.source and parent.roots:
-                self.source = parent.source
-        if self.source and not found:
-            self.roots = (self,)
-        elif found:
-            self.roots, self.source = tuple(list(found.values())[:8]), ""
+        found = {id(root): root for parent in parents for root in parent.roots if root.name != "leaf"}
+        bare = [parent for parent in parents if parent.name == "leaf" and parent.roots]
+        if found:
+            self.roots = tuple(list(found.values())[:8])
+        elif bare:  # the operation that takes it is named
+            self.source, self.roots = bare[0].source, (self,)
         elif parents:
             self.roots = (self,) if self.nan else ()
         elif not given:
