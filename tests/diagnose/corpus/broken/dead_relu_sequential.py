@@ -6,8 +6,8 @@ from torch import nn
 
 def perceptron(*sizes):
     layers = []
-    for a, b in zip(sizes, sizes[1:]):
-        layers += [nn.Linear(a, b), nn.ReLU()]  # or: dead-relu
+    for i in range(1, len(sizes)):
+        layers += [nn.Linear(sizes[i - 1], sizes[i]), nn.ReLU()]  # or: dead-relu
     return nn.Sequential(*layers[:-1])
 
 

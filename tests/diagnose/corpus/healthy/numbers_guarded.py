@@ -1,4 +1,4 @@
-"""A loop that leaves out batches with NaN, as programs that read sensors do; and gradients in half precision, scaled."""
+"""A loop that repairs batches with NaN, as programs that read sensors do, and scales its gradients."""
 
 import math
 

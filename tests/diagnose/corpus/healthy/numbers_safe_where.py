@@ -23,7 +23,8 @@ for step in range(12):
     with torch.no_grad():
         report = torch.exp(out * 1e4).log()  # not used
     loss = safe_log(out).square().mean() + safe_norm(torch.relu(out)).mean()
-    loss = loss + torch.nan_to_num(torch.full((2,), float("nan"))).sum() + torch.exp(out.detach() * 100).clamp(max=1.0).mean()
+    loss = loss + torch.nan_to_num(torch.full((2,), float("nan"))).sum()
+    loss = loss + torch.exp(out.detach() * 100).clamp(max=1.0).mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
