@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
 #: A verdict -> those of which it is a consequence: where one of these was found, it is not said.
 CONSEQUENCES: dict[str, frozenset[str]] = {
-    "norm-spike": frozenset(("nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding", "stale-gradient")),
+    "norm-spike": frozenset(("nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding", "stale-gradient",
+        "update-ratio")),
     "exploding": frozenset(("nonfinite-backward", "masked-nan", "stale-gradient")),
     "update-ratio": frozenset(("nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding")),
     "nonfinite-backward": frozenset(("masked-nan", "nonfinite-forward")),

@@ -12,7 +12,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
     ("steps", "StaleGradient"), ("steps", "NonScalar"), ("optimizers", "Optimized"),
     ("modes", "EvalTraining"), ("modes", "TrainEvaluation"),
-    ("accumulation", "Accumulation"),
+    ("accumulation", "Accumulation"), ("ratios", "UpdateRatio"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
     ("data_writes", "DataWritten"), ("checkpoints", "Impure"),
     ("flow", "Flow"),  # nonfinite reads the norms that it notes

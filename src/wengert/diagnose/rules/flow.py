@@ -188,7 +188,7 @@ class Flow(Rule):
         for made in self.record.optimizers:
             if "spike" in made.notes:
                 found.append(made.notes["spike"])
-            elif _diverging(made, 1e6):
+            elif _diverging(made, 1e6) and "large-update" not in self.record.notes:
                 found.append(_divergence(self.record, made, []))
         return found
 
@@ -209,9 +209,14 @@ def diverged(record: Any, large: bool, fact: str) -> Finding | None:
     """
     if not large:
         return None
+    finding: Finding
+    if "large-update" in record.notes:  # the first steps were too large already
+        finding = record.notes["large-update"]
+        finding.evidence.append(f"later {fact}")
+        return finding
     for made in record.optimizers:
         if "spike" in made.notes:
-            finding: Finding = made.notes["spike"]
+            finding = made.notes["spike"]
             finding.evidence.append(f"later {fact}")
             return finding
     flow = record.notes.get("flow")

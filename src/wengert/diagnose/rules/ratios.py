@@ -1,0 +1,158 @@
+"""How large the steps of an optimizer are, compared to its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..findings import Finding
+from ..rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..places import Place
+    from ..record import Made, Record, Step
+
+#: How many parameters of an optimizer are looked at, and how many elements of each.
+PARAMETERS, ELEMENTS = 16, 256
+#: Above, and below, which the ratio of update to parameter is wrong, if the losses agree.
+LARGE, SMALL = 0.5, 3e-7
+
+
+@dataclass
+class Seen:
+    """What detailed windows have seen of the steps of one optimizer, step by step."""
+
+    made: Made
+    where: Place | None
+    ratios: list[float] = field(default_factory=list)
+    unchanged: list[float] = field(default_factory=list)  # the share of elements with a gradient that stayed the same
+    gradients: list[float] = field(default_factory=list)  # their size, compared to the parameters
+    rates: list[tuple[float, ...]] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    site: Any = None  # of the backward that gave the losses
+    kind: str = ""
+    scheduled: bool = False
+
+
+class UpdateRatio(Rule):
+    """``update-ratio``."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.seen: dict[int, Seen] = {}
+        self.before: list[tuple[Any, Any, Any]] = []  # views of parameters, what they were, and of gradients
+
+    def step_begins(self, step: Step) -> None:
+        self.before = []
+        if not step.detailed or step.closure:
+            return
+        rows = []
+        for group in step.optimizer.param_groups:
+            for p in group["params"]:
+                gradient = None if p._wg_meta is None else p._wg_meta.grad
+                view, slope = (_sample(p), _sample(gradient)) if gradient is not None else (None, None)
+                if view is not None and slope is not None:
+                    rows.append((view, slope, p._wg_data.ndim))
+        top = max((n for *_, n in rows), default=0)
+        rows = [row for row in rows if row[2] >= min(top, 2)]  # of a model with weights, the weights
+        for view, slope, _ in rows[:: len(rows) // PARAMETERS + 1]:
+            if len(view) == len(slope):
+                self.before.append((view, view.copy(), slope.copy()))
+
+    def step_ended(self, step: Step) -> None:
+        if not self.before:
+            return
+        seen = self.seen.setdefault(id(step.made), Seen(step.made, step.made.place or step.place))
+        with np.errstate(all="ignore"):
+            size = sum(float(np.square(old, dtype=np.float64).sum()) for _, old, _ in self.before)
+            change = sum(float(np.square(now.astype(np.float64) - old).sum()) for now, old, _ in self.before)
+            slope = sum(float(np.square(g, dtype=np.float64).sum()) for *_, g in self.before)
+            moved = sum(int(np.count_nonzero(g)) for *_, g in self.before)
+            same = sum(int(np.count_nonzero((now == old) & (g != 0))) for now, old, g in self.before)
+        self.before = []
+        if not size or not moved:
+            return
+        optimizer = step.optimizer
+        groups = optimizer.param_groups
+        seen.kind, seen.scheduled = type(optimizer).__name__, any("initial_lr" in g for g in groups)
+        seen.ratios.append((change / size) ** 0.5)
+        seen.gradients.append((slope / size) ** 0.5)
+        seen.unchanged.append(same / moved)
+        seen.rates.append(tuple(float(g.get("lr", 1.0)) for g in groups))
+        self._loss(seen, step)
+        if (found := self._large(seen)) is not None:
+            self.record.notes["large-update"] = found  # the cause of what overflows from here on
+
+    def _loss(self, seen: Seen, step: Step) -> None:
+        """Note the loss that the step was made for."""
+        backward = next(reversed(self.record.backwards), None)
+        if backward is not None and backward.loss is not None and seen.site in (None, backward.site):
+            seen.site = backward.site
+            seen.losses.append(backward.loss)
+
+    def _large(self, seen: Seen) -> Finding | None:
+        """The finding that the steps are too large: compared to the parameters, and by what they do to the loss."""
+        if len(seen.losses) < 2 or not np.isfinite(seen.losses[0]) or max(seen.ratios[:3]) < LARGE:
+            return None
+        first, later = abs(seen.losses[0]), seen.losses[1:3]
+        best = min((abs(v) if v == v else np.inf) for v in later)
+        if not (best > 1.5 * first or (best >= first and max(seen.ratios[:3]) > 6 * LARGE)):
+            return None
+        return Finding("update-ratio", seen.where, f"{seen.kind} with {_rates(seen)} makes steps that are "
+            f"{_times(max(seen.ratios[:3]))} as large as the parameters: each step overwrites what was learned.",
+            "lower the learning rate until a step changes the parameters by about a thousandth", [], [
+                "update / parameter, step by step: " + ", ".join(f"{r:.2g}" for r in seen.ratios[:4]),
+                "loss, step by step: " + ", ".join(f"{v:.4g}" for v in seen.losses[:4])])
+
+    def _small(self, seen: Seen) -> Finding | None:
+        """The finding that the steps are too small to change anything, in every step that was seen."""
+        if len(seen.ratios) < 2 or len(set(seen.rates)) > 1 or max(seen.rates[0]) > 1e-3:
+            return None
+        zero = not any(seen.rates[0])
+        lost = min(seen.unchanged) > 0.95 or max(seen.ratios) < SMALL
+        if not (zero or lost) or max(seen.gradients) < 1e-5:
+            return None
+        if zero:
+            text = f"{seen.kind} has {_rates(seen)}: its steps change nothing."
+        else:
+            text = f"{seen.kind} with {_rates(seen)} makes steps of {max(seen.ratios):.1g} of the parameters' size" + (
+                f": {min(seen.unchanged):.0%} of their elements stay the same, as the change is lost in rounding."
+                if min(seen.unchanged) > 0.5 else ", so that nothing is learned in any number of steps.")
+        few = self.record.step_count < 10 and seen.scheduled  # a warm-up, perhaps
+        return Finding("update-ratio", seen.where, text, "raise the learning rate until a step changes the parameters "
+            "by about a thousandth", [], [f"seen in {len(seen.ratios)} steps",
+                f"gradient / parameter: {min(seen.gradients):.2g} to {max(seen.gradients):.2g}"], "info" if few else "")
+
+    def ended(self) -> Iterable[Finding]:
+        for seen in self.seen.values():
+            large = self._large(seen)
+            if large is not None and self._stays(seen):
+                yield large
+            elif (small := self._small(seen)) is not None:
+                yield small
+
+    def _stays(self, seen: Seen) -> bool:
+        """Whether the loss has not become smaller than it was at first, in the end."""
+        last = [abs(b.loss) for b in self.record.backwards if b.site == seen.site and b.loss is not None][-5:]
+        finite = [v for v in last if v == v]
+        return not finite or float(np.median(finite)) > 0.7 * abs(seen.losses[0])
+
+
+def _sample(t: Any) -> Any:
+    """A view of some elements of a tensor of floating-point numbers."""
+    data = t._wg_data
+    if type(data) is not np.ndarray or data.dtype.kind != "f" or not data.size or not data.flags.c_contiguous:
+        return None
+    return data.reshape(-1)[:: data.size // ELEMENTS + 1]
+
+
+def _rates(seen: Seen) -> str:
+    return "a learning rate of " + ", ".join(sorted({f"{r:g}" for r in seen.rates[0]}))
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"
