@@ -171,7 +171,13 @@ def _put(node: Any, path: tuple[Link, ...]) -> list[Any] | None:
 
 
 def passed_on(path: tuple[Link, ...]) -> Iterator[tuple[Link, ...]]:
-    """The container under the names that functions have for it that get it as an argument, or methods of it."""
+    """The path by other names: those of functions that get the container, or what it is a part of, as an argument."""
+    for length in range(len(path), 0, -1):
+        for other in _other_names(path[:length]):
+            yield other + path[length:]
+
+
+def _other_names(path: tuple[Link, ...]) -> Iterator[tuple[Link, ...]]:
     for file, region in regions(path):
         for node in ast.walk(region):
             if isinstance(node, ast.Call):

@@ -48,7 +48,8 @@ class Leaks(Rule):
         super().__init__(record)
         self.generations: deque[Generation] = deque(maxlen=32)
         self.pending: list[Finding] = []
-        self.most = 0  # how many generations were alive at once
+        self.first: list[Generation] = []  # the graphs that it was found for, the oldest first
+        self.enough = KEPT  # so many graphs are to be explained
         self.step = (0, 0)  # the number of optimizer steps, and of the first backward after them
         self.newest = inf  # the number of the last root: nodes made before it have the same or larger ones
         self.over = False  # whether there is nothing more to look for
@@ -74,7 +75,7 @@ class Leaks(Rule):
         if backward.step != self.step[0]:
             if self.step[0] == 0:  # what was taken for steps were the parts of the first one
                 self.generations.clear()
-                self.pending, self.most = [], 0
+                self.pending = []
             self.step = backward.step, backward.number
         if backward.step and backward.number - self.step[1] < ACCUMULATED:
             return -backward.step
@@ -100,19 +101,22 @@ class Leaks(Rule):
 
     def _look(self, step: Any) -> list[Finding] | None:
         kept = self.kept(step)
-        count = len(kept)
-        if self.pending and count < self.most:
-            if count >= KEPT - 1:  # one went, the others stay: a window of the last steps
-                self.over, self.pending = True, []
-                return None
-            if step < 0:  # all went at once, at the end of an epoch
-                return self._sure()
-            self.pending, self.most = [], 0
-        self.most = max(self.most, count)
-        if not self.pending and count >= KEPT:
+        if self.pending:
+            gone = [generation for generation in self.first if not generation.alive()]
+            if any(generation in gone for generation in self.first[:-2]):
+                if len(gone) < len(self.first):  # the oldest went, others stay: a window of the last steps
+                    self.over, self.pending = True, []
+                    return None
+                if step < 0:  # all went at once, at the end of an epoch
+                    return self._sure()
+                self.pending = []
+        if not self.pending and len(kept) >= self.enough:
+            self.first = kept
             self.pending = explain({id(node): g.number for g in kept for node in g.alive()})
-            self.over = not self.pending
-        return self._sure() if self.pending and count >= SURE else None
+            if not self.pending:
+                self.enough += KEPT
+                self.over = self.enough > 4 * KEPT
+        return self._sure() if self.pending and len(kept) >= SURE else None
 
     def _sure(self) -> list[Finding]:
         self.over, found, self.pending = True, self.pending, []

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MANY = 6  # outputs that are alive at once
 TRIES = 3  # searches
+LOOKED = 50  # nodes of a graph
 
 _active: Outputs | None = None
 
@@ -29,6 +30,21 @@ def told(module: Any, args: Any, output: Any) -> None:
     """The hook of models; no method, for models are copied and saved with their hooks."""
     if _active is not None and not _active.record.detailed:
         _active.called(output)
+
+
+def walked(node: Any) -> bool:
+    """Whether a backward has been here: something of the graph below ``node`` was freed."""
+    seen, stack = set[Any](), [node]
+    while stack and len(seen) < LOOKED:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        op = getattr(node, "op", None)
+        if op is not None and op.saved and node.saved is None:
+            return True
+        stack += [e[0] for e in node.edges if e is not None]
+    return False
 
 
 class Outputs:
@@ -70,13 +86,13 @@ class Outputs:
             self._search()
 
     def _search(self) -> None:
-        alive = [node for node in (ref() for ref in self.nodes) if node is not None]
+        alive = [node for node in (ref() for ref in self.nodes) if node is not None and not walked(node)]
         self.nodes = deque(map(weakref.ref, alive), maxlen=64)
         if len(alive) < MANY * (self.tries + 1):
             return
         self.tries += 1
         self.candidates = self.explain({id(node): i for i, node in enumerate(alive[:-1])})
-        self.kept = list(self.nodes)
+        self.kept = list(self.nodes)[:-1]
 
     def walks(self, backward: Backward) -> None:
         """A backward begins: what it walks was kept for it."""

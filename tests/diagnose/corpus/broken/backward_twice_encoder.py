@@ -5,7 +5,7 @@ from torch import nn
 
 
 def fit(encoder, head, x, y, steps=5):
-    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
     features = encoder(x)  # or: backward-twice
     for _ in range(steps):
         optimizer.zero_grad()
