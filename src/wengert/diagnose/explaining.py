@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..tensor import Tensor
 from . import sessions
+from .places import main_variables
 from .record import node_place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .findings import Finding
+    from .record import Backward, Record
+
+_NODES = 20_000  # how many nodes of a graph are looked at
+_LOST = "no operation on a tensor that requires a gradient was recorded for it"
 
 
 class Explanation:
@@ -48,10 +57,126 @@ def _of_error(error: BaseException) -> Explanation:
 
 
 def _of_tensor(t: Tensor) -> Explanation:
-    if t.grad_fn is None and not t.requires_grad:
-        return Explanation("The tensor has no history: no operation on a tensor that requires a gradient was recorded "
-            "for it.")
-    if t.grad_fn is not None:
-        where = node_place(t.grad_fn)
-        return Explanation(f"The tensor was made by {t.grad_fn.name()}{'' if where is None else f' at {where}'}.")
-    return Explanation("The tensor is a leaf that requires a gradient.")
+    watching = sessions.current or sessions.last
+    record = None if watching is None else watching.record
+    name = _name(t, record) or "The tensor"
+    if t._wg_edge is not None:
+        return Explanation(_result(t, name, record))
+    meta = t._wg_meta
+    if meta is None or not meta.requires_grad:
+        numeric = t._wg_data.dtype.kind not in "fcV"
+        found = [] if watching is None or numeric else _ask(watching, "about_result", t)
+        return Explanation(_without(t, name, record), found)
+    if meta.grad is not None:
+        return Explanation(_filled(meta.grad, t, name, record))
+    found = [] if watching is None else _ask(watching, "about_leaf", t)
+    return Explanation(_empty(t, name, record, found), found)
+
+
+def _ask(watching: Any, name: str, t: Tensor) -> list[Finding]:
+    """What the rules say about one tensor."""
+    return [finding for rule in watching.rules if hasattr(rule, name) for finding in getattr(rule, name)(t)]
+
+
+def _name(t: Tensor, record: Record | None) -> str:
+    """What the program calls it, if that is known."""
+    if record is not None:
+        return record.name_of(t)
+    return next((n for n, v in main_variables().items() if v is t and not n.startswith("_")), "")
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def _result(t: Tensor, name: str, record: Record | None) -> str:
+    """Of a tensor with a history: what made it, and what a backward from it reaches."""
+    assert t._wg_edge is not None
+    node, meta = t._wg_edge[0], t._wg_meta
+    where = node_place(node)
+    leaves = [_name(leaf, record) or f"a tensor of shape {tuple(leaf._wg_data.shape)}" for leaf in _leaves(node)]
+    reached = f"{', '.join(leaves[:6])}{f' and {len(leaves) - 6} more' if len(leaves) > 6 else ''}"
+    made = f"{name} was made by {node.name()}{'' if where is None else f' at {where}'}"
+    kept = "It is not a leaf: its own .grad stays None, unless retain_grad() is called before backward()."
+    if meta is not None and meta.grad is not None:
+        kept = "Its .grad was kept, as retain_grad() asks."
+    return f"{made}; backward() from it reaches {reached or 'no leaf'}. {kept}"
+
+
+def _leaves(node: Any) -> list[Any]:
+    """The leaves that a graph leads to."""
+    found, todo, seen = [], [node], {id(node)}
+    while todo and len(seen) < _NODES:
+        node = todo.pop()
+        if node.is_leaf:
+            found.append(node.variable)
+        for edge in node.next_functions:
+            if edge[0] is not None and id(edge[0]) not in seen:
+                seen.add(id(edge[0]))
+                todo.append(edge[0])
+    return found[::-1]
+
+
+def _without(t: Tensor, name: str, record: Record | None) -> str:
+    """Of a tensor that requires no gradient."""
+    if t._wg_data.dtype.kind not in "fcV":
+        return f"{name} has no history: only tensors of floating point and complex types can require gradients."
+    if t.is_inference():
+        return f"{name} is an inference tensor: what is computed in inference_mode() never gets a history."
+    site = None if record is None else record.frozen.get(t)
+    if site is not None:
+        from .places import place
+
+        return f"{name} requires no gradient: its requires_grad became False at {place(site)}."
+    if type(t).__name__ == "Parameter":
+        return f"{name} requires no gradient: its requires_grad is False."
+    event = None if record is None else record.events.get(t)
+    if event is not None and event.kind != "leaf":
+        call = f"It was made by {event.name} at {event.place}." if event.place is not None else ""
+        return f"{name} has no history: {_LOST}. {call}".strip()
+    return f"{name} has no history: {_LOST}."
+
+
+# -- leaves ------------------------------------------------------------------------------------------------------------
+
+
+def _filled(grad: Any, t: Tensor, name: str, record: Record | None) -> str:
+    """Of a leaf with a ``.grad``: the backwards that it is made of, and what has used it."""
+    zero = "" if np.any(grad._wg_data) else " All of its elements are zero."
+    facts = None if record is None else record.gradients.get(t)
+    if record is None or facts is None or not facts.filled:
+        return f"{name}.grad was filled when no diagnosis was on: where is not known.{zero}"
+    numbers = facts.filled
+    places = _places(b for b in record.backwards if b.number in numbers)
+    text = f"{name}.grad holds the gradients of {len(numbers)} backward{'s' if len(numbers) > 1 else ''}{places}"
+    if facts.carried:
+        text += ", some of which a step had used before"
+    if facts.consumed is not None:
+        step = next((s for s in record.steps if s.number == facts.consumed), None)
+        text += f"; step {facts.consumed}{'' if step is None else f' at {step.place}'} has used them"
+    else:
+        text += "; no optimizer step has used them yet"
+    return f"{text}.{zero}"
+
+
+def _places(backwards: Iterable[Backward]) -> str:
+    found = list(dict.fromkeys(str(b.place) for b in backwards if b.place is not None))
+    return f" ({', '.join(found[:4])})" if found else ""
+
+
+def _empty(t: Tensor, name: str, record: Record | None, findings: list[Finding]) -> str:
+    """Of a leaf whose ``.grad`` is None."""
+    from .places import place
+
+    facts = None if record is None else record.gradients.get(t)
+    if record is None:
+        return f"{name} is a leaf that requires a gradient, and no backward() has given it one."
+    if facts is not None and facts.ever and not findings:
+        cleared = "" if facts.zeroed is None else f", at {place(facts.zeroed)}"
+        return f"{name} got gradients from {facts.ever} backwards; its .grad was cleared since{cleared}."
+    if facts is not None and facts.captured:
+        return f"{name} has no .grad: its gradient was computed by autograd.grad(), which returns gradients only."
+    if findings:
+        return f"{name} is a leaf that requires a gradient; no backward() has given it one:"
+    if not record.backward_count:
+        return f"{name} has no .grad: there was no backward()."
+    return f"{name} has no .grad: it takes no part in the losses of the {record.backward_count} backwards so far."

@@ -36,7 +36,7 @@ _WORDS = {
     "cut-nondifferentiable": ("{call} has no gradient: the path through {what} ends there",
         "Use a differentiable form (softmax or sigmoid for argmax and comparisons, rsample() for sample(), a "
         "straight-through estimator x + (q - x).detach() for rounding)."),
-    "cut-no-grad": ("Gradients are off from here on while {what} is computed, a part of the loss",
+    "cut-no-grad": ("Gradients are off from here on, where a part of the loss is computed with {what}",
         "Compute what the loss needs outside of this scope."),
     "no-grad-training": ("Gradients are switched off here, so the loss has no history and nothing can learn",
         "Switch gradients off for evaluation only: compute the training loss outside of this scope."),

@@ -183,6 +183,34 @@ class Paths(Rule):
             found += unused([row for row in rest if cuts.absent(row)], list(self.leaves), self.uses)
         return found
 
+    def about_leaf(self, leaf: Any) -> list[Finding]:
+        """Why one leaf has no gradient, for ``explain``."""
+        if id(leaf) not in self.leaves.rows and self.record.events.get(leaf) is None:
+            return []
+        self.leaves.look([leaf])
+        row = self.leaves.rows[id(leaf)]
+        roots = [event for _, events in (*self.roots, *self.later) for event in events]
+        way = Way((*roots, *(event for refused in self.record.refused for event in refused.root)))
+        cuts = Cuts(self, way)
+        if row.got or not way.roots:
+            return []
+        if cuts.explains(row):
+            return cuts.findings()
+        return unused([row], list(self.leaves), self.uses) if cuts.absent(row) else []
+
+    def about_result(self, tensor: Any) -> list[Finding]:
+        """Why a tensor has no history, for ``explain``."""
+        event = self.record.events.get(tensor)
+        if event is None:
+            return []
+        self.leaves.look()
+        way = Way((event,))
+        cuts = Cuts(self, way, loss=False)
+        for row in self.leaves:
+            if row.wanted and row.leaf is not None and (found := way.cuts(row.leaf)):
+                cuts.add(row, way.choose(found))
+        return cuts.findings()
+
     def computed(self) -> list[Event]:
         """The calls of which an operand is a number that differs from step to step, and not as a schedule's does."""
         found = []
@@ -217,8 +245,8 @@ class Paths(Rule):
 class Cuts:
     """Collects the cuts that explain parameters, with the parameters behind each."""
 
-    def __init__(self, rule: Paths, way: Way) -> None:
-        self.rule, self.way = rule, way
+    def __init__(self, rule: Paths, way: Way, loss: bool = True) -> None:
+        self.rule, self.way, self.loss = rule, way, loss
         self.rows: dict[tuple[str, Place | None], tuple[Event, list[Row]]] = {}
         self._arriving: set[int] = set()
 
@@ -242,6 +270,8 @@ class Cuts:
     def add(self, row: Row, cut: Event, name: str = "") -> None:
         """Put a row behind a cut; ``name``: of the verdict."""
         found, where = verdict(cut, self.way)
+        if found == "no-grad-training" and not self.loss:
+            name = "cut-no-grad"
         self.rows.setdefault((name or found, where), (cut, []))[1].append(row)
 
     def absent(self, row: Row) -> bool:
@@ -276,15 +306,20 @@ class Cuts:
         users = [user.place for row in rows[:1] if row.leaf is not None for user in self.way.users.get(row.leaf, ())]
         source = next((e for e in cut.inputs if e.inputs and e.recorded), None)
         names = shown(rows)
-        what = f"the result of {source.place}" if source is not None and source.place else names
+        what = names
+        if source is not None and source.place is not None:
+            at = "" if source.place == cut.place else f" at {source.place}"
+            what = f"the result of {source.name}(){at}"
         message, fix = words(name, cut, what)
         many = "them" if len(rows) > 1 else "it"
-        lost = f"{names} get{'s' if len(rows) == 1 else ''} no gradient"
+        lost = f"{names} get{'s' if len(rows) == 1 else ''} no gradient" + ("" if self.loss else " from it")
         evidence = []
         if users and users[0] is not None:
             evidence.append(f"{users[0]}: {rows[0].name or 'the parameter'} is used here")
         if cut.place != where:
             evidence.append(f"{cut.place}: what is computed of {many} here has no history")
-        evidence += [f"{at}: backward() starts from a loss that is made of this" for at, events in self.rule.roots[:1]]
-        evidence += [f"{row.place}: {row.error}" for row in self.rule.record.refused if row.error][-1:]
+        if self.loss:
+            evidence += [f"{at}: backward() starts from a loss that is made of this" for at, _ in self.rule.roots[:1]]
+            evidence += [f"{row.place}: backward() finds nothing that requires a gradient"
+                for row in self.rule.record.refused if "does not require grad" in row.error][-1:]
         return Finding(name, where, f"{message}; {lost}.", fix, [row.name for row in rows if row.name], evidence)

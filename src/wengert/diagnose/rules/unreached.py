@@ -43,9 +43,9 @@ def frozen(rows: list[Row], leaves: list[Row], way: Way, refused: bool) -> list[
 
 def _frozen(where: Place | None, severity: str, rows: list[Row]) -> Finding:
     evidence = []
-    if rows[0].held:
+    if rows[0].held and rows[0].held[0][0].site is not None:
         evidence.append(f"{rows[0].held[0][0].place}: the optimizer has {'them' if len(rows) > 1 else 'it'}")
-    how = "requires_grad became False here" if rows[0].frozen else "its tensors do not require gradients"
+    how = "requires_grad became False here" if rows[0].frozen else "requires_grad is False"
     cause = "so the loss has no history" if severity == "error" else "so they never change"
     return Finding("frozen", where, f"{shown(rows)}: {how}, {cause}.", "Leave requires_grad at True for what shall "
         "learn; give the optimizer only the parameters that require gradients.", [r.name for r in rows if r.name],
@@ -152,7 +152,7 @@ def _call(rows: list[Row], depth: int, uses: dict[Event, Event]) -> tuple[Place 
 
 def _elsewhere(row: Row, depth: int, leaves: list[Row]) -> bool:
     """Whether it is one of several modules of a list of which some are used in one step, some in another."""
-    if depth < 1:
+    if depth < 1 or "called in" in row.chain[depth - 1][1].notes:
         return False
     parent = row.chain[depth - 1][1]
     steps = {id(m): m.notes["called in"] for other in leaves if len(other.chain) > depth
