@@ -8,6 +8,7 @@ import numpy as np
 
 from ..tensor import Tensor
 from . import sessions
+from .advice import advice, causes
 from .places import main_variables
 from .record import node_place
 
@@ -53,7 +54,8 @@ def explain(x: Any) -> Explanation:
 def _of_error(error: BaseException) -> Explanation:
     watching = sessions.current or sessions.last
     found = [] if watching is None else sessions.failed(watching, error)
-    return Explanation("" if found else str(error), found)
+    text = "" if found else next(filter(None, map(advice, causes(error))), str(error))
+    return Explanation(text, found)
 
 
 def _of_tensor(t: Tensor) -> Explanation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ class NodeWatch:
     def failed(self) -> None:
         """The walk has raised."""
         here = self.record.here
-        self.record.failed_node = current_node()
+        self.record.fails(sys.exc_info()[1], current_node())
         if here.backward is not None:
             here.backward.failed = True
 

@@ -298,7 +298,7 @@ class Record:
         self.detailed = False  # whether a detailed window is open
         self.checking = False  # whether gradcheck() is running
         self.begun: Site | None = None  # where the diagnosis was switched on
-        self.failed_node: Any = None  # of the last backward that raised: its node
+        self._failed: tuple[int, str, Any] = (0, "", None)  # the last error of a walk: its id and text, and the node
         self.picture: Any = None  # what the HTML page shows: see ``rules.picture``
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -394,6 +394,16 @@ class Record:
             facts.consumed = number
             facts.by_hand = facts.by_hand or number < 0
             facts.mark = id(meta.grad), meta.grad._wg_vc[0]
+
+    def fails(self, error: BaseException | None, node: Any) -> None:
+        """A walk has raised at ``node``; of walks inside of each other the innermost counts."""
+        key = id(error), str(error)
+        if self._failed[:2] != key:
+            self._failed = *key, node
+
+    def failed_at(self, error: BaseException) -> Any:
+        """The node at which a walk has raised ``error``; None if it was not the last one, or not in a walk."""
+        return self._failed[2] if self._failed[:2] == (id(error), str(error)) else None
 
     def writer(self, counter: Any, version: int) -> Write | None:
         """The first write to a memory after it had ``version``."""

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import places
+from .advice import causes
 from .arbitration import settle
 from .rules import all_rules
 from .watching import Watching
@@ -67,8 +68,12 @@ def explain_error(error: BaseException) -> None:
 
 
 def failed(watching: Watching, error: BaseException) -> list[Finding]:
-    """What the rules say about an exception; the report takes it in."""
-    return watching.take("failed", error)
+    """What the rules say about an exception, or those that it came from; the report takes it in."""
+    for cause in causes(error):
+        found = watching.take("failed", cause)
+        if found:
+            return found
+    return []
 
 
 def note(error: BaseException, finding: Finding) -> None:

@@ -79,7 +79,7 @@ class Twice(Rule):
 
     def failed(self, error: BaseException) -> Iterator[Finding]:
         """Say which graph was walked before, and what of it went into this one."""
-        node = self.record.failed_node
+        node = self.record.failed_at(error)
         if not isinstance(error, RuntimeError) or "backward through the graph a second time" not in str(error):
             return
         where = place_of_error(error)

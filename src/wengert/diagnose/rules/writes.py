@@ -70,10 +70,11 @@ class InPlace(Rule):
         if not isinstance(error, RuntimeError):
             return
         text, where = str(error), place_of_error(error)
-        if "modified by an inplace operation" in text and self.record.backwards and self.record.backwards[-1].failed:
-            where = self.record.backwards[-1].place  # not a line of a custom function's backward
+        last = self.record.backwards[-1] if self.record.backwards else None
+        if "modified by an inplace operation" in text and last is not None and last.failed:
+            where = last.place  # not a line of a custom function's backward
         if "modified by an inplace operation" in text:
-            node = self.record.failed_node
+            node = self.record.failed_at(error)
             rows = [] if node is None else list(changed(node))
             yield (self._modified(rows[0], where) if rows else Finding("inplace-modified", where, "A value that this "
                 "backward() needs was overwritten after the forward pass had saved it.", fix=_FIX))
