@@ -18,20 +18,31 @@ current: Watching | None = None
 last: Watching | None = None
 
 
-def begin(steps: int | None = None, rules: Any = None) -> Watching:
-    """Begin a diagnosis; ``RuntimeError`` inside of another. ``StepsDone`` ends it after that many optimizer steps."""
+def begin(steps: int | None = None, rules: Any = None, gives_way: bool = False) -> Watching:
+    """Begin a diagnosis. ``StepsDone`` ends the program after that many optimizer steps.
+
+    ``RuntimeError`` inside of another, unless that one ``gives_way``: it ends then.
+    """
     global current, last
+    if current is not None and current.gives_way:
+        end()
     if current is not None:
         raise RuntimeError("a diagnosis is on already: diagnose.watch() and `wengert run --explain` do not nest")
     places.base = os.getcwd()
     current = last = Watching(all_rules() if rules is None else rules, steps)
+    current.gives_way = gives_way
     current.begin()
     return current
 
 
-def end(error: BaseException | None = None) -> Report:
-    """End it; ``error``: the exception that ended the program, which gets a note about what was found."""
+def end(error: BaseException | None = None, begun: Watching | None = None) -> Report:
+    """End it; ``error``: the exception that ended the program, which gets a note about what was found.
+
+    ``begun``: the one that is meant; it may have given way to another.
+    """
     global current
+    if begun is not None and begun is not current:
+        return begun.report
     if current is None:
         raise RuntimeError("no diagnosis is on")
     if error is not None:

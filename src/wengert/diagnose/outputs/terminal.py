@@ -90,11 +90,12 @@ def plain(report: Report, width: int = 0) -> str:
     """The report as plain text; long lines are wrapped if ``width`` is given."""
     rows = [heading(report)]
     for finding in report:
-        rows += ["", *_rows(finding, min(width, 120))]
+        rows += ["", *rows_of(finding, min(width, 120))]
     return "\n".join(rows)
 
 
-def _rows(finding: Finding, width: int) -> Iterator[str]:
+def rows_of(finding: Finding, width: int = 0) -> Iterator[str]:
+    """The lines about a finding."""
     where = f"{finding.place}: " if finding.place is not None else ""
     yield from _wrapped(f"{where}{finding.severity}: {finding.message} [{finding.id}]", width, "", "    ")
     found = excerpt(finding.place)
