@@ -26,5 +26,5 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
 
 def settle(report: Report) -> None:
     """Take consequences out of a report."""
-    found = {f.id for f in report.findings}
+    found = {f.id for f in report.findings if f.severity != "info"}
     report.findings = [f for f in report.findings if not (CONSEQUENCES.get(f.id, frozenset()) & found)]

@@ -188,8 +188,11 @@ class Flow(Rule):
         for made in self.record.optimizers:
             if "spike" in made.notes:
                 found.append(made.notes["spike"])
-            elif _diverging(made, 1e6) and "large-update" not in self.record.notes:
-                found.append(_divergence(self.record, made, []))
+            elif _diverging(made, 1e6):
+                finding = _divergence(self.record, made, [])
+                if "large-update" in self.record.notes:  # the cause
+                    finding.severity = "info"
+                found.append(finding)
         return found
 
 

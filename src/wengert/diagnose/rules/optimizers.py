@@ -130,7 +130,7 @@ class Optimized(Rule):
                 self.lost.pop(id(p), None)
 
     def step_ended(self, step: Step) -> None:
-        if step.detailed:
+        if step.detailed and self.record.backward_count > 1:
             self.judged = True
             self._judge()
 
@@ -138,7 +138,7 @@ class Optimized(Rule):
         for made in self.record.optimizers:
             self._hold(made)
         if self.record.step_count and not self.judged:
-            self._judge()  # not otherwise: optimizers and models may be gone by now
+            self._judge(1 if self.record.backward_count == 1 else 2)  # not later: models may be gone by now
         for row in self.lost.values():
             yield Finding(row.id, row.place, row.message, row.fix, [row.name] if row.name else [], row.evidence,
                 row.severity)
@@ -156,19 +156,21 @@ class Optimized(Rule):
 
     # -- what is lost -------------------------------------------------------------------------------------------------
 
-    def _judge(self) -> None:
-        """Note what gets gradients and is in no optimizer; what is in one by now is forgotten."""
+    def _judge(self, least: int = 2) -> None:
+        """Note what gets gradients, in ``least`` backwards or more, and is in no optimizer; what is in one by now is
+        forgotten.
+        """
         record = self.record
         for made in record.optimizers:
             self._hold(made)
-        leaves = [(p, facts) for p, facts in record.gradients.items() if facts.ever and self.held.get(p) is None
+        leaves = [(p, facts) for p, facts in record.gradients.items() if facts.ever >= least and self.held.get(p) is None
             and _learns(p)]
         if not leaves:
             return
         table, idle = Table(record), self._idle()
         order = {key: i for i, key in enumerate(table.owners)}
         for p, facts in sorted(leaves, key=lambda row: order.get(id(row[0]), -1)):
-            if facts.by_hand or facts.captured or (facts.ever < 2 and not isinstance(p, Parameter)):
+            if facts.by_hand or facts.captured:
                 self.lost.pop(id(p), None)
                 continue
             owner = table.owners.get(id(p), Owner(record.name_of(p)))
