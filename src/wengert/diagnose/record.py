@@ -31,6 +31,7 @@ class ByIdentity(Generic[V]):
 
     def __init__(self) -> None:
         self._rows: dict[int, tuple[weakref.ref[Any], V]] = {}
+        self.find = self._rows.get  # a reference and the value, by id
 
     def get(self, x: Any) -> V | None:
         """The value of ``x``; None without."""

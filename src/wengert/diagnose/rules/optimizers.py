@@ -102,7 +102,7 @@ class Optimized(Rule):
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.held: ByIdentity[Made] = ByIdentity()  # what an optimizer has or had
-        self.counts: dict[int, int] = {}
+        self.counts: dict[int, int] = {}  # how many groups of parameters an optimizer had
         self.sites: dict[int, Site | None] = {}  # where optimizers step
         self.fed: ByIdentity[bool] = ByIdentity()  # tensors that were given to modules
         self.lost: dict[int, Lost] = {}
@@ -114,9 +114,8 @@ class Optimized(Rule):
                 self.fed.put(x, True)
 
     def step_begins(self, step: Step) -> None:
-        groups = step.optimizer.param_groups
-        count = sum(len(group["params"]) for group in groups)
-        if self.counts.get(id(step.made)) != count:
+        count = len(step.optimizer.param_groups)
+        if self.counts.get(id(step.made)) != count or step.detailed:
             self.counts[id(step.made)] = count
             self.sites.setdefault(id(step.made), step.site)
             self._hold(step.made)

@@ -34,15 +34,16 @@ class StaleGradient(Rule):
     def step_begins(self, step: Step) -> Iterable[Finding] | None:
         if step.closure or step.site in self.said:
             return None
-        get, stale, empty = self.record.gradients.get, False, True
+        known, stale, empty = self.record.gradients.find, False, True
         for group in step.optimizer.param_groups:
             for p in group["params"]:
-                facts = get(p)
-                if facts is None:
-                    continue
-                if facts.carried or facts.consumed is not None:
-                    stale = True
-                empty = empty and not facts.filled
+                row = known(id(p))  # in every step: as quick as can be
+                if row is not None:
+                    facts = row[1]
+                    if facts.carried or facts.consumed is not None:
+                        stale = True
+                    elif facts.filled:
+                        empty = False
         if stale:
             return self._stale(step)
         if empty:
