@@ -64,6 +64,15 @@ def _tensors() -> None:
     moved, name_of = Tensor.to, Tensor.type
     members: Any = Tensor
 
+    data: Any = Tensor.__dict__["data"]
+
+    def set_data(t: Any, value: Any) -> None:
+        data.fset(t, value)
+        if isinstance(value, Tensor) and at(value) is CPU:
+            t.__dict__["_wg_on_cpu"] = True
+        else:
+            t.__dict__.pop("_wg_on_cpu", None)
+
     def at(t: Any) -> Any:
         found = where(t)
         return GPU if found is CPU and "_wg_on_cpu" not in t.__dict__ else found
@@ -104,6 +113,7 @@ def _tensors() -> None:
     for method, old in ((to, Tensor.to), (cpu, Tensor.cpu), (gpu, Tensor.cuda), (type_, Tensor.type)):
         method.__name__, method.__qualname__, method.__doc__ = old.__name__, old.__qualname__, old.__doc__
         setattr(members, old.__name__, method)
+    members.data = property(data.fget, set_data, doc=data.__doc__)
     members.device = property(at, doc=Tensor.device.__doc__)
     for legacy, kind in list(LEGACY.items()):
         setattr(cuda, legacy, kind)

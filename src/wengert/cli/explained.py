@@ -124,12 +124,21 @@ def run(program: Callable[[], Any], options: Options, show: Callable[[BaseExcept
     if os.getpid() == process:  # a fork that comes here is another process, whose parent reports
         _wait_for_threads()
         report = sessions.end()
-        report.summary["ended"] = ended
+        done = ended == "exit" and options.steps is not None and report.summary["steps"] >= options.steps
+        report.summary["ended"] = "steps" if done else ended
         if not deliver(report, options) or (options.fail_on and report.at_least(options.fail_on)):
             code = code or 1
     if interrupted is not None:
         raise interrupted
     return code
+
+
+def flush() -> None:
+    """What the program has printed comes first."""
+    try:
+        sys.stdout.flush()
+    except (AttributeError, OSError, ValueError):  # there is none, nobody reads it, it is closed
+        pass
 
 
 def exit_code(value: Any) -> int:
@@ -138,7 +147,7 @@ def exit_code(value: Any) -> int:
         return 0
     if isinstance(value, int):
         return value
-    sys.stdout.flush()
+    flush()
     print(value, file=sys.stderr)
     return 1
 
@@ -160,9 +169,8 @@ def deliver(report: Report, options: Options) -> bool:
     from ..diagnose.outputs import github, terminal, write
 
     done = True
+    flush()
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
         stream = terminal.stream()
         terminal.show(report, stream)
         if options.github or os.environ.get("GITHUB_ACTIONS") == "true":

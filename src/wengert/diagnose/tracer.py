@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.flags import IGNORED, quieten, restore
 from ..graph.interceptors import Interceptor
 from ..graph.modes import modes
 from ..tensor import Tensor
@@ -67,16 +68,23 @@ class Tracer(Interceptor):
             self._results(event, found, target)
             if target is not None and isinstance(target, Tensor):
                 self.watching.wrote(target, event)
-            for tell in self.after:
-                try:
-                    tell(event, call, found)
-                except Exception as error:
-                    self.watching.failure(tell, error)
+            quiet = quieten(IGNORED)
+            try:
+                self._tell(event, call, found)
+            finally:
+                restore(quiet)
         finally:
             inside.call = False
         if event.number - self.watching.opened > LIMIT:
             self.watching.interrupt()
         return found
+
+    def _tell(self, event: Event, call: Call, found: Any) -> None:
+        for tell in self.after:
+            try:
+                tell(event, call, found)
+            except Exception as error:
+                self.watching.failure(tell, error)
 
     def _event(self, call: Call, inputs: list[Event], wanted: bool) -> Event:
         record = self.record

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.flags import IGNORED, quieten, restore
 from ..dispatch.watch_functions import watch_functions
 from ..graph import anomaly, engine
 from ..graph.modes import change, modes, set_modes
@@ -80,7 +81,7 @@ class Watching:
         taken: list[Finding] = []
         if not self._asked[name]:
             return taken
-        before = modes()
+        before, quiet = modes(), quieten(IGNORED)
         if before.more:  # the program's modes are not told what rules ask
             change(functions=(), dispatch=())
         try:
@@ -92,6 +93,7 @@ class Watching:
                 except Exception as error:
                     self.failure(tell, error)
         finally:
+            restore(quiet)
             if before.more:
                 set_modes(before)
         return taken
@@ -335,7 +337,8 @@ class Watching:
             self._again = False
             self.open()
         if self.limit is not None and record.step_count >= self.limit:
-            raise StepsDone
+            # in other threads, whose own end ``threading`` keeps to itself if it is just this class
+            raise StepsDone if threading.current_thread() is threading.main_thread() else SystemExit
 
     def _consumed(self, step: Step) -> None:
         """A step has used the gradients of its parameters, and has written to these."""

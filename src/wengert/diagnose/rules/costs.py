@@ -53,6 +53,9 @@ class Costs(Rule):
         parts, total = max(map(memory, snapshots), key=lambda found: found[1])
         if parts and total >= BYTES and parts[0].cost >= MEMORY_SHARE * total:
             yield _hotspot(parts, total)
+        snapshots = [s for s in snapshots if s.number > 1]  # before the first one, the program makes its model
+        if not snapshots:
+            return
         parts, total = max(map(time, snapshots), key=lambda found: found[1])
         if parts and total >= NANOSECONDS and parts[0].cost >= TIME_SHARE * total:
             yield _slow(parts, total)
