@@ -13,7 +13,7 @@ class SincFilter(nn.Module):
 
     def forward(self, x):
         t = 2 * math.pi * self.cutoff * self.n
-        taps = torch.where(t == 0, torch.ones_like(t), torch.sin(t) / t)  # expect: masked-nan cutoff
+        taps = torch.where(t == 0, torch.ones_like(t), torch.sin(t) / t)  # expect: masked-nan
         kernel = (2 * self.cutoff * taps).view(1, 1, -1)
         return nn.functional.conv1d(x.unsqueeze(1), kernel, padding="same").squeeze(1)
 

@@ -11,11 +11,12 @@ def log_likelihood(rate, count):
 
 torch.manual_seed(0)
 x = torch.randn(80, 3)
-count = torch.poisson(torch.relu(x[:, 0] + 1))
+open_shop = (torch.rand(80) > 0.3).float()
+count = torch.poisson(torch.relu(x[:, 0] + 1)) * open_shop
 model = nn.Linear(3, 1)
 opt = torch.optim.SGD(model.parameters(), lr=0.02)
 for i in range(6):
-    rate = torch.relu(model(x).squeeze(1))
+    rate = open_shop * nn.functional.softplus(model(x).squeeze(1))
     loss = -log_likelihood(rate, count).mean()
     opt.zero_grad()
     loss.backward()
