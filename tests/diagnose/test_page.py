@@ -6,6 +6,7 @@ import gc
 import json
 import math
 import re
+import sys
 import types
 from html.parser import HTMLParser
 
@@ -107,16 +108,25 @@ def test_findings(tmp_path):
     assert [a["data-severity"] for a in articles] == ["error", "warning"]
     assert parsed.texts["h3"] == ["First.", "Second."] and parsed.texts["title"] == [
         f"1 error, 1 warning · {parsed.texts['h1'][0].split('/')[-1]}"]
-    assert "".join(parsed.texts["mark"]).count("y = x.detach()") == 1 and "    return y <b>" in "".join(
-        parsed.texts["span"])
+    assert parsed.texts["u"] == ["y = x.detach()", "return y <b>"]
+    assert "def f(x):" in "".join(parsed.texts["span"])
     assert parsed.texts["dd"] == ["Remove it."] and parsed.texts["li"] == ["a fact"]
+
+
+def test_many_parameters():
+    report = Report()
+    report.add(Finding("unused", None, "x", "", [f"p{i}" for i in range(40)]))
+    parsed = Parsed(page(report))
+    assert parsed.texts["summary"] == ["28 more"]
+    assert [a["data-parameter"] for t, a in parsed.elements if t == "code" and "data-parameter" in a] == [
+        f"p{i}" for i in range(40)]
 
 
 def test_escapes():
     bad = "</script><script>alert(1)</script><!--\u2028\"'&"
     report = trained()
     report.add(Finding("cut-detach", Place(f"/{bad}.py", 1), bad, bad, [bad], [bad], "error"))
-    report.facts.picture.snapshots[next(iter(report.facts.picture.snapshots))].parameters[0].name = bad
+    report.facts.picture.snapshots[next(iter(report.facts.picture.snapshots))].parameters[0].label = bad
     text = page(report, bad)
     parsed = Parsed(text)
     assert [t for t, _ in parsed.elements].count("script") == 2
@@ -196,8 +206,25 @@ def test_times():
     assert {data["names"][r[0]] for r in backward} == {"Add", "Addmm"}
 
 
+def test_a_step_that_is_too_long_for_a_window(monkeypatch):
+    monkeypatch.setattr("wengert.diagnose.tracer.LIMIT", 10)
+    w = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    with watch() as report:
+        for _ in range(3):
+            optimizer.zero_grad()
+            h = w
+            for _ in range(20):
+                h = h * 1.01
+            h.sum().backward()
+            optimizer.step()
+    (graph,) = page_data(report)["graphs"]
+    assert len(graph["name"]) == 22 and None not in graph["norm"] and graph["step"] == 2
+    assert all(us is not None and us < 1e6 for us, n in zip(graph["backward"], graph["degree"]) if n)
+
+
 def test_places_of_backward():
-    """Each backward() has its graph; the last that ran comes first."""
+    """Each backward() has its graph; the largest comes first."""
     a, b = nn.Linear(2, 1), nn.Linear(2, 1)
     with watch(a, b) as report:
         for _ in range(2):
@@ -206,6 +233,20 @@ def test_places_of_backward():
     data = page_data(report)
     assert [data["places"][g["place"]][2] for g in data["graphs"]] == [
         "b(torch.ones(1, 2)).tanh().sum().backward()", "a(torch.ones(1, 2)).sum().backward()"]
+
+
+def test_models_with_the_same_names():
+    models = [nn.Sequential(nn.Linear(2, 2)), nn.Sequential(nn.Linear(2, 2))]
+    main = vars(sys.modules["__main__"])
+    main.update(G=models[0], D=models[1])
+    try:
+        with watch(*models) as report:
+            models[1](models[0](torch.ones(1, 2))).sum().backward()
+    finally:
+        del main["G"], main["D"]
+    (graph,) = page_data(report)["graphs"]
+    assert [p["label"] for p in graph["parameters"]] == ["G.0.weight", "G.0.bias", "D.0.weight", "D.0.bias"]
+    assert [name for _, name, _ in graph["groups"]] == ["G (Sequential)", "0", "D (Sequential)", "0"]
 
 
 def test_norms_are_thinned_out(monkeypatch):

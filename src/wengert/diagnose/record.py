@@ -169,6 +169,7 @@ class Backward:
     ``roots``: its edges, only while it runs. ``root``: the events of its roots, in detailed windows. ``leaves``: ids of
     the leaves that got a gradient. ``step``: the number of optimizer steps before it. ``options``: ``retain_graph`` and
     the like, as given. ``captured``: whether it is a ``grad()``, which fills no ``.grad``.
+    ``inspected``: whether rules are told of its nodes that are told of them in detailed windows only.
     """
 
     __slots__ = ("__weakref__", "captured", "detailed", "failed", "leaves", "loss", "notes", "number", "options",
@@ -180,7 +181,7 @@ class Backward:
         self.root: list[Event] = []
         self.leaves: set[int] = set()
         self.options: dict[str, Any] = {}
-        self.detailed = self.captured = self.failed = False
+        self.detailed = self.captured = self.failed = self.inspected = False
         self.loss: float | None = None  # of a single root of one element
         self.notes: dict[str, Any] = {}
 
@@ -266,7 +267,7 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.scopes: list[Scope] = []  # the scopes that switch gradients, outermost first
         self.modules: list[Module] = []  # the modules that are running, outermost first
-        self.since = 0  # when it came there, in nanoseconds, in detailed windows
+        self.since = 0  # when the walk came to the present node, in nanoseconds, in detailed windows
         self.backward: Backward | None = None  # the backward that is running
         self.steps: list[Step] = []  # the optimizer steps that are running, outermost first
         self.off: Scope | None = None  # the call of set_grad_enabled(False) that holds, if any

@@ -64,12 +64,14 @@ class Link:
 
 
 class Held:
-    """A parameter, or another leaf that requires a gradient. ``node``: its row in the graph; -1 without one."""
+    """A parameter, or another leaf that requires a gradient. ``label``: its name with that of its model, where several
+    have such a parameter. ``node``: its row in the graph; -1 without one.
+    """
 
-    __slots__ = ("chain", "name", "node", "shape", "wanted")
+    __slots__ = ("chain", "label", "name", "node", "shape", "wanted")
 
-    def __init__(self, name: str, shape: tuple[int, ...], wanted: bool) -> None:
-        self.name, self.shape, self.wanted = name, shape, wanted
+    def __init__(self, name: str, label: str, shape: tuple[int, ...], wanted: bool) -> None:
+        self.name, self.label, self.shape, self.wanted = name, label, shape, wanted
         self.node = -1
         self.chain: list[Link] = []  # the calls from it to the loss, if no gradient comes to it
 
@@ -79,7 +81,6 @@ class Snapshot:
 
     def __init__(self, record: Record, backward: Backward) -> None:
         self.place, self.step, self.loss = backward.place, backward.step, backward.loss
-        self.number = backward.number
         self.rows: list[Row] = []
         self.bytes: list[int] = []
         self.parameters: list[Held] = []
@@ -153,13 +154,14 @@ class Snapshot:
     def _parameters(self, leaves: list[tuple[int, Any]], record: Record, backward: Backward) -> None:
         known: dict[int, Held] = {}
         apart: list[tuple[Any, Held]] = []
-        for name, p, _ in record.named_parameters().values():
-            held = known[id(p)] = Held(name, tuple(p.shape), bool(p.requires_grad))
+        for p, name, label in labelled(record):
+            held = known[id(p)] = Held(name, label, tuple(p._wg_data.shape), _wanted(p))
             apart.append((p, held))
         for i, variable in leaves:
             found = known.get(id(variable))
             if found is None:
-                found = Held(record.name_of(variable) or f"leaf {i}", tuple(variable.shape), True)
+                name = record.name_of(variable) or f"leaf {i}"
+                found = Held(name, name, tuple(variable._wg_data.shape), True)
                 apart.append((variable, found))
             found.node = i
         self.parameters = [held for _, held in apart]
@@ -192,18 +194,32 @@ class Snapshot:
         self._at = {}
 
 
+def root_names(record: Record) -> list[tuple[Module, str]]:
+    """The root modules, and what they are called: by their class, or a variable where several have the same."""
+    roots = record.roots()
+    kinds = [type(root).__name__ for root in roots]
+    variables = {id(v): n for n, v in main_variables().items() if isinstance(v, Module)}
+    return [(root, f"{variables[id(root)]} ({kind})" if kinds.count(kind) > 1 and id(root) in variables else kind)
+        for root, kind in zip(roots, kinds)]
+
+
+def labelled(record: Record) -> list[tuple[Any, str, str]]:
+    """The parameters of all root modules, their names, and what tells them from those of other modules."""
+    rows = list(record.named_parameters().values())
+    counts: dict[str, int] = {}
+    for name, _, _ in rows:
+        counts[name] = counts.get(name, 0) + 1
+    names = {id(root): name.split(" ")[0] for root, name in root_names(record)}
+    return [(p, name, f"{names[id(root)]}.{name}" if counts[name] > 1 and id(root) in names else name)
+        for name, p, root in rows]
+
+
 class _Names:
     """The paths of modules, looked up once for a snapshot."""
 
     def __init__(self, record: Record) -> None:
         self.paths: dict[int, tuple[str, ...]] = {}
-        roots = record.roots()
-        kinds = [type(root).__name__ for root in roots]
-        variables = {id(v): n for n, v in main_variables().items() if isinstance(v, Module)}
-        for root, kind in zip(roots, kinds):
-            name = kind
-            if kinds.count(kind) > 1 and id(root) in variables:
-                name = f"{variables[id(root)]} ({kind})"
+        for root, name in root_names(record):
             for path, m in root.named_modules():
                 self.paths.setdefault(id(m), (name, *path.split(".")) if path else (name,))
 
@@ -212,6 +228,10 @@ class _Names:
         if not modules:
             return ()
         return self.paths.get(id(modules[-1])) or (type(modules[-1]).__name__,)
+
+
+def _wanted(p: Any) -> bool:
+    return p._wg_edge is not None or (p._wg_meta is not None and p._wg_meta.requires_grad)
 
 
 # -- arrays -----------------------------------------------------------------------------------------------------------

@@ -251,10 +251,14 @@ class Watching:
         record.backwards.append(backward)
         self._count_loops()
         self._trace()
+        if self._again:  # a window had too many calls, which are traced no longer
+            self.nodes.detail(True)
+        backward.inspected = self.nodes.detailed
         self.take("backward_begins", backward)
 
         def ended() -> None:
             here.backward = None
+            self.nodes.detail(record.detailed)
             backward.roots = ()
             if other is not None:
                 other()

@@ -21,11 +21,13 @@ from ..._version import __version__
 from ..findings import SEVERITIES, VERDICTS
 from ..places import shown
 from .page_data import page_data
+from .source import excerpt as expression
 
 if TYPE_CHECKING:
     from ..findings import Finding, Report
 
 SCRIPTS = ("page.js", "graph.js", "path.js", "charts.js")
+SHOWN = 12  # parameters of a finding
 AROUND = 3  # lines of source before and after the one that is meant
 
 
@@ -110,15 +112,22 @@ def finding(f: Finding, number: int) -> str:
     if f.fix:
         facts.append(f'<dt>Fix</dt><dd class="fix">{escape(f.fix)}</dd>')
     if f.parameters:
-        names = " ".join(f'<code class="parameter" data-parameter="{escape(p)}">{escape(p)}</code>'
-            for p in f.parameters)
-        facts.append(f"<dt>Parameters</dt><dd>{names}</dd>")
+        facts.append(f"<dt>Parameters</dt><dd>{parameters(f.parameters)}</dd>")
     if f.evidence:
         items = "".join(f"<li>{escape(text)}</li>" for text in f.evidence)
         facts.append(f"<dt>Evidence</dt><dd><ul>{items}</ul></dd>")
     if facts:
         rows.append(f"<dl>{''.join(facts)}</dl>")
     return "\n".join([*rows, "</article>"])
+
+
+def parameters(names: list[str]) -> str:
+    """The names of parameters; where there are many, those after the first are shown when asked for."""
+    rows = [f'<code class="parameter" data-parameter="{escape(p)}">{escape(p)}</code>' for p in names]
+    if len(rows) <= SHOWN + 1:
+        return " ".join(rows)
+    more = f"<details><summary>{len(rows) - SHOWN} more</summary>{' '.join(rows[SHOWN:])}</details>"
+    return f"{' '.join(rows[:SHOWN])} {more}"
 
 
 def excerpt(f: Finding) -> str:
@@ -134,10 +143,20 @@ def excerpt(f: Finding) -> str:
     width = len(str(first + len(part) - 1))
     rows = []
     for number, line in enumerate(part, first):
-        text = f'<span class="number">{number:>{width}}</span> {escape(line[indent:]) or " "}'
+        text = _meant(f, line, indent) if number == f.line else escape(line[indent:]) or " "
+        text = f'<span class="number">{number:>{width}}</span> {text}'
         rows.append(f'<mark><span class="sr">line to fix: </span>{text}</mark>' if number == f.line
             else f"<span>{text}</span>")
     return f'<pre class="source" tabindex="0" aria-label="Source of {escape(shown(f.file))}">{"".join(rows)}</pre>'
+
+
+def _meant(f: Finding, line: str, indent: int) -> str:
+    """The marked line, with the expression underlined that is meant."""
+    meant = expression(f.place)
+    if meant is None:
+        return escape(line[indent:]) or " "
+    begin, end = meant.begin + meant.indent, meant.end + meant.indent
+    return f"{escape(line[indent:begin])}<u>{escape(line[begin:end])}</u>{escape(line[end:])}"
 
 
 def _nothing(report: Report) -> str:

@@ -64,8 +64,8 @@ def page_data(report: Report) -> dict[str, Any]:
     graphs: list[Any] = []
     norms: list[Any] = []
     if picture is not None:
-        graphs = [graph(s, tables) for s in picture.snapshots.values() if s.rows]
-        graphs.reverse()
+        largest = sorted(picture.snapshots.values(), key=lambda s: -len(s.rows))
+        graphs = [graph(s, tables) for s in largest if s.rows]
         norms = [norm_columns(report.facts, number, picture) for number, n in picture.norms.items() if n.columns]
     return {"graphs": graphs, "norms": norms, **tables.as_json()}
 
@@ -73,7 +73,7 @@ def page_data(report: Report) -> dict[str, Any]:
 def norm_columns(record: Any, number: int, picture: Any) -> dict[str, Any]:
     """The norms of an optimizer's gradients: a column of numbers for each step, parameters in the model's order."""
     norms = picture.norms[number]
-    known = {p.name: i for s in picture.snapshots.values() for i, p in enumerate(s.parameters)}
+    known = {p.label: i for s in picture.snapshots.values() for i, p in enumerate(s.parameters)}
     count = min(map(len, norms.columns))
     order = sorted(range(min(count, len(norms.names))), key=lambda i: known.get(norms.names[i], len(known)))
     where = record.optimizers[number].place
@@ -104,10 +104,10 @@ def graph(s: Snapshot, tables: Tables) -> dict[str, Any]:
         kept.append(sum(s.bytes[b] for b in row.saved if b not in first))
         first.update(row.saved)
     return {
-        "place": tables.place(s.place), "step": s.step, "number": s.number, "whole": s.whole,
+        "place": tables.place(s.place), "step": s.step, "whole": s.whole,
         "loss": None if s.loss is None else float(f"{s.loss:.6g}") if isfinite(s.loss) else str(s.loss),
         "name": [tables.names(short(row.name)) for row in s.rows],
-        "shape": [tables.shapes("×".join(map(str, row.shape)) or "scalar") for row in s.rows],
+        "shape": [tables.shapes(size(row.shape)) for row in s.rows],
         "at": [tables.place(row.place) for row in s.rows],
         "leaf": {i: row.leaf for i, row in enumerate(s.rows) if row.leaf >= 0},
         "group": groups.of,
@@ -129,9 +129,14 @@ def short(name: str) -> str:
 
 def parameter(p: Held, tables: Tables) -> dict[str, Any]:
     """A parameter, with what cuts its way to the loss."""
-    return {"name": p.name, "shape": "×".join(map(str, p.shape)) or "scalar", "wanted": p.wanted, "node": p.node,
-        "chain": [[tables.names(e.name), tables.place(e.place), tables.shapes("×".join(map(str, e.shape)) or "scalar"),
-            int(e.cuts), tables.place(e.switched)] for e in p.chain]}
+    return {"name": p.name, "label": p.label, "shape": size(p.shape), "wanted": p.wanted, "node": p.node,
+        "chain": [[tables.names(e.name), tables.place(e.place), tables.shapes(size(e.shape)), int(e.cuts),
+            tables.place(e.switched)] for e in p.chain]}
+
+
+def size(shape: Any) -> str:
+    """A shape as rows show it."""
+    return "×".join(map(str, shape)) or "scalar"
 
 
 class Groups:

@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from ..rule import Rule
-from ..snapshot import Snapshot, norm
+from ..snapshot import Snapshot, labelled, norm
 
 if TYPE_CHECKING:
     from ...graph.interceptors import Call
@@ -39,10 +39,9 @@ class Norms:
             return
         parameters = [p for group in step.optimizer.param_groups for p in group["params"]]
         if len(parameters) != self._count:
-            known = record.named_parameters()
+            known = {id(p): label for p, _, label in labelled(record)}
             self._count = len(parameters)
-            self.names = [known[id(p)][0] if id(p) in known else record.name_of(p) or f"parameter {i}"
-                for i, p in enumerate(parameters)]
+            self.names = [known.get(id(p)) or record.name_of(p) or f"parameter {i}" for i, p in enumerate(parameters)]
         self.steps.append(number)
         self.columns.append([None if (meta := p._wg_meta) is None or (grad := meta.grad) is None
             else norm(grad._wg_data) for p in parameters])
@@ -54,12 +53,15 @@ class Norms:
 class Picture(Rule):
     """Collects what the page shows."""
 
+    in_windows = ("gradient",)
+
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         record.picture = self
         self.snapshots: dict[Any, Snapshot] = {}  # by the place of backward()
         self.norms: dict[int, Norms] = {}  # by the row of the optimizer in Record.optimizers
-        self._calls: dict[Any, list[int]] = {}
+        self._calls: dict[Any, list[int]] = {}  # (site, name) of all calls: how many, nanoseconds
+        self._before: dict[Any, dict[Any, list[int]]] = {}  # by the place of backward(): the same when it began
         self._since = 0
         self._now: Snapshot | None = None
 
@@ -80,12 +82,15 @@ class Picture(Rule):
                 edge[0].__dict__["_wg_forward"] = time
 
     def backward_begins(self, backward: Backward) -> None:
-        if not backward.detailed or backward.captured:
+        if backward.captured or not backward.inspected:
             return
         self._now = Snapshot(self.record, backward)
-        self._now.calls, self._calls = self._calls, {}
-
-    in_windows = ("gradient",)
+        before = self._before.get(backward.site, {})
+        self._before[backward.site] = {key: list(row) for key, row in self._calls.items()}
+        for key, (count, time) in self._calls.items():
+            old = before.get(key, (0, 0))
+            if count > old[0]:
+                self._now.calls[key] = [count - old[0], time - old[1]]
 
     def gradient(self, node: Any, grads: Any, raw: bool) -> None:
         if self._now is not None:

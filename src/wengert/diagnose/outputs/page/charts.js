@@ -164,7 +164,7 @@ function heat(view, { steps, rows }) {
   };
   view.replaceChildren(box, readout, scale, tableOnDemand("Gradient norms as a table", () => {
     const shown = steps.length > 40 ? steps.map((_, k) => k).filter((k) => k % Math.ceil(steps.length / 40) === 0) : steps.map((_, k) => k);
-    return table("Gradient norms", ["", ...shown.map((k) => `step ${steps[k]}`)],
+    return table("Gradient norms", ["row", ...shown.map((k) => `step ${steps[k]}`)],
       rows.map((r) => [r.name, ...shown.map((k) => (r.values[k] === undefined ? "" : normText(r.values[k])))]));
   }));
   redraws.push([box, paint]);
@@ -186,7 +186,7 @@ function startMemory(k) {
   const peak = sums.indexOf(sums.reduce((a, b) => Math.max(a, b)));
   byId("memory-note").textContent = `What operations keep for the backward of ${placeText(data.graphs[k].place)}, by the line that made them: `
     + `${bytesText(sums[peak])} at the peak${m.retained ? "; the graph is retained, so nothing is freed" : ""}. Parameters, their gradients and the optimizer's state are not counted.`;
-  const label = (i) => (m.lines[i] < 0 ? (i >= m.lines.length - 1 && m.others ? many(m.others, "other line") : "place not known") : placeText(m.lines[i]));
+  const label = (i) => (m.lines[i] < 0 ? (i >= m.lines.length - 1 && m.others ? many(m.others, "other line") : "place not known") : shortPlace(m.lines[i]));
   const chart = el("div", { class: "chart", tabindex: 0, role: "group", "aria-roledescription": "chart",
     "aria-label": `Memory over one step, ${bytesText(sums[peak])} at the peak. Arrow keys read points; the table beside has the lines.` });
   const readout = el("output", { class: "readout", "aria-live": "polite" });
@@ -194,7 +194,7 @@ function startMemory(k) {
   const body = el("tbody", {}, ...m.lines.map((at, i) => {
     const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
     swatches.push(swatch);
-    return el("tr", {}, el("td", {}, swatch, " ", el("span", { class: "mono" }, label(i)), el("div", { class: "code mono" }, sourceText(at))),
+    return el("tr", {}, el("td", {}, swatch, " ", el("span", { class: "mono", title: placeText(m.lines[i]) }, label(i)), el("div", { class: "code mono" }, sourceText(at))),
       el("td", { class: "n" }, bytesText(m.most[i])), el("td", { class: "n" }, `${Math.round((100 * m.most[i]) / total)}%`));
   }));
   const legend = el("table", {}, el("caption", { class: "sr" }, "Memory by line"), el("thead", {}, el("tr", {},
@@ -223,7 +223,7 @@ function startMemory(k) {
     }
     const turn = x(m.forward);
     picture.append(svg("line", { class: "axis", x1: turn, x2: turn, y1: 4, y2: height - bottom + 6 }),
-      svg("text", { x: left, y: height - 6 }, `forward: ${many(m.operations, "operation")}`),
+      svg("text", { x: left, y: height - 6 }, turn - left > 150 ? `forward: ${many(m.operations, "operation")}` : "forward"),
       svg("text", { x: turn + 6, y: height - 6 }, "backward"));
     if (cursor >= 0) picture.append(svg("line", { class: "cursor", x1: x(cursor + 0.5), x2: x(cursor + 0.5), y1: 4, y2: height - bottom }));
     chart.replaceChildren(picture);
@@ -264,7 +264,7 @@ function startTime(k) {
   byId("time").hidden = !all;
   if (!all) return;
   const [f, b] = [rows.reduce((s, r) => s + r.f, 0), rows.reduce((s, r) => s + r.b, 0)];
-  byId("time-note").textContent = `Inside of operators: ${timeText(f)} in calls since the backward before, ${timeText(b)} in the backward itself. What `
+  byId("time-note").textContent = `Inside of operators: ${timeText(f)} in calls since this backward() ran before, ${timeText(b)} in the backward itself. What `
     + "Python does between them is not counted; watching makes each operation some microseconds slower.";
   let by = "all", limit = 15;
   const value = { line: (r) => r.at, calls: (r) => r.calls, forward: (r) => r.f, backward: (r) => r.b, all: (r) => r.f + r.b };
@@ -277,11 +277,11 @@ function startTime(k) {
       el("button", { type: "button", "data-key": name, onclick: () => { by = name; show(name); } }, text));
     const body = el("tbody");
     for (const r of sorted.slice(0, limit)) {
-      const name = r.at < 0 ? "parameters and other places" : placeText(r.at), key = `r${r.at}`;
+      const name = r.at < 0 ? "parameters and other places" : shortPlace(r.at), key = `r${r.at}`;
       const bar = el("div", { class: "bar", "aria-hidden": "true" }, el("span", { class: "f" }), el("span", { class: "b" }));
       bar.children[0].style.width = `${(100 * r.f) / most}%`;
       bar.children[1].style.width = `${(100 * r.b) / most}%`;
-      body.append(el("tr", {}, el("td", {}, el("button", { type: "button", class: "plain", "aria-expanded": String(r.open), "data-key": key,
+      body.append(el("tr", {}, el("td", {}, el("button", { type: "button", class: "plain", "aria-expanded": String(r.open), "data-key": key, title: placeText(r.at),
         onclick: () => { r.open = !r.open; show(key); } }, `${r.open ? "▾" : "▸"} ${name}`)), el("td", { class: "wide source-cell", title: sourceText(r.at) }, sourceText(r.at)),
       el("td", { class: "n" }, r.calls ? String(r.calls) : ""), el("td", { class: "n" }, r.f ? timeText(r.f) : ""), el("td", { class: "n" }, r.b ? timeText(r.b) : ""),
       el("td", { class: "n" }, `${Math.round((100 * (r.f + r.b)) / all)}%`), el("td", { class: "wide" }, bar)));

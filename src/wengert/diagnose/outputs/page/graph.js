@@ -29,41 +29,43 @@ class Graph {
     this.children = groups.map(() => []);
     this.top = [];
     this.totals = groups.map(([parent, name, at]) => ({ parent, name, at, ops: 0, saved: 0, forward: null, backward: null,
-      norm: null, first: size, place: at }));
+      norm: null, place: at }));
     const placed = new Uint8Array(groups.length);
     const put = (parent, item) => (parent < 0 ? this.top : this.children[parent]).push(item);
     for (let i = 0; i < size; i++) {
-      const chain = [];
-      for (let g = raw.group[i]; g >= 0; g = groups[g][0]) chain.push(g);
-      for (const g of chain.reverse()) {
-        const t = this.totals[g];
-        if (!placed[g]) {
-          placed[g] = 1;
-          t.first = i;
-          if (t.name !== null) t.place = raw.at[i];
-          put(groups[g][0], -1 - g);
-        }
-        if (!(i in raw.leaf)) {
-          t.ops++;
-          if (t.place === -1) t.place = raw.at[i];
-          if (t.name !== null && raw.at[i] !== t.place) t.place = -2;
-        }
-        t.saved += raw.saved[i];
-        if (raw.forward[i] !== null) t.forward += raw.forward[i];
-        if (raw.backward[i] !== null) t.backward += raw.backward[i];
+      const own = raw.group[i], fresh = [];
+      for (let g = own; g >= 0 && !placed[g]; g = groups[g][0]) {
+        placed[g] = 1;
+        fresh.push(g);
       }
-      put(raw.group[i], i);
+      for (const g of fresh.reverse()) put(groups[g][0], -1 - g);
+      put(own, i);
+      if (own >= 0) this.add(this.totals[own], i in raw.leaf ? 0 : 1, raw.at[i], raw.saved[i], raw.forward[i], raw.backward[i]);
     }
-    for (let e = 0; e < raw.to.length; e++) { // the gradient that enters a group
-      const to = raw.to[e];
-      if (to < 0 || raw.norm[e] === null) continue;
-      const outside = new Set();
-      for (let g = raw.group[this.from[e]]; g >= 0; g = groups[g][0]) outside.add(g);
-      for (let g = raw.group[to]; g >= 0 && !outside.has(g); g = groups[g][0]) {
+    for (let g = groups.length - 1; g >= 0; g--) { // groups come after those that they are in
+      const t = this.totals[g];
+      if (t.parent >= 0) this.add(this.totals[t.parent], t.ops, t.place, t.saved, t.forward, t.backward);
+    }
+    for (let e = 0; e < raw.to.length; e++) { // the gradient that enters a group from outside
+      const to = raw.to[e], norm = raw.norm[e];
+      if (to < 0 || norm === null) continue;
+      let g = raw.group[to], outside = raw.group[this.from[e]];
+      while (g !== outside) {
+        if (outside > g) { outside = groups[outside][0]; continue; }
         const t = this.totals[g];
-        if (t.norm === null || raw.norm[e] > t.norm) t.norm = raw.norm[e];
+        if (t.norm === null || norm > t.norm) t.norm = norm;
+        g = groups[g][0];
       }
     }
+  }
+
+  // `place` of a module is that of its operations if they have the same one, -2 if not.
+  add(t, ops, at, saved, forward, backward) {
+    t.ops += ops;
+    t.saved += saved;
+    if (forward !== null) t.forward += forward;
+    if (backward !== null) t.backward += backward;
+    if (t.name !== null && ops) t.place = t.place === -1 || t.place === at ? at : -2;
   }
 
   users(i) { return this.arriving.subarray(this.arrivingAt[i], this.arrivingAt[i + 1]); }
@@ -79,7 +81,18 @@ class Graph {
 
   name(i) {
     const leaf = this.raw.leaf[i];
-    return leaf === undefined ? data.names[this.raw.name[i]] : this.raw.parameters[leaf].name;
+    return leaf === undefined ? data.names[this.raw.name[i]] : this.raw.parameters[leaf].label;
+  }
+
+  modules(g) { // the names of the modules that a group is in, outermost first
+    const names = [], { groups } = this.raw;
+    for (; g >= 0; g = groups[g][0]) if (groups[g][1] !== null) names.unshift(groups[g][1]);
+    return names;
+  }
+
+  brief(i) { // the name of a parameter within the module that it is shown in
+    const { raw } = this, { name, label } = raw.parameters[raw.leaf[i]], inside = `${this.modules(raw.group[i]).slice(1).join(".")}.`;
+    return inside !== "." && name.startsWith(inside) ? name.slice(inside.length) : raw.group[i] >= 0 ? name : label;
   }
 
   facts(item) { // what a row of the tree shows
@@ -90,7 +103,7 @@ class Graph {
         shape: "", ops: t.ops, norm: t.norm, saved: t.saved, forward: t.forward, backward: t.backward };
     }
     const leaf = item in raw.leaf;
-    return { kind: leaf ? "leaf" : "op", name: this.name(item), at: leaf ? -1 : raw.at[item],
+    return { kind: leaf ? "leaf" : "op", name: this.name(item), brief: leaf ? this.brief(item) : null, at: leaf ? -1 : raw.at[item],
       shape: data.shapes[raw.shape[item]], norm: this.norm(item), saved: raw.saved[item], forward: raw.forward[item],
       backward: raw.backward[item] };
   }
@@ -152,7 +165,7 @@ class Tree {
     const said = [f.name, group ? many(f.ops, "operation") : f.kind === "leaf" ? "parameter" : "", where && `at ${where}`,
       f.shape && `shape ${f.shape}`, f.norm !== null && `gradient ${norm}`, f.saved && `keeps ${bytesText(f.saved)}`];
     const name = el("span", { class: "name", title: f.name }, el("span", { class: "twist", "aria-hidden": "true" },
-      group ? (open ? "▾" : "▸") : f.kind === "leaf" ? "●" : ""), f.name,
+      group ? (open ? "▾" : "▸") : f.kind === "leaf" ? "●" : ""), f.brief ?? f.name,
     group ? el("span", { class: "count" }, String(f.ops)) : "");
     name.style.paddingLeft = `${(this.levels[i] - 1) * 14}px`;
     const at = within || (f.kind === "leaf") ? "" : f.kind === "line" ? where : `${where}  ${sourceText(f.at)}`;
@@ -225,14 +238,13 @@ class Tree {
     way();
   }
 
-  // Edges between what is seen: a rail for each row that others use, with a branch to each of these.
+  // Edges between what is seen: a rail for each row that others use, from `low` to `high`, with a branch to each of these.
   rails() {
-    const { graph, items } = this, { raw, size } = graph, groups = raw.groups.length;
+    const { graph, items } = this, { raw, size } = graph, groups = raw.groups.length, rows = items.length;
     const rowOfGroup = new Int32Array(groups).fill(-2), rowOf = new Int32Array(size).fill(-1);
     items.forEach((item, i) => {
       if (item >= 0) rowOf[item] = i;
-      else if (!this.open.has(item)) rowOfGroup[-1 - item] = i;
-      else rowOfGroup[-1 - item] = -1;
+      else rowOfGroup[-1 - item] = this.open.has(item) ? -1 : i;
     });
     for (let g = 0; g < groups; g++) { // groups come after those that they are in
       if (rowOfGroup[g] === -2) rowOfGroup[g] = rowOfGroup[raw.groups[g][0]];
@@ -241,42 +253,53 @@ class Tree {
       const g = raw.group[i];
       if (g >= 0 && rowOfGroup[g] >= 0) rowOf[i] = rowOfGroup[g];
     }
-    const branches = new Map(), rows = items.length;
+    const low = new Int32Array(rows).fill(-1), high = new Int32Array(rows), norms = new Int32Array(rows).fill(NONE);
+    const used = [], into = new Map(); // into: for closed groups, what they use
+    let least = Infinity, most = -Infinity;
     for (let e = 0; e < raw.to.length; e++) {
       if (raw.to[e] < 0) continue;
-      const a = rowOf[raw.to[e]], b = rowOf[graph.from[e]];
+      const a = rowOf[raw.to[e]], b = rowOf[graph.from[e]], norm = raw.norm[e] ?? NONE;
       if (a === b) continue;
-      const key = a * rows + b, old = branches.get(key), norm = raw.norm[e];
-      if (old === undefined || (norm !== null && (old === null || norm > old))) branches.set(key, norm);
+      if (low[a] < 0) {
+        used.push(a);
+        low[a] = high[a] = a;
+      }
+      if (b < low[a]) low[a] = b;
+      if (b > high[a]) high[a] = b;
+      if (norm > norms[a]) norms[a] = norm;
+      if (items[b] < 0) {
+        if (!into.has(b)) into.set(b, new Map());
+        into.get(b).set(a, Math.max(norm, into.get(b).get(a) ?? NONE));
+      }
+      if (norm > ZERO && norm < NAN) {
+        if (norm < least) least = norm;
+        if (norm > most) most = norm;
+      }
     }
-    const rails = new Map();
-    let low = Infinity, high = -Infinity;
-    for (const [key, norm] of branches) {
-      const a = Math.floor(key / rows), b = key % rows;
-      const rail = rails.get(a) || { row: a, low: a, high: a, branches: [], norm: null };
-      rails.set(a, rail);
-      rail.low = Math.min(rail.low, b);
-      rail.high = Math.max(rail.high, b);
-      rail.branches.push([b, norm]);
-      if (norm !== null && (rail.norm === null || norm > rail.norm)) rail.norm = norm;
-      if (norm !== null && norm !== ZERO && norm < NAN) { low = Math.min(low, norm); high = Math.max(high, norm); }
+    const placed = Int32Array.from(used).sort((x, y) => low[x] - low[y]), lanes = new Int8Array(rows), ends = [];
+    for (const a of placed) {
+      let lane = 0;
+      while (lane < ends.length && ends[lane] >= low[a]) lane++;
+      lane = Math.min(lane, 9);
+      ends[lane] = Math.max(ends[lane] ?? -1, high[a]);
+      lanes[a] = lane;
     }
-    this.placed = [...rails.values()].sort((x, y) => x.low - y.low);
-    this.span = [low, Math.max(high, low + 1000)];
-    const ends = [];
-    for (const rail of this.placed) {
-      let lane = ends.findIndex((end) => end < rail.low);
-      if (lane < 0) lane = Math.min(ends.length, 9);
-      ends[lane] = Math.max(ends[lane] ?? -1, rail.high);
-      rail.lane = lane;
-    }
-    this.lanes = Math.max(1, ends.length);
-    this.gutter = this.lanes * 8 + 18;
+    this.gutter = Math.max(1, ends.length) * 8 + 18;
+    Object.assign(this, { rowOf, low, high, norms, into, placed, lanes, span: [least, Math.max(most, least + 1000)] });
     this.box.closest(".listing").style.setProperty("--gutter", `${this.gutter}px`);
   }
 
+  branches(row) { // [row of what it uses, norm of the gradient that goes there]
+    const { graph, items } = this, { raw } = graph, item = items[row], found = [];
+    if (item < 0) return this.open.has(item) ? [] : [...(this.into.get(row) || [])];
+    for (let e = graph.first[item]; e < graph.first[item + 1]; e++) {
+      if (raw.to[e] >= 0) found.push([this.rowOf[raw.to[e]], raw.norm[e] ?? NONE]);
+    }
+    return found;
+  }
+
   weight(norm) { // the width of a rail: the gradient that goes along it, on a log scale
-    if (norm === null || norm === ZERO) return 1;
+    if (norm <= ZERO) return 1;
     if (isBad(norm)) return 3;
     return 1 + (3 * (norm - this.span[0])) / (this.span[1] - this.span[0]);
   }
@@ -291,40 +314,36 @@ class Tree {
     c.scale(ratio, ratio);
     const y = (row) => row * 26 + 13 - top, end = width - 4;
     const first = Math.floor(top / 26) - 1, last = Math.ceil((top + height) / 26) + 1;
-    for (const r of this.placed) {
-      if (r.high < first || r.low > last) continue;
-      const x = width - 14 - r.lane * 8, ends = y(r.row);
-      c.strokeStyle = c.fillStyle = isBad(r.norm) ? bad : rail;
-      c.lineWidth = this.weight(r.norm);
-      c.setLineDash(r.norm === null || r.norm === ZERO ? [2, 3] : []);
+    const lane = (row) => width - 14 - this.lanes[row] * 8;
+    const pen = (norm, wide) => {
+      c.strokeStyle = c.fillStyle = isBad(norm) ? bad : rail;
+      c.lineWidth = wide ? this.weight(norm) : 1;
+      c.setLineDash(norm <= ZERO ? [2, 3] : []);
+    };
+    const line = (...points) => {
       c.beginPath();
-      c.moveTo(x, Math.max(-30, y(r.low)));
-      c.lineTo(x, Math.min(height + 30, y(r.high)));
+      points.forEach(([px, py], i) => (i ? c.lineTo(px, py) : c.moveTo(px, py)));
+    };
+    for (const a of this.placed) {
+      if (this.high[a] < first || this.low[a] > last) continue;
+      const x = lane(a), own = y(a);
+      pen(this.norms[a], true);
+      line([x, Math.max(-30, y(this.low[a]))], [x, Math.min(height + 30, y(this.high[a]))]);
       c.stroke();
-      c.lineWidth = 1;
-      c.beginPath();
-      c.moveTo(x, ends);
-      c.lineTo(end, ends);
+      pen(this.norms[a], false);
+      line([x, own], [end, own]);
       c.stroke();
-      c.setLineDash([]);
       c.beginPath();
-      c.arc(x, ends, 2.5, 0, 7);
+      c.arc(x, own, 2.5, 0, 7);
       c.fill();
-      for (const [row, norm] of r.branches) {
-        if (row < first || row > last) continue;
-        const at = y(row);
-        c.strokeStyle = c.fillStyle = isBad(norm) ? bad : rail;
-        c.lineWidth = this.weight(norm);
-        c.setLineDash(norm === null || norm === ZERO ? [2, 3] : []);
-        c.beginPath();
-        c.moveTo(x, at);
-        c.lineTo(end - 4, at);
+    }
+    for (let b = Math.max(0, first); b < Math.min(last, this.items.length); b++) {
+      for (const [a, norm] of this.branches(b)) {
+        const at = y(b);
+        pen(norm, true);
+        line([lane(a), at], [end - 4, at]);
         c.stroke();
-        c.setLineDash([]);
-        c.beginPath();
-        c.moveTo(end - 5, at - 3.5);
-        c.lineTo(end + 1, at);
-        c.lineTo(end - 5, at + 3.5);
+        line([end - 5, at - 3.5], [end + 1, at], [end - 5, at + 3.5]);
         c.fill();
       }
     }

@@ -3,7 +3,7 @@
 
 // Data and small helpers. Text from the program only ever becomes text nodes.
 const data = JSON.parse(document.getElementById("data").textContent);
-const ZERO = -99999, NAN = 99998, INF = 99999;
+const NONE = -100000, ZERO = -99999, NAN = 99998, INF = 99999; // norms that have no logarithm
 
 function el(tag, attributes, ...children) {
   const made = document.createElement(tag);
@@ -72,10 +72,14 @@ function placeText(at) {
   return `${file}:${line}`;
 }
 
+const baseName = (file) => file.split(/[\\/]/).pop();
+const files = [...new Set(data.places.map(([file]) => file))];
+const shared = new Set(files.map(baseName).filter((name, i, all) => all.indexOf(name) !== i)); // by files in several folders
+
 function shortPlace(at) {
   if (at < 0) return "";
-  const [file, line] = data.places[at];
-  return `${file.split(/[\\/]/).pop()}:${line}`;
+  const [file, line] = data.places[at], name = baseName(file);
+  return `${shared.has(name) ? file : name}:${line}`;
 }
 
 const sourceText = (at) => (at < 0 ? "" : data.places[at][2]);

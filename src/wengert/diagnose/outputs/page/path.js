@@ -1,5 +1,5 @@
 
-// One way from a parameter to the loss, with the gradients along it, or with what cuts it.
+// One path from a parameter to the loss, with the gradients along it, or with what cuts it.
 
 class Path {
   constructor(graph, parameter, box) {
@@ -14,7 +14,7 @@ class Path {
     if (parameter.node < 0) {
       const chain = parameter.chain;
       const cut = chain.findIndex((link) => link[3]);
-      chain.forEach(([name, at, shape, , switched], i) => this.steps.push({ name: i ? data.names[name] : parameter.name,
+      chain.forEach(([name, at, shape, , switched], i) => this.steps.push({ name: i ? data.names[name] : parameter.label,
         at, shape: data.shapes[shape], cut: i === cut, before: cut >= 0 && i < cut, after: cut >= 0 && i >= cut, switched }));
     } else {
       for (let i = parameter.node; ;) {
@@ -29,23 +29,17 @@ class Path {
     this.list.set(this.steps.length);
   }
 
-  module(i) {
-    const names = [], { groups } = this.graph.raw;
-    for (let g = this.graph.raw.group[i]; g >= 0; g = groups[g][0]) if (groups[g][1] !== null) names.unshift(groups[g][1]);
-    return names.join(".");
-  }
-
   row(i) {
     const s = this.steps[i], last = i === this.steps.length - 1, end = i === 0 || last;
     const row = el("div", { class: `step${end ? " end" : ""}${s.cut ? " broken" : ""}`, role: "listitem",
       "aria-posinset": i + 1, "aria-setsize": this.steps.length });
     row.append(el("span", { class: "dot", "aria-hidden": "true" }));
-    const more = [s.shape, s.node !== undefined && this.module(s.node), last && "the loss"].filter(Boolean).join("  ");
+    const more = [s.shape, s.node !== undefined && this.graph.modules(this.graph.raw.group[s.node]).join("."), last && "the loss"].filter(Boolean);
     const name = el("div", {}, el("span", { class: "name" }, s.cut ? `${s.name}: the history ends here` : s.name),
-      el("span", { class: "more" }, more));
+      ...more.map((text) => el("span", { class: "more" }, text)));
     if (s.ways > 1) name.append(this.ways(s));
     const at = [placeText(s.at), sourceText(s.at), s.switched >= 0 && `gradients are off since ${placeText(s.switched)}`];
-    row.append(name, el("div", { class: "at" }, i === 0 ? "parameter" : at.filter(Boolean).join("   ")));
+    row.append(name, el("div", { class: "at" }, i === 0 ? "parameter" : at.filter(Boolean).join(" \u2002")));
     if (last) return row;
     const edge = el("span", { class: "edge", "aria-hidden": "true" });
     let text;
@@ -73,9 +67,9 @@ class Path {
       this.follow();
     };
     return el("span", { class: "ways" },
-      el("button", { type: "button", "aria-label": `another way on from ${s.name}, back`, "data-key": `b${s.node}`,
-        onclick: () => turn(-1) }, "‹"), ` way ${s.chosen + 1} of ${s.ways} `,
-      el("button", { type: "button", "aria-label": `another way on from ${s.name}, next`, "data-key": `n${s.node}`,
+      el("button", { type: "button", "aria-label": `branch after ${s.name}: previous`, "data-key": `b${s.node}`,
+        onclick: () => turn(-1) }, "‹"), ` branch ${s.chosen + 1} of ${s.ways} `,
+      el("button", { type: "button", "aria-label": `branch after ${s.name}: next`, "data-key": `n${s.node}`,
         onclick: () => turn(1) }, "›"));
   }
 
@@ -83,13 +77,13 @@ class Path {
     const p = this.parameter, shape = p.shape === "scalar" ? "a scalar" : p.shape;
     if (p.node >= 0) {
       const norm = normText(this.steps[0].norm);
-      return `${p.name} (${shape}): ${many(this.steps.length - 1, "operation")} to the loss; a gradient of norm ${norm} arrives this way.`;
+      return `${p.label} (${shape}): ${many(this.steps.length - 1, "operation")} to the loss; a gradient of norm ${norm} arrives along it.`;
     }
     const cut = this.steps.find((s) => s.cut);
-    if (cut) return `${p.name} (${shape}) gets no gradient: its way to the loss is cut by ${cut.name} at ${placeText(cut.at)}.`;
-    if (!p.wanted) return `${p.name} (${shape}) gets no gradient: its requires_grad is False.`;
-    if (this.steps.length) return `${p.name} (${shape}) gets no gradient from this backward.`;
-    return `${p.name} (${shape}) gets no gradient: no call leads from it to this loss.`;
+    if (cut) return `${p.label} (${shape}) gets no gradient: its path to the loss is cut by ${cut.name} at ${placeText(cut.at)}.`;
+    if (!p.wanted) return `${p.label} (${shape}) gets no gradient: its requires_grad is False.`;
+    if (this.steps.length) return `${p.label} (${shape}) gets no gradient from this backward.`;
+    return `${p.label} (${shape}) gets no gradient: no call leads from it to this loss.`;
   }
 }
 
@@ -122,7 +116,7 @@ function startGraph() {
 
   function showPath() {
     const graph = of(state.graph), parameters = graph.raw.parameters;
-    const box = el("div", { class: "scroll", role: "list", tabindex: 0, "aria-label": "The way to the loss" });
+    const box = el("div", { class: "scroll", role: "list", tabindex: 0, "aria-label": "The path to the loss" });
     const verdict = el("p", { class: "verdictline", "aria-live": "polite" });
     view.replaceChildren(verdict, el("div", { class: "listing path" }, box));
     const path = new Path(graph, parameters[state.parameter], box);
@@ -133,7 +127,7 @@ function startGraph() {
     const follow = path.follow.bind(path);
     path.follow = () => { follow(); verdict.textContent = path.verdict; };
     const select = el("select", { onchange: (event) => { state.parameter = Number(event.target.value); showPath(); } },
-      ...parameters.map((p, i) => option(i, p.name + (p.node >= 0 ? "" : p.wanted ? " (no gradient)" : " (frozen)"),
+      ...parameters.map((p, i) => option(i, p.label + (p.node >= 0 ? "" : p.wanted ? " (no gradient)" : " (frozen)"),
         i === state.parameter)));
     const held = document.activeElement?.closest(".open");
     tools.querySelector(".open").replaceChildren(el("label", {}, "Parameter ", select));
@@ -163,7 +157,7 @@ function startGraph() {
       } }, ...data.graphs.map((g, k) => option(k, placeText(g.place), k === state.graph)))));
     }
     const modes = [["tree", "Modules and lines"]];
-    if (data.graphs[state.graph].parameters.length) modes.push(["path", "Way of one parameter"]);
+    if (data.graphs[state.graph].parameters.length) modes.push(["path", "Path of one parameter"]);
     parts.push(radios("graph-mode", "View", modes, state.mode, (mode) => { state.mode = mode; show(); }));
     tools.replaceChildren(...parts, el("span", { class: "open" }));
   }
@@ -172,11 +166,11 @@ function startGraph() {
     let found = null;
     data.graphs.forEach((g, k) => g.parameters.forEach((p, i) => {
       const rank = p.chain.length ? 2 : p.node >= 0 ? 1 : 0;
-      if (p.name === name && (!found || rank > found[2])) found = [k, i, rank];
+      if ((p.name === name || p.label === name) && (!found || rank > found[2])) found = [k, i, rank];
     }));
     return found;
   };
-  linkParameters((name) => find(name), (name) => {
+  const showParameter = (name) => {
     const [k, i] = find(name), other = state.graph !== k;
     Object.assign(state, { graph: k, parameter: i, mode: "path" });
     toolbar();
@@ -184,8 +178,19 @@ function startGraph() {
     if (other) { startMemory(k); startTime(k); }
     byId("graph").scrollIntoView();
     byId("graph").focus({ preventScroll: true });
+  };
+  const fromAddress = () => { // #path=NAME
+    const name = location.hash.startsWith("#path=") ? decodeURIComponent(location.hash.slice(6)) : "";
+    if (find(name)) showParameter(name);
+  };
+  linkParameters((name) => find(name), (name) => {
+    const address = `#path=${encodeURIComponent(name)}`;
+    if (location.hash === address) showParameter(name);
+    else location.hash = address; // so that "back" leads to the finding
   });
   byId("graph").hidden = false;
   toolbar();
   show();
+  addEventListener("hashchange", fromAddress);
+  fromAddress();
 }
