@@ -172,8 +172,8 @@ class Backward:
     ``inspected``: whether rules are told of its nodes that are told of them in detailed windows only.
     """
 
-    __slots__ = ("__weakref__", "captured", "detailed", "failed", "leaves", "loss", "notes", "number", "options",
-        "root", "roots", "site", "step")
+    __slots__ = ("__weakref__", "captured", "detailed", "failed", "inspected", "leaves", "loss", "notes", "number",
+        "options", "root", "roots", "site", "step")
 
     def __init__(self, number: int, site: Site | None, step: int) -> None:
         self.number, self.site, self.step = number, site, step
