@@ -81,6 +81,7 @@ class Snapshot:
 
     def __init__(self, record: Record, backward: Backward) -> None:
         self.place, self.step, self.loss = backward.place, backward.step, backward.loss
+        self.number = backward.number
         self.rows: list[Row] = []
         self.bytes: list[int] = []
         self.parameters: list[Held] = []
