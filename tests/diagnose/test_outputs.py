@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
+from wengert.cli.explained import OPTIONS
 from wengert.diagnose import Finding, Place, Report
 from wengert.diagnose.findings import VERDICTS
 from wengert.diagnose.outputs import as_json, github, sarif, terminal, write
@@ -176,6 +181,18 @@ def test_excerpts(at, line, text, last, lines, marked):
     assert found.lines == lines and lines[0][found.begin : found.end] == marked
     wide = sum(2 if c in "漢字" else 1 for c in lines[0][: found.begin])
     assert found.marks() == " " * wide + "^" * (len(marked) + 2 * ("漢" in marked))
+
+
+def test_the_page(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+    script, text = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", page, re.DOTALL).groups()
+    (tmp_path / "train.py").write_text(script)
+    known = {k: v for k, v in os.environ.items() if k not in ("GITHUB_ACTIONS", "FORCE_COLOR")}
+    done = subprocess.run([sys.executable, "-m", "wengert", "run", "--explain", "train.py"], cwd=tmp_path,
+        capture_output=True, text=True, timeout=120, env={**known, "OMP_NUM_THREADS": "1"})
+    assert done.stderr == f"\n{text}"
+    for option in re.findall(r"^  (--[\w-]+)", OPTIONS, re.MULTILINE):
+        assert f"| `{option}" in page
 
 
 def test_places_without_source(at):
