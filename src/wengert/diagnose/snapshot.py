@@ -285,23 +285,21 @@ def norm(a: Any) -> float | None:
     """The Euclidean norm of an array, without overflow or underflow on the way; None for other things than arrays."""
     if type(a) is not np.ndarray:
         return None
-    flat, kind = a.reshape(-1), a.dtype.kind
-    if kind == "c":
-        flat = np.abs(flat)
-    elif kind != "f" or a.dtype.itemsize < 4:  # bfloat16 has a kind of its own
-        flat = flat.astype(np.float32)
-    if not flat.size:
-        return 0.0
-    square = float(np.dot(flat, flat))
+    flat, kind = a.ravel(), a.dtype.char
+    if kind not in "fd":
+        if not flat.size:
+            return 0.0
+        flat = np.abs(flat) if kind in "FD" else flat.astype(np.float32)
+    square = float(flat.dot(flat))
     if 1e-30 < square < inf:
         return sqrt(square)
     if square != square:
         return square
-    largest = float(np.abs(flat).max())
+    largest = float(np.abs(flat).max(initial=0))
     if not largest or not isfinite(largest):
         return largest
     flat = flat.astype(np.float64) / largest
-    return largest * sqrt(float(np.dot(flat, flat)))
+    return largest * sqrt(float(flat.dot(flat)))
 
 
 # -- events -----------------------------------------------------------------------------------------------------------

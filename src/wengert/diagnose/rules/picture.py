@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: How many places with a ``backward()`` have a snapshot at most, and how many steps of an optimizer norms.
 PLACES = 4
-COLUMNS = 256
+COLUMNS = 128
 
 
 class Norms:
