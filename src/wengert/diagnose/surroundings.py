@@ -123,7 +123,7 @@ class Surroundings:
                     options["events"] = [record.event_of(t) for t in rows]
                     options["wanted"] = [record.event_of(t) for t in inputs]
                 if len(rows) == 1 and type(rows[0]._wg_data) is np.ndarray:
-                    options["loss"] = float(rows[0]._wg_data.real) if rows[0]._wg_data.size == 1 else None
+                    options["loss"] = float(rows[0]._wg_data.real.item()) if rows[0]._wg_data.size == 1 else None
                     options["root"] = weakref.ref(rows[0])
                 here.options = options
                 if captured:

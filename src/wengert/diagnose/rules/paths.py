@@ -284,8 +284,10 @@ class Cuts:
         """
         made = [e for e in (*self.rule.creations, *self.rule.computed()) if e in self.way.events]
         found = []
+        operands = [e for rows in self.rule.operands.values() for _, e in rows if e in self.way.events]
         for event in self.rule.conversions[:1000]:
-            if any(e.step == event.step and e.number > event.number for e in made):
+            direct = event.inputs[0] is leaf  # its own numbers are taken: any operand may be made of them
+            if any(e.step == event.step and e.number > event.number for e in (*made, *(operands if direct else ()))):
                 part = Way((event,))
                 cuts = part.cuts(leaf)
                 if cuts:

@@ -100,7 +100,7 @@ def unused(rows: list[Row], leaves: list[Row], uses: dict[Event, Event]) -> list
 
 def _replaced(row: Row) -> bool:
     """Whether it belonged to a module that is part of no model any more."""
-    return row.made is not None
+    return row.made is not None and not row.name
 
 
 def _outermost(row: Row, leaves: list[Row], absent: set[int]) -> tuple[int, object]:
