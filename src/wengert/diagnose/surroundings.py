@@ -342,12 +342,18 @@ class Surroundings:
             def __init__(self: Any, mode: bool) -> None:  # noqa: N807
                 made(self, mode)
                 earlier.put(self, here.off)
+                if here.off is not None:
+                    watching.look_away(here.off)
                 here.off = None if mode else Scope(name, user_site(), self, True, len(here.scopes))
+                if here.off is not None:
+                    watching.look(here.off)
 
             def back(f: Callable[..., Any]) -> Callable[..., Any]:
                 """As a context or decorator it is no call that switches gradients for good."""
 
                 def called(self: Any, *args: Any) -> Any:
+                    if here.off is not None:
+                        watching.look_away(here.off)
                     here.off = earlier.get(self)
                     return f(self, *args)
 

@@ -170,6 +170,7 @@ class Accumulation(Rule):
             if (factor := self.factors.get(event.number)) is not None:
                 found.append(factor)
             event = before[0]
+        self._kind(event, self.reductions.get(event.number, event.name), found)
         return found
 
     def _kind(self, event: Event, kind: str, factors: list[float]) -> str:

@@ -162,8 +162,8 @@ class Optimized(Rule):
         record = self.record
         for made in record.optimizers:
             self._hold(made)
-        leaves = [(p, facts) for p, facts in record.gradients.items() if facts.ever >= least and self.held.get(p) is None
-            and _learns(p)]
+        leaves = [(p, facts) for p, facts in record.gradients.items()
+            if facts.ever >= least and self.held.get(p) is None and _learns(p)]
         if not leaves:
             return
         table, idle = Table(record), self._idle()
@@ -201,14 +201,25 @@ class Optimized(Rule):
             if any(new is p for new in r.new()):
                 old = next((idle[id(q)] for q in (ref() for ref in r.old) if q is not None and id(q) in idle), None)
                 if old is not None:
-                    return self._holds(p, owner, r.place, old[1], f"{r.name} was replaced at {r.place}, after the "
-                        "optimizer had taken its parameters")
+                    return self._holds(p, owner, r.place, old[1], f"what is called {r.name!r} was replaced at "
+                        f"{r.place}, after the optimizer had taken its parameters")
         copied = self.record.copies.get(p)
         original = None if copied is None else copied[0]()
         if copied is not None and original is not None and id(original) in idle:
             return self._holds(p, owner, place(copied[1]), idle[id(original)][1],
                 f"the model is a copy, made at {place(copied[1])}, of the one whose parameters the optimizer has")
-        return self._made_again(p, owner, idle, table)
+        return self._orphaned(p, owner, idle, table) or self._made_again(p, owner, idle, table)
+
+    def _orphaned(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
+        """``p``, if it was made when the optimizer of the rest of its model had one that no model has any more."""
+        site = self.record.made_tensors.get(p)
+        if owner.root is None or site is None:
+            return None
+        made = next((made for q in owner.root.parameters() if (made := self.held.get(q)) is not None), None)
+        if made is None or not any(m is made and id(q) not in table.owners for q, m in idle.values()):
+            return None
+        return self._holds(p, owner, place(site), made, f"{owner.name} was made at {place(site)} in the place of a "
+            "parameter that the optimizer has")
 
     def _made_again(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
         """``p``, if its model is like one whose parameters an optimizer has, all of them without gradients."""

@@ -42,7 +42,7 @@ class StaleGradient(Rule):
                     facts = row[1]
                     if facts.carried or facts.consumed is not None:
                         stale = True
-                    elif facts.filled:
+                    elif facts.filled and p._wg_meta.grad is not None:
                         empty = False
         if stale:
             return self._stale(step)
@@ -93,15 +93,15 @@ class StaleGradient(Rule):
         for group in step.optimizer.param_groups:
             for p in group["params"]:
                 facts = self.record.gradients.get(p)
-                if facts is not None and facts.wasted and facts.wasted[-1] > last:
+                if facts is not None and (facts.filled or facts.wasted or (0,))[-1] > last:
                     cleared.append((p, facts))
         if not cleared or any(p._wg_meta.grad is not None and p._wg_meta.grad._wg_data.any() for p, _ in cleared):
             return
         count = self.emptied[id(step.made)] = self.emptied.get(id(step.made), 0) + 1
         if count >= 2:
             self.said.add(step.site)
-            at = place(cleared[0][1].zeroed)
-            yield self._finding(step.place, cleared, f"step() finds no gradients: they were cleared at {at}, after "
+            at = "" if cleared[0][1].filled else f" at {place(cleared[0][1].zeroed)}"  # unless by .grad = None
+            yield self._finding(step.place, cleared, f"step() finds no gradients: they were cleared{at}, after "
                 "backward() and before the step, so that nothing is learned.",
                 "clear gradients before backward() or after step(), not between the two")
 
