@@ -55,21 +55,22 @@ class Norms:
 
 
 def gradient_norm(optimizer: Any) -> float:
-    """The norm of all gradients that an optimizer has; NaN or inf if one is not finite."""
+    """The norm of all gradients of weights that an optimizer has; NaN or inf if one is not finite.
+
+    Vectors (biases, scales) count only where there is nothing else: this runs in every step.
+    """
+    arrays = [meta.grad._wg_data for group in optimizer.param_groups for p in group["params"]
+        if (meta := p._wg_meta) is not None and meta.grad is not None]
+    weights = [a for a in arrays if a.ndim > 1] or arrays
     total, state = 0.0, quieten(IGNORED)
-    for group in optimizer.param_groups:
-        for p in group["params"]:
-            meta = p._wg_meta
-            if meta is None or meta.grad is None:
-                continue
-            a = meta.grad._wg_data
-            if type(a) is np.ndarray and a.dtype.kind == "f":
-                flat = a.reshape(-1)
+    for a in weights:
+        if type(a) is np.ndarray and a.dtype.kind == "f":
+            flat = a.ravel()
+            square = float(flat.dot(flat))
+            if square - square != 0.0:  # perhaps only the square overflows
+                flat = flat.astype("f8")
                 square = float(flat.dot(flat))
-                if square - square != 0:  # perhaps only the square overflows
-                    flat = flat.astype("f8")
-                    square = float(flat.dot(flat))
-                total += square
+            total += square
     restore(state)
     return sqrt(total) if isfinite(total) else total
 

@@ -51,7 +51,7 @@ def _judged(name: str, inputs: Any, where: Any, error: Any) -> list[Finding]:
         why = ("is infinite or undefined there" if infinite
             else "has a kink: the slopes on both sides differ, so no gradient agrees with the central difference")
         return [Finding("gradcheck-kink", where, f"{name}() is called at a point where the function is not "
-            f"differentiable: {'its gradient' if infinite else 'it'} {why}.", "Choose inputs away from that point: from "
+            f"differentiable: {'its slope' if infinite else 'it'} {why}.", "Choose inputs away from that point: from "
             "0 for relu, sqrt and the like, from ties for max and sort, from the jumps of round.", evidence=facts)]
     return []
 

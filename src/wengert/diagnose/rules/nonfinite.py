@@ -16,6 +16,7 @@ from .flow import diverged, overflowing
 from .masks import masking
 from .remedies import FORWARD, backward_remedy
 from .replay import FILLS, Origin, is_finite, is_given, largest, leaf, range_of, replay
+from .sources import assignment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -102,23 +103,23 @@ class Nonfinite(Rule):
             return None
         if self.waiting is not None:  # an earlier gradient is the cause
             return self._say(self.waiting)
-        origin = self._origin_of(backward.root[0] if backward.root else None, [e for e, _ in backward.roots])
-        return None if origin is None else self._forward(origin, f"the loss is {loss}", backward)
+        origin = self._origin_of(backward.root[0] if backward.root else None, backward.roots[0][0])
+        return None if origin is None else self._forward(origin, f"the loss is {loss}")
 
-    def _origin_of(self, event: Event | None, edges: list[Any]) -> Origin | None:
+    def _origin_of(self, event: Event | None, edge: Any) -> Origin | None:
         found = self.origins.get(id(event)) if event is not None else None
         if found is not None:
             return found[1]
-        return replay(edges) if edges else None
+        return None if edge is None else replay(edge)
 
     def cut(self, event: Event, source: Any, result: Any) -> None:
         """``item()`` and the like of a loss that is not finite: a program may stop then, without a backward."""
         if (not self.done and type(result) is float and not isfinite(result)
                 and (source._wg_edge is not None or self.origins)):
             before = event.inputs[0] if event.inputs else None
-            self.seen = self._origin_of(before, [source._wg_edge] if source._wg_edge is not None else [])
+            self.seen = self._origin_of(before, source._wg_edge)
 
-    def _forward(self, origin: Origin, seen: str, backward: Backward | None = None) -> Iterable[Finding]:
+    def _forward(self, origin: Origin, seen: str) -> Iterable[Finding]:
         """The finding about the first root of ``origin``."""
         roots = origin.roots or (origin,)
         root = min(roots, key=lambda r: r.number)
@@ -161,6 +162,10 @@ class Nonfinite(Rule):
             self.waiting = diverged(self.record, True, text) or overflowing(backward.place, text)
             return
         mask = masking(backward.roots, node, arrived, given)
+        if backward.loss is None and mask is None and (origin := replay((node, 0), False)) is not None:
+            self.waiting = next(iter(self._forward(origin, "what backward() begins with is not finite")))
+            self.done = False  # it waits as others do
+            return
         self.waiting = _backward_finding(self.record, node, arrived, given, backward, mask)
 
     def backward_ended(self, backward: Backward) -> Iterable[Finding] | None:
@@ -219,15 +224,11 @@ class Nonfinite(Rule):
         return rows[-1][1] if rows else None
 
     def _of_variables(self, scopes: Iterable[dict[str, Any]]) -> Origin | None:
-        """The origin of a loss among variables that is not finite."""
-        for scope in scopes:
-            for value in list(scope.values()):
-                if (type(value) is Tensor and value._wg_edge is not None and value._wg_data.size == 1
-                        and not is_finite(value._wg_data)):
-                    found = replay([value._wg_edge])
-                    if found is not None:
-                        return found
-        return None
+        """The origin of the oldest NaN among variables with a history, or of a loss that is not finite."""
+        found = [replay(value._wg_edge) for scope in scopes for value in list(scope.values())
+            if type(value) is Tensor and value._wg_edge is not None and not is_finite(value._wg_data)
+            and (value._wg_data.size == 1 or np.isnan(value._wg_data).any())]
+        return min((o for o in found if o is not None), key=lambda o: o.number, default=None)
 
     def ended(self) -> Iterable[Finding] | None:
         if self.done:
@@ -262,6 +263,11 @@ def _forward_finding(record: Any, root: Origin, seen: str, count: int) -> Findin
     if path:
         facts.append(f"in the module {path}")
     where = place(root.site)
+    earlier = assignment(root.data, where) if root.source == "data" and root.name not in FILLS else None
+    if earlier is not None:
+        return Finding("nonfinite-forward", earlier, f"The input of {root.name} is not finite: what it is computed of "
+            "here gives NaN or inf.", "Look at divisors and arguments of logarithms and roots that can be 0: add eps "
+            "or clamp them.", evidence=[f"used at {where}", *facts])
     if root.source == "data":
         made = root.name in FILLS
         text = (f"The data contain {root.value}: {root.name}() makes a tensor of it." if made

@@ -84,7 +84,7 @@ class Origin:
     ``"data"`` or ``"parameter"`` if the NaN was in an argument that no operation made.
     """
 
-    __slots__ = ("index", "inputs", "modules", "name", "nan", "node", "number", "roots", "site", "source", "value")
+    __slots__ = ("data", "index", "inputs", "modules", "name", "nan", "number", "roots", "site", "source", "value")
 
     def __init__(self, name: str, site: Site | None, value: Any, modules: tuple[Any, ...] = ()) -> None:
         self.name, self.site, self.modules = name, site, modules
@@ -92,7 +92,7 @@ class Origin:
         self.roots: tuple[Origin, ...] = ()
         self.index: tuple[int, ...] = ()
         self.source, self.value, self.number = "", "inf", 0
-        self.node: Any = None
+        self.data: Any = None  # the argument that has it
         self.nan = True
         if value is not None:
             bad = ~np.isfinite(value)
@@ -113,7 +113,7 @@ class Origin:
         if found:
             self.roots = tuple(list(found.values())[:8])
         elif bare:  # the operation that takes it is named
-            self.source, self.roots = bare[0].source, (self,)
+            self.source, self.data, self.roots = bare[0].source, bare[0].data, (self,)
         elif parents:
             self.roots = (self,) if self.nan else ()
         elif not given:
@@ -127,7 +127,7 @@ class Origin:
 def leaf(value: Any, source: str) -> Origin:
     """The origin of a tensor that no operation made, which is not finite."""
     found = Origin("leaf", None, value)
-    found.source = source
+    found.source, found.data = source, value
     if found.nan:
         found.roots = (found,)
     return found
@@ -158,7 +158,7 @@ class _Replay:
                 self.values[id(node), 0] = node.variable._wg_data
                 continue
             op = getattr(node, "op", None)
-            if op is None or not node.saved or op.tensor_lists:
+            if op is None or not node.saved or _in_lists(op):
                 continue
             for name, array in _saved(node, op):
                 if name in op.wrt and node.edges[op.wrt.index(name)] is not None:
@@ -202,8 +202,8 @@ class _Replay:
         origin = Origin(name, node.__dict__.get("_wg_site"), value, node_modules(node))
         if value is None:
             origin.nan = any(p.nan for p in parents)
-        origin.number, origin.node = int(-node.seq), node
-        if op is not None and node.saved and not op.tensor_lists:
+        origin.number = int(-node.seq)
+        if op is not None and node.saved and not _in_lists(op):
             saved = dict(_saved(node, op))
             for p, edge in zip(op.wrt, node.edges):
                 array = saved.get(p) if edge is None else self.values.get((id(edge[0]), edge[1]))
@@ -219,7 +219,7 @@ class _Replay:
     def _again(self, node: Any) -> Any:
         """The result of a node, computed again; None if an argument is not known."""
         op = getattr(node, "op", None)
-        if op is None or node.saved is None or op.tensor_lists or node.outputs != 1 or len(op.outputs) != 1:
+        if op is None or node.saved is None or _in_lists(op) or node.outputs != 1 or len(op.outputs) != 1:
             return None
         saved = dict(_saved(node, op, numbers=True))
         consts = dict(zip(op.consts, node.saved[3 * len(op.saved) :]))
@@ -235,23 +235,52 @@ class _Replay:
         with suppress(Exception), np.errstate(all="ignore"):
             plain, named = (args[: -op.kwonly], args[-op.kwonly :]) if op.kwonly else (args, [])
             found = op.forward(*plain, **dict(zip(op.params[len(plain) :], named)))
-            return found if type(found) is np.ndarray else np.asarray(found)
+            return found if type(found) is np.ndarray else np.asarray(found)  # a tuple gives another shape: unknown
         return None
+
+
+def _in_lists(op: Any) -> bool:
+    """Whether an operator's edges belong to lists of tensors (``cat``)."""
+    return any(name in op.wrt for name in op.tensor_lists)
 
 
 def _saved(node: Any, op: Any, numbers: bool = False) -> list[tuple[str, Any]]:
     """What a node has saved, by name, as far as nobody has written to it since."""
-    rows = []
+    rows: list[tuple[str, Any]] = []
     for i, name in enumerate(op.saved):
         array, counter, version = node.saved[3 * i : 3 * i + 3]
-        if (type(array) is np.ndarray and counter[0] == version) or (numbers and isinstance(array, (int, float))):
+        if type(array) is list:
+            if numbers and all(c[0] == v for c, v in zip(counter, version)):
+                rows.append((name, array))
+        elif (type(array) is np.ndarray and counter[0] == version) or (numbers and isinstance(array, (int, float))):
             rows.append((name, array))
     return rows
 
 
-def replay(edges: list[Any]) -> Origin | None:
-    """Why the value is not finite whose graph begins at ``edges``: an ``Origin`` with its roots, or None."""
-    work = _Replay(edges)
+def _unknown(work: _Replay, node: Any) -> Any:
+    """The last node of a way above ``node`` on which no result is known: where a NaN may have come in that
+    is seen in the result of ``node`` alone.
+    """
+    while True:
+        before = [e[0] for e in node.edges if e is not None and not e[0].is_leaf
+            and work.values.get((id(e[0]), e[1])) is None]
+        if not before:
+            return node
+        node = min(before, key=lambda n: n.seq)
+
+
+def replay(edge: Any, certain: bool = True) -> Origin | None:
+    """Why the value is not finite whose graph begins at ``edge``: an ``Origin`` with its roots, or None.
+
+    ``certain``: whether it is known not to be finite, so that there is an origin.
+    """
+    work = _Replay([edge])
     work.known()
     work.run()
-    return work.origins.get(id(edges[0][0]))
+    found = work.origins.get(id(edge[0]))
+    if found is None and certain and not edge[0].is_leaf:
+        node = _unknown(work, edge[0])
+        work._add(node, None, [])
+        found = work.origins[id(node)]
+        found.nan, found.value = True, "NaN or inf"
+    return found
