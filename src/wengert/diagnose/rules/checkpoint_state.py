@@ -84,9 +84,9 @@ class State:
             self.values[key] = link, ("size", len(value))
             if depth < 3 and isinstance(value, (list, dict)):
                 for i, x in enumerate(value.values() if isinstance(value, dict) else value[:64]):
-                    if isinstance(x, _SIMPLE) and isinstance(value, dict):
+                    if isinstance(x, _SIMPLE):
                         self.values[id(value), str(i)] = link, ("value", x)
-                    elif not isinstance(x, _SIMPLE):
+                    else:
                         self._object(x, depth + 1)
         elif isinstance(value, Tensor):
             counter = value._wg_vc

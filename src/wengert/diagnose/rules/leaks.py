@@ -13,7 +13,7 @@ from ..holders import spelled, tensors
 from ..places import is_users
 from ..record import node_place
 from ..rule import Rule
-from ..statements import accumulates, assignments, looped, storing
+from ..statements import accumulates, assignments, looped, puts, storing
 from . import outputs
 
 if TYPE_CHECKING:
@@ -219,7 +219,8 @@ def _chain(hold: Hold, reached: set[int]) -> Finding | None:
     made = node_place(t._wg_edge[0])
     place, last = made, ""
     found = assignments(hold)
-    if not accumulates(made) and not any(s.covers(made) for s in found):
+    written = [*found, *puts(hold.path, True)]
+    if not accumulates(made) and not any(s.covers(made) for s in written):
         again = [s for s in found if looped(s)] or found
         if again:
             place = again[-1].place

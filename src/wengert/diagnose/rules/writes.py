@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import Finding
 from ..places import place_of_error
-from ..record import node_place
+from ..record import Write, node_place
 from ..rule import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...graph.interceptors import Call
     from ..places import Place
-    from ..record import Write
+    from ..record import Event
 
 _LEAF = "a leaf Variable that requires grad"
 _VIEW = ("is a view and is being modified inplace", "a view of a leaf", "modified inplace. This view")
@@ -26,12 +27,23 @@ class Saved:
         self.node, self.name, self.counter, self.version, self.edge = node, name, counter, version, edge
 
     @property
+    def owner(self) -> str:
+        """Who saved it, and where that was called."""
+        where = node_place(self.node)
+        return f"{self.node.name()}{f' at {where}' if where is not None else ''}"
+
+    @property
+    def what(self) -> str:
+        """What it is to the node."""
+        if not self.name:
+            return "tensor"
+        outputs = getattr(getattr(self.node, "op", None), "outputs", ())
+        return "result" if outputs is ... or self.name in outputs else f"argument {self.name!r}"
+
+    @property
     def text(self) -> str:
-        """Who saved it, and where."""
-        where, op = node_place(self.node), self.node.name()
-        result = self.name in getattr(getattr(self.node, "op", None), "outputs", ()) if self.name else False
-        what = "its result" if result else f"its argument {self.name!r}" if self.name else "a tensor"
-        return f"{op}{f' at {where}' if where is not None else ''} saved {what}"
+        """Both."""
+        return f"{self.owner} saved {'a' if not self.name else 'its'} {self.what}"
 
     @property
     def leaf(self) -> Any:
@@ -64,6 +76,13 @@ def changed(node: Any) -> Iterator[Saved]:
 
 class InPlace(Rule):
     """Explains errors about writes in place."""
+
+    def called(self, event: Event, call: Call, result: Any) -> None:
+        """An embedding with max_norm has scaled its rows, before this call, where nobody was told."""
+        if event.name in ("embedding_rows", "embedding_bag_rows") and call.args:
+            counter = getattr(call.args[0], "_wg_vc", None)
+            if type(counter) is list:
+                self.record.writes.append(Write("embedding() with max_norm", counter, counter[0], event.site))
 
     def failed(self, error: BaseException) -> Iterator[Finding]:
         """Say who saved the value, and who wrote to it."""
@@ -107,9 +126,9 @@ class InPlace(Rule):
                 f"pass that saved it and the backward() at {where}.", parameters=[name] if name else [],
                 evidence=evidence, fix="Do all backward() calls before step(); or compute the loss again after it; or "
                     "detach() what shall not be differentiated through the other network.")
-        what = f"{name}, which" if name else "the value that"
-        return Finding("inplace-modified", place, f"{kind} overwrites {what} {saved.text.removesuffix(' a tensor')}, "
-            "and its gradient needs the old value.", parameters=[name] if name else [], evidence=evidence, fix=_FIX)
+        what = f"{name}, which" if name else f"the {saved.what} that"
+        return Finding("inplace-modified", place, f"{kind} overwrites {what} {saved.owner} saved; its gradient needs "
+            "the old value.", parameters=[name] if name else [], evidence=evidence, fix=_FIX)
 
     def _stepped(self, leaf: Any, write: Write | None) -> Place | None:
         """Where the optimizer stepped that wrote to a parameter."""
