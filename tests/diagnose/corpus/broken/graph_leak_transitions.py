@@ -18,7 +18,7 @@ class Agent:
         self.memory.append(transition)  # expect: graph-leak
 
     def learn(self):
-        states, actions, values, rewards = zip(*self.memory[-4:])
+        states, actions, _, rewards = zip(*self.memory[-4:])
         chosen = self.q(torch.stack(states)).gather(1, torch.tensor(actions)[:, None]).squeeze(1)
         loss = nn.functional.smooth_l1_loss(chosen, torch.tensor(rewards))
         self.optimizer.zero_grad()
