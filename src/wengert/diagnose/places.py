@@ -99,7 +99,7 @@ def called_by_user() -> bool:
     return next((kind for kind in kinds if kind != WATCHER), OURS) != OURS
 
 
-_WATCHERS = (*(os.path.join("diagnose", name) for name in ("watching.py", "surroundings.py", "places.py")),
+_WATCHERS = (*(os.path.join("diagnose", f"{name}.py") for name in ("watching", "surroundings", "scopes", "places")),
     os.path.join("dispatch", "watch_functions.py"))
 
 

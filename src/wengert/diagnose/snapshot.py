@@ -147,7 +147,7 @@ class Snapshot:
         number = buffers.get(id(base))
         if number is None:
             number = buffers[id(base)] = len(self.bytes)
-            self.bytes.append(int(base.nbytes))
+            self.bytes.append(memory_of(base))
         return number
 
     # -- parameters ---------------------------------------------------------------------------------------------------
@@ -256,8 +256,17 @@ def arrays_in(value: Any, depth: int = 4) -> Iterator[Any]:
         yield value
     elif isinstance(getattr(value, "_wg_data", None), np.ndarray):
         yield value._wg_data
-    elif type(value) not in (int, float, str, bool, type(None)) and isinstance(getattr(value, "nbytes", None), int):
+    elif type(value) not in (int, float, str, bool, type(None)) and memory_of(value):
         yield value
+
+
+def memory_of(array: Any) -> int:
+    """The bytes of an array; 0 where it does not say (sparse ones)."""
+    try:
+        size = getattr(array, "nbytes", 0)
+    except NotImplementedError:
+        return 0
+    return size if isinstance(size, int) else 0
 
 
 def _base(array: Any) -> Any:

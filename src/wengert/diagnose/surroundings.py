@@ -20,7 +20,8 @@ from ..optim import Optimizer
 from ..tensor import Tensor
 from .chains import stub
 from .places import called_by_user, maker_site, user_site
-from .record import ByIdentity, Event, Made, Refused, Replacement, Scope, shape_of
+from .record import Event, Made, Refused, Replacement, shape_of
+from .scopes import ScopeWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +37,6 @@ class Surroundings:
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
         self.undo: list[Callable[[], None]] = []
-        self._decorators: ByIdentity[Any] = ByIdentity()  # scopes that are decorators: the site where they were put
-        self._earlier: ByIdentity[Any] = ByIdentity()  # set_grad_enabled: what had switched gradients off before
 
     def around(self, f: Any, form: Callable[[Any], Any]) -> None:
         """Surround ``f`` while the diagnosis is on."""
@@ -297,80 +296,7 @@ class Surroundings:
         kinds = no_grad, enable_grad, set_grad_enabled, inference_mode
         names = "__enter__", "__exit__", "clone", "__call__"
         for kind, inherited in [(kind, {name: getattr(kind, name) for name in names}) for kind in kinds]:
-            self._scope(kind, inherited)
-
-    def _scope(self, kind: Any, inherited: dict[str, Any]) -> None:
-        here, decorators, earlier, watching = self.record.here, self._decorators, self._earlier, self.watching
-        own = {name: vars(kind).get(name) for name in (*inherited, "__init__")}
-        name = kind.__name__
-        switches_off: Callable[[Any], bool] = {"no_grad": lambda m: True, "enable_grad": lambda m: False,
-            "set_grad_enabled": lambda m: not m.mode, "inference_mode": lambda m: m.mode}[name]
-
-        def __enter__(self: Any) -> Any:  # noqa: N807
-            found = inherited["__enter__"](self)
-            site = decorators.get(self)
-            library, scopes = site is None and not called_by_user(), here.scopes
-            scope = Scope(name, site or user_site(), self, switches_off(self), len(scopes), library)
-            scopes.append(scope)
-            watching.look(scope)
-            return found
-
-        def __exit__(self: Any, *exc: Any) -> Any:  # noqa: N807
-            scopes = here.scopes
-            for i in range(len(scopes) - 1, -1, -1):
-                if scopes[i].manager is self:
-                    watching.look_away(scopes.pop(i))
-                    if here.off is not None and here.off.depth > i:  # what was called inside holds no longer
-                        here.off = None
-                    break
-            return inherited["__exit__"](self, *exc)
-
-        def clone(self: Any) -> Any:
-            new, site = inherited["clone"](self), decorators.get(self)
-            if site is not None:
-                decorators.put(new, site)
-            return new
-
-        def __call__(self: Any, func: Any) -> Any:  # noqa: N807
-            decorators.put(self, user_site())
-            return inherited["__call__"](self, func)
-
-        members = {"__enter__": __enter__, "__exit__": __exit__, "clone": clone, "__call__": __call__}
-        if kind is set_grad_enabled:
-            made = kind.__init__
-
-            def __init__(self: Any, mode: bool) -> None:  # noqa: N807
-                made(self, mode)
-                earlier.put(self, here.off)
-                if here.off is not None:
-                    watching.look_away(here.off)
-                here.off = None if mode else Scope(name, user_site(), self, True, len(here.scopes))
-                if here.off is not None:
-                    watching.look(here.off)
-
-            def back(f: Callable[..., Any]) -> Callable[..., Any]:
-                """As a context or decorator it is no call that switches gradients for good."""
-
-                def called(self: Any, *args: Any) -> Any:
-                    if here.off is not None:
-                        watching.look_away(here.off)
-                    here.off = earlier.get(self)
-                    return f(self, *args)
-
-                return called
-
-            members.update(__init__=__init__, __enter__=back(__enter__), __call__=back(__call__))
-        for key, f in members.items():
-            setattr(kind, key, f)
-
-        def undo() -> None:
-            for key in members:
-                if own[key] is None:
-                    delattr(kind, key)
-                else:
-                    setattr(kind, key, own[key])
-
-        self.undo.append(undo)
+            self.undo.append(ScopeWatch(self.watching, kind).put(inherited))
 
     # -- cuts ---------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from ..holders import spelled, tensors
 from ..places import is_users
 from ..record import node_place
 from ..rule import Rule
+from ..snapshot import memory_of
 from ..statements import accumulates, assignments, looped, puts, storing
 from . import outputs
 
@@ -238,8 +239,7 @@ def _chain(hold: Hold, reached: set[int]) -> Finding | None:
 def _size(t: Any, graphs: int) -> str:
     """How large one graph is."""
     nodes: set[Any] = reachable_nodes([t._wg_edge])
-    memory = {id(a): a.nbytes for node in nodes if not node.is_leaf for a in (node.saved or ())
-        if getattr(a, "nbytes", 0)}
+    memory = {id(a): memory_of(a) for node in nodes if not node.is_leaf for a in (node.saved or ())}
     leaves = {id(node.variable._wg_data) for node in nodes if node.is_leaf}
     size = sum(n for key, n in memory.items() if key not in leaves) // graphs
     freed = "" if size else " (their saved values were freed by backward(), the nodes were not)"

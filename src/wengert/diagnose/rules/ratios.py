@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..findings import Finding
+from ..record import ByIdentity
 from ..rule import Rule
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class UpdateRatio(Rule):
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.seen: dict[int, Seen] = {}
+        self.grown: ByIdentity[bool] = ByIdentity()
         self.before: list[tuple[Any, Any, Any]] = []  # views of parameters, what they were, and of gradients
 
     def step_begins(self, step: Step) -> None:
@@ -55,7 +57,11 @@ class UpdateRatio(Rule):
             for p in group["params"]:
                 gradient = None if p._wg_meta is None else p._wg_meta.grad
                 view, slope = (_sample(p), _sample(gradient)) if gradient is not None else (None, None)
-                if view is not None and slope is not None:
+                if view is None or slope is None or self.grown.get(p):
+                    continue
+                if not view.any():  # it starts at zero: at first its steps are as large as itself
+                    self.grown.put(p, True)
+                else:
                     rows.append((view, slope, p._wg_data.ndim))
         top = max((n for *_, n in rows), default=0)
         rows = [row for row in rows if row[2] >= min(top, 2)]  # of a model with weights, the weights
@@ -100,6 +106,8 @@ class UpdateRatio(Rule):
             return None
         first, later = abs(seen.losses[0]), seen.losses[1:3]
         best = min((abs(v) if v == v else np.inf) for v in later)
+        if any(v < seen.losses[0] <= 0 for v in later):  # it falls below zero, as it may
+            return None
         if not (best > 1.5 * first or (best >= first and max(seen.ratios[:3]) > 6 * LARGE)):
             return None
         return Finding("update-ratio", seen.where, f"{seen.kind} with {_rates(seen)} makes steps that are "
