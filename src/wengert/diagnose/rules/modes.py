@@ -132,6 +132,8 @@ class TrainEvaluation(Rule):
         self.held: ByIdentity[bool] = ByIdentity()  # what an optimizer has or had
         self.calls: dict[Any, Call] = {}
         self.deliberate: set[Any] = set()  # sites whose results training uses, or that are repeated on purpose
+        self.makers: ByIdentity[Any] = ByIdentity()  # outputs of models in training: the model
+        self.sources: dict[int, set[int]] = {}  # by id of a model: those whose outputs it was given; 0 for other data
         self.results: dict[int, tuple[Event, Any]] = {}  # by id: events of results in this window, and their sites
 
     def wants_modules(self, scope: Scope) -> bool:
@@ -148,6 +150,8 @@ class TrainEvaluation(Rule):
 
     def module_called(self, module: Any, args: Any, output: Any, site: Site | None) -> None:
         record = self.record
+        if modes().grad and record.detailed and not record.here.modules:
+            self._fed(module, args, output)
         if modes().grad or site is None or site in self.deliberate:
             return
         if record.here.modules:
@@ -168,6 +172,21 @@ class TrainEvaluation(Rule):
             return  # train() was called for this: statistics are made anew, or dropout is wanted
         self._called(module, [x._wg_data for x in args if isinstance(x, Tensor)], scope, site)
 
+    def _fed(self, module: Any, args: Any, output: Any) -> None:
+        """A whole model is called in training: note which feed another that is fed by others too, as a generator does
+        with its discriminator. What a generator gives is looked at in training mode, on purpose.
+        """
+        x = next((x for x in args if isinstance(x, Tensor)), None) if isinstance(args, tuple) else None
+        if x is not None and next(module.parameters(), None) is not None:
+            maker = self.makers.get(x)
+            self.sources.setdefault(id(module), set()).add(0 if maker is None or maker is module else id(maker))
+        for t in output if isinstance(output, (tuple, list)) else (output,):
+            if isinstance(t, Tensor):
+                self.makers.put(t, module)
+
+    def _generates(self, module: Any) -> bool:
+        return any(0 in sources and id(module) in sources for sources in self.sources.values())
+
     def _called(self, module: Any, arrays: list[Any], scope: Scope | None, site: Site) -> None:
         """Take in an evaluation, perhaps."""
         known, step = self.calls.get(site), self.record.step_count
@@ -177,7 +196,8 @@ class TrainEvaluation(Rule):
                 self.deliberate.add(site)  # the same input again: Monte Carlo
                 del self.calls[site]
                 return
-        elif any(self.held.get(p) for p in module.parameters()) and (kinds := differs(module, True)):
+        elif (any(self.held.get(p) for p in module.parameters()) and not self._generates(module)
+                and (kinds := differs(module, True))):
             known = self.calls[site] = Call(type(module).__name__, scope, kinds, step, place(site))
         if known is not None:
             known.scope, known.step = scope, step
