@@ -189,6 +189,29 @@ def test_cut():
     assert held["head.weight"]["node"] >= 0 and held["head.weight"]["chain"] == []
 
 
+def test_cut_by_a_new_tensor():
+    model = nn.Linear(2, 1, bias=False)
+    with watch(model) as report:
+        torch.tensor([model(torch.ones(2)).sum()], requires_grad=True).mean().backward()
+    data = page_data(report)
+    (graph,) = data["graphs"]
+    found = [(data["names"][link[0]], link[3]) for link in graph["parameters"][0]["chain"]]
+    assert found == [("leaf", 0), ("linear", 0), ("sum", 0), ("tensor", 1), ("mean", 0)]
+
+
+def test_parameters_of_no_module():
+    w, unused = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
+    main = vars(sys.modules["__main__"])
+    main.update(w=w, unused=unused)
+    try:
+        with watch(torch.optim.SGD([w, unused], lr=0.1)) as report:
+            w.sum().backward()
+    finally:
+        del main["w"], main["unused"]
+    (graph,) = page_data(report)["graphs"]
+    assert [(p["label"], p["node"]) for p in graph["parameters"]] == [("w", 0), ("unused", -1)]
+
+
 def test_memory_goes_up_and_down():
     (graph,) = page_data(trained())["graphs"]
     memory = graph["memory"]

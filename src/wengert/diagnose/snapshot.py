@@ -14,6 +14,7 @@ from ..arrays.reduce import sum_to
 from ..nn import Module
 from .places import main_variables
 from .record import node_modules, node_place
+from .rules.cuts import passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,9 +58,8 @@ class Link:
 
     __slots__ = ("cuts", "name", "place", "shape", "switched")
 
-    def __init__(self, event: Event) -> None:
-        self.name, self.place, self.shape = event.name, event.place, event.shape
-        self.cuts = event.kind == "cut" or (event.wanted and not event.recorded)
+    def __init__(self, event: Event, cuts: bool) -> None:
+        self.name, self.place, self.shape, self.cuts = event.name, event.place, event.shape, cuts
         self.switched = event.off.place if event.off is not None else None
 
 
@@ -174,7 +174,9 @@ class Snapshot:
             for p, held in apart:
                 event = record.events.get(p) if held.node < 0 else None
                 if event is not None:
-                    held.chain = [Link(e) for e in _way(event, users)]
+                    way = _way(event, users)
+                    cut = next((e for e in way[1:] if not passes(e)), None) if held.wanted else None
+                    held.chain = [Link(e, e is cut) for e in way]
 
     # -- while the walk runs ------------------------------------------------------------------------------------------
 
@@ -205,14 +207,20 @@ def root_names(record: Record) -> list[tuple[Module, str]]:
 
 
 def labelled(record: Record) -> list[tuple[Any, str, str]]:
-    """The parameters of all root modules, their names, and what tells them from those of other modules."""
-    rows = list(record.named_parameters().values())
+    """The parameters of all root modules and optimizers, their names, and what tells them from those of other modules."""
+    named = record.named_parameters()
+    rows = list(named.values())
     counts: dict[str, int] = {}
     for name, _, _ in rows:
         counts[name] = counts.get(name, 0) + 1
     names = {id(root): name.split(" ")[0] for root, name in root_names(record)}
-    return [(p, name, f"{names[id(root)]}.{name}" if counts[name] > 1 and id(root) in names else name)
+    found = [(p, name, f"{names[id(root)]}.{name}" if counts[name] > 1 and id(root) in names else name)
         for name, p, root in rows]
+    others = {id(p): p for p in record.held_parameters() if id(p) not in named}
+    if others:
+        variables = {id(v): n for n, v in main_variables().items() if not n.startswith("_")}
+        found += [(p, name, name) for i, p in others.items() if (name := variables.get(i))]
+    return found
 
 
 class _Names:

@@ -112,7 +112,7 @@ def finding(f: Finding, number: int) -> str:
     if f.fix:
         facts.append(f'<dt>Fix</dt><dd class="fix">{escape(f.fix)}</dd>')
     if f.parameters:
-        facts.append(f"<dt>Parameters</dt><dd>{parameters(f.parameters)}</dd>")
+        facts.append(f"<dt>Parameters</dt><dd>{parameters(f)}</dd>")
     if f.evidence:
         items = "".join(f"<li>{escape(text)}</li>" for text in f.evidence)
         facts.append(f"<dt>Evidence</dt><dd><ul>{items}</ul></dd>")
@@ -121,9 +121,10 @@ def finding(f: Finding, number: int) -> str:
     return "\n".join([*rows, "</article>"])
 
 
-def parameters(names: list[str]) -> str:
-    """The names of parameters; where there are many, those after the first are shown when asked for."""
-    rows = [f'<code class="parameter" data-parameter="{escape(p)}">{escape(p)}</code>' for p in names]
+def parameters(f: Finding) -> str:
+    """The names of its parameters; where there are many, those after the first are shown when asked for."""
+    missing = " data-missing" if f.id.startswith("cut-") or f.id in ("unused", "frozen", "no-grad-training") else ""
+    rows = [f'<code class="parameter" data-parameter="{escape(p)}"{missing}>{escape(p)}</code>' for p in f.parameters]
     if len(rows) <= SHOWN + 1:
         return " ".join(rows)
     more = f"<details><summary>{len(rows) - SHOWN} more</summary>{' '.join(rows[SHOWN:])}</details>"

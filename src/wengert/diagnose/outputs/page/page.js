@@ -183,11 +183,12 @@ function startFindings() {
   boxes.forEach((b) => b.addEventListener("change", filter));
 }
 
-// The names of parameters lead to their paths in the graph.
-function linkParameters(known, show) {
+// The names of parameters lead to their paths in the graph. `find(name, missing)` gives what the graph calls it.
+function linkParameters(find, show) {
   for (const name of document.querySelectorAll("code.parameter")) {
-    if (!known(name.dataset.parameter)) continue;
+    const label = find(name.dataset.parameter, "missing" in name.dataset);
+    if (label === null) continue;
     name.replaceWith(el("button", { type: "button", class: "parameter", "data-parameter": name.dataset.parameter,
-      title: "Show its path to the loss", onclick: () => show(name.dataset.parameter) }, name.textContent));
+      title: "Show its path to the loss", onclick: () => show(label) }, name.textContent));
   }
 }

@@ -162,16 +162,18 @@ function startGraph() {
     tools.replaceChildren(...parts, el("span", { class: "open" }));
   }
 
-  const find = (name) => { // the graph and the parameter that a name means: where it has a gradient or a cut, if anywhere
+  // The graph and the parameter that a name means. Of several, one that gets no gradient if it shall be `missing`.
+  const find = (name, missing) => {
     let found = null;
     data.graphs.forEach((g, k) => g.parameters.forEach((p, i) => {
-      const rank = p.chain.length ? 2 : p.node >= 0 ? 1 : 0;
-      if ((p.name === name || p.label === name) && (!found || rank > found[2])) found = [k, i, rank];
+      if (p.name !== name && p.label !== name) return;
+      const none = p.node < 0, rank = (none === missing ? 4 : 0) + (p.chain.length ? 2 : 0) + (p.label === name ? 1 : 0);
+      if (!found || rank > found[2]) found = [k, i, rank];
     }));
     return found;
   };
   const showParameter = (name) => {
-    const [k, i] = find(name), other = state.graph !== k;
+    const [k, i] = find(name, true), other = state.graph !== k;
     Object.assign(state, { graph: k, parameter: i, mode: "path" });
     toolbar();
     show();
@@ -181,9 +183,12 @@ function startGraph() {
   };
   const fromAddress = () => { // #path=NAME
     const name = location.hash.startsWith("#path=") ? decodeURIComponent(location.hash.slice(6)) : "";
-    if (find(name)) showParameter(name);
+    if (find(name, true)) showParameter(name);
   };
-  linkParameters((name) => find(name), (name) => {
+  linkParameters((name, missing) => {
+    const known = find(name, missing);
+    return known && data.graphs[known[0]].parameters[known[1]].label;
+  }, (name) => {
     const address = `#path=${encodeURIComponent(name)}`;
     if (location.hash === address) showParameter(name);
     else location.hash = address; // so that "back" leads to the finding
