@@ -139,6 +139,9 @@ def test_the_path_of_a_parameter_of_a_finding(browser, pages):
     assert steps[:3] == ["embed.weight", "linear", "detach: the history ends here"]
     assert browser.run("return document.querySelectorAll('.edge.cut').length") == 3
     assert browser.run("return [document.activeElement.id, location.hash]") == ["graph", "#path=embed.weight"]
+    for address in ("#path=%", "#path=unused.weight@7", "#path=other"):
+        browser.show(pages["cut"], address)
+        assert browser.run("return document.querySelector('.verdictline')") is None and browser.log() == []
     browser.show(pages["cut"], "#path=unused.weight")
     assert "no call leads from it to this loss" in browser.run(
         "return document.querySelector('.verdictline').textContent")

@@ -207,7 +207,7 @@ def root_names(record: Record) -> list[tuple[Module, str]]:
 
 
 def labelled(record: Record) -> list[tuple[Any, str, str]]:
-    """The parameters of all root modules and optimizers, their names, and what tells them from those of other modules."""
+    """The parameters of root modules and optimizers, their names, and what tells them from those of other modules."""
     named = record.named_parameters()
     rows = list(named.values())
     counts: dict[str, int] = {}
@@ -219,7 +219,7 @@ def labelled(record: Record) -> list[tuple[Any, str, str]]:
     others = {id(p): p for p in record.held_parameters() if id(p) not in named}
     if others:
         variables = {id(v): n for n, v in main_variables().items() if not n.startswith("_")}
-        found += [(p, name, name) for i, p in others.items() if (name := variables.get(i))]
+        found += [(p, variables[i], variables[i]) for i, p in others.items() if i in variables]
     return found
 
 

@@ -183,12 +183,12 @@ function startFindings() {
   boxes.forEach((b) => b.addEventListener("change", filter));
 }
 
-// The names of parameters lead to their paths in the graph. `find(name, missing)` gives what the graph calls it.
+// The names of parameters lead to their paths in the graph. `find(name, missing)` gives the address of one.
 function linkParameters(find, show) {
   for (const name of document.querySelectorAll("code.parameter")) {
-    const label = find(name.dataset.parameter, "missing" in name.dataset);
-    if (label === null) continue;
+    const address = find(name.dataset.parameter, "missing" in name.dataset);
+    if (address === null) continue;
     name.replaceWith(el("button", { type: "button", class: "parameter", "data-parameter": name.dataset.parameter,
-      title: "Show its path to the loss", onclick: () => show(label) }, name.textContent));
+      title: "Show its path to the loss", onclick: () => show(address) }, name.textContent));
   }
 }

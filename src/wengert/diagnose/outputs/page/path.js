@@ -172,8 +172,18 @@ function startGraph() {
     }));
     return found;
   };
-  const showParameter = (name) => {
-    const [k, i] = find(name, true), other = state.graph !== k;
+  const fromAddress = () => { // #path=NAME, or #path=NAME@2 for the third graph
+    let address = "";
+    try { address = decodeURIComponent(location.hash); } catch { /* written by hand */ }
+    const asked = /^#path=(.*?)(?:@(\d+))?$/.exec(address);
+    if (!asked) return;
+    let [k, i] = find(asked[1], false) || [];
+    if (asked[2] !== undefined) {
+      k = Number(asked[2]);
+      i = data.graphs[k]?.parameters.findIndex((p) => p.label === asked[1]) ?? -1;
+    }
+    if (k === undefined || i < 0) return;
+    const other = state.graph !== k;
     Object.assign(state, { graph: k, parameter: i, mode: "path" });
     toolbar();
     show();
@@ -181,16 +191,12 @@ function startGraph() {
     byId("graph").scrollIntoView();
     byId("graph").focus({ preventScroll: true });
   };
-  const fromAddress = () => { // #path=NAME
-    const name = location.hash.startsWith("#path=") ? decodeURIComponent(location.hash.slice(6)) : "";
-    if (find(name, true)) showParameter(name);
-  };
   linkParameters((name, missing) => {
-    const known = find(name, missing);
-    return known && data.graphs[known[0]].parameters[known[1]].label;
-  }, (name) => {
-    const address = `#path=${encodeURIComponent(name)}`;
-    if (location.hash === address) showParameter(name);
+    const found = find(name, missing);
+    if (!found) return null;
+    return `#path=${encodeURIComponent(data.graphs[found[0]].parameters[found[1]].label)}${found[0] ? `@${found[0]}` : ""}`;
+  }, (address) => {
+    if (location.hash === address) fromAddress();
     else location.hash = address; // so that "back" leads to the finding
   });
   byId("graph").hidden = false;
