@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...functions.random import get_rng_state
 from ...nn import Module
 from ...tensor import Tensor
 from ..holders import Link
@@ -65,6 +66,7 @@ class State:
         self._seen: set[int] = set()
         self.numpy = _numpy() if "numpy.random" in sys.modules else None
         self.python = hash(random.getstate())
+        self.torch = hash(get_rng_state()._wg_data.tobytes())
         self._object(function, 0)
 
     def against(self, before: State) -> list[Change]:

@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from ..watching import Watching
 
 RANDOM = ("dropout", "rand", "bernoulli", "normal", "multinomial", "poisson", "exponential", "uniform", "gumbel",
-    "rrelu", "cauchy", "geometric")
+    "rrelu", "cauchy", "geometric", "masked_scale")
 ROWS = 5000  # calls of a run that are kept
 
 
 class Row:
     """One call of a run."""
 
-    __slots__ = ("generator", "mark", "name", "site")
+    __slots__ = ("generator", "mark", "name", "recorded", "site")
 
     def __init__(self, event: Event, mark: Any, generator: bool) -> None:
         self.name, self.site, self.mark, self.generator = event.name, event.site, mark, generator
+        self.recorded = event.recorded
 
     @property
     def random(self) -> bool:
@@ -150,18 +151,23 @@ class Impure(Rule):
     # -- verdicts -----------------------------------------------------------------------------------------------------
 
     def _compared(self, run: Run, again: bool = False) -> Iterator[Finding]:
-        for finding in self._differences(run):
+        """The first thing that is to be said about the two runs, if it was not said before, or ``again``."""
+        finding = next(self._differences(run), None)
+        if finding is not None and is_users(finding.place):
             key = finding.file, finding.line
-            if (again or key not in self.told) and is_users(finding.place):
+            if again or key not in self.told:
                 self.told.add(key)
                 yield finding
-                return
 
     def _differences(self, run: Run) -> Iterator[Finding]:
         first, second = run.rows
         where = run.place
         codes = [row.site[0] for row in first if row.site is not None]
-        at = next((i for i, (a, b) in enumerate(zip(first, second)) if a.name != b.name or a.mark != b.mark), None)
+        unlike = difference(first, second)
+        if any(row.recorded for row in first):  # what is not differentiated may differ, as a cache does
+            graphs = [[row for row in rows if row.recorded] for rows in run.rows]
+            if difference(*graphs) is None:
+                unlike, (first, second) = None, graphs
         before, after, again, end = run.states
         library = drawn(before, after)
         if library:
@@ -170,9 +176,16 @@ class Impure(Rule):
                 f"{library}: preserve_rng_state covers PyTorch's generators only, so backward() computes with other "
                 "numbers.", fix="Draw with torch.rand() and the like inside of it; or draw before, and pass the "
                 "numbers as arguments.", evidence=[f"the state of {library} changed while the function ran"])
+        if not run.preserve and before.torch != after.torch:
+            drawing = next((row for row in first if row.random), None)
+            what = "the random numbers" if drawing is None else f"{drawing.name} at {place(drawing.site)}"
+            yield Finding("checkpoint-impure", where, "preserve_rng_state=False: when backward() runs the function of "
+                f"this checkpoint() again, {what} will be others, so the gradient is that of another function.",
+                evidence=["the state of the default generator changed while the function ran"],
+                fix="Leave preserve_rng_state at its default, True.")
         changed = [*end.against(again), *again.against(after)]
-        if at is not None:
-            yield self._differs(run, first[at], second[at], codes, [*changed, *after.against(before)])
+        if unlike is not None:
+            yield self._differs(run, *unlike, codes, [*changed, *after.against(before)])
         elif changed:
             yield from self._effects(run, end.against(again), codes)
         elif len(first) < len(second):
@@ -184,10 +197,6 @@ class Impure(Rule):
         evidence = [f"first difference: {one.name} at {line} in the forward pass"
             + (f", {other.name} at {place(other.site)} in the second run" if one.name != other.name
                 else " gave other values in the second run")]
-        if one.name == other.name and one.random and not run.preserve:
-            return Finding("checkpoint-impure", where, f"preserve_rng_state=False lets {one.name} at {line} draw other "
-                "random numbers when backward() runs the function again, so the gradient is that of another function.",
-                evidence=evidence, fix="Leave preserve_rng_state at its default, True.")
         if one.name == other.name and one.random and one.generator:
             return Finding("checkpoint-impure", line, f"{one.name} draws from a generator of its own, whose state "
                 "checkpoint() does not restore: backward() computes with other numbers.", evidence=evidence,
@@ -230,6 +239,11 @@ class Impure(Rule):
                     f"it was changed in both runs of the function: {change.text}"], fix="Change it outside of the "
                     "checkpointed function, and return what it needs.")
             return
+
+
+def difference(first: list[Row], second: list[Row]) -> tuple[Row, Row] | None:
+    """The first calls in which two runs differ."""
+    return next(((a, b) for a, b in zip(first, second) if a.name != b.name or a.mark != b.mark), None)
 
 
 def mark(result: Any) -> Any:
