@@ -282,6 +282,7 @@ class Watching:
         backward.leaves.add(id(leaf))
         facts, meta = self.record.gradients.get(leaf) or self.record.gradient_of(leaf), leaf._wg_meta
         facts.ever += 1
+        facts.last = backward.number
         old = None if meta is None else meta.grad
         if old is None:  # most often
             facts.filled, facts.carried, facts.consumed = [backward.number], False, None

@@ -23,7 +23,7 @@ _SCALING = frozenset(("mul", "mul_", "div", "div_", "multiply", "divide", "true_
     "_foreach_div_"))
 _REDUCTIONS = frozenset(("mean", "sum", "batchmean"))
 #: Optimizers whose steps hardly depend on the size of the gradient.
-_INVARIANT = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "Rprop", "SparseAdam",
+INVARIANT = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "Rprop", "SparseAdam",
     "Muon", "Adafactor")
 #: How many events of a loss are looked at.
 FAR = 200
@@ -195,13 +195,13 @@ class Accumulation(Rule):
                 continue
             self.said.add(site)
             name = type(optimizer).__name__
-            sure = all(g.sure for g in groups) and name not in _INVARIANT and not by
+            sure = all(g.sure for g in groups) and name not in INVARIANT and not by
             if by:
                 text = f"although it is divided by {by}, so that their sum is {count / by:.2g} times the mean."
             else:
                 text = f"which is not divided by {count}: their sum is {count} times the gradient of one whole batch."
             evidence = [f"{name}.step() was made after {count} calls of this backward(), {len(groups)} times in a row"]
-            if name in _INVARIANT:
+            if name in INVARIANT:
                 evidence.append(f"{name} makes up for most of it, but clipping and weight decay in the loss do not")
             yield Finding("accumulation-scale", place(site), f"Every step adds up the gradients of {count} "
                 f"micro-batches of a mean loss, {text}", f"(loss / {count}).backward(), or reduction=\"sum\" and a "

@@ -45,6 +45,7 @@ class Lost:
     fix: str
     severity: str = ""
     evidence: list[str] = field(default_factory=list)
+    made: int = 0  # of an optimizer that holds others
 
 
 class Table:
@@ -106,6 +107,7 @@ class Optimized(Rule):
         self.sites: dict[int, Site | None] = {}  # where optimizers step
         self.fed: ByIdentity[bool] = ByIdentity()  # tensors that were given to modules
         self.lost: dict[int, Lost] = {}
+        self.changes = self.soon = 0  # replacements and copies so far; in how many of the next steps to judge
         self.by_hand = self.judged = False  # whether the program sets gradients itself; whether anything was judged
 
     def module_called(self, module: Any, args: Any, output: Any, site: Site | None) -> None:
@@ -129,7 +131,12 @@ class Optimized(Rule):
                 self.lost.pop(id(p), None)
 
     def step_ended(self, step: Step) -> None:
-        if step.detailed and self.record.backward_count > 1:
+        record = self.record
+        changes = len(record.replacements) + len(record.copies)
+        if changes != self.changes:
+            self.changes, self.soon = changes, 3
+        if (step.detailed or self.soon) and record.backward_count > 1:
+            self.soon = max(self.soon - 1, 0)
             self.judged = True
             self._judge()
 
@@ -138,7 +145,15 @@ class Optimized(Rule):
             self._hold(made)
         if self.record.step_count and not self.judged:
             self._judge(1 if self.record.backward_count == 1 else 2)  # not later: models may be gone by now
+        first: dict[int, Lost] = {}  # one optimizer that holds others, one finding, at the first of its lines
         for row in self.lost.values():
+            if row.made and (row.made not in first or _line(row) < _line(first[row.made])):
+                first[row.made] = row
+        for row in self.lost.values():
+            root = first.get(row.made)
+            if root is not None and root.place != row.place:
+                root.evidence.append(row.message)
+                row.place, row.message = root.place, root.message
             yield Finding(row.id, row.place, row.message, row.fix, [row.name] if row.name else [], row.evidence,
                 row.severity)
 
@@ -173,7 +188,8 @@ class Optimized(Rule):
                 self.lost.pop(id(p), None)
                 continue
             owner = table.owners.get(id(p), Owner(record.name_of(p)))
-            found = self._other(p, owner, idle, table) or self._forgotten(p, owner, table)
+            late = {**idle, **self._deserted(facts.last)} if facts.last > 1 else idle
+            found = self._other(p, owner, late, table) or self._forgotten(p, owner, table)
             if found is not None:
                 self.lost[id(p)] = found
             else:
@@ -191,6 +207,17 @@ class Optimized(Rule):
                     found[id(p)] = p, made
         return found
 
+    def _deserted(self, last: int) -> dict[int, tuple[Any, Made]]:
+        """Parameters of optimizers that had gradients once, but none in the backward of this number or since, and are
+        in no model any more or were replaced.
+        """
+        found = {}
+        for p, made in self.held.items():
+            facts = self.record.gradients.get(p)
+            if facts is not None and facts.ever and facts.last < last and made.steps:
+                found[id(p)] = p, made
+        return found
+
     # -- optimizers that hold others ----------------------------------------------------------------------------------
 
     def _other(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
@@ -205,15 +232,37 @@ class Optimized(Rule):
                         f"{r.place}, after the optimizer had taken its parameters")
         copied = self.record.copies.get(p)
         original = None if copied is None else copied[0]()
-        if copied is not None and original is not None and id(original) in idle:
-            return self._holds(p, owner, place(copied[1]), idle[id(original)][1],
-                f"the model is a copy, made at {place(copied[1])}, of the one whose parameters the optimizer has")
+        for _ in range(8):  # a copy of a copy
+            if copied is None or original is None:
+                break
+            if id(original) in idle:
+                return self._holds(p, owner, place(copied[1]), idle[id(original)][1],
+                    f"the model is a copy, made at {place(copied[1])}, of the one whose parameters the optimizer has")
+            before = self.record.copies.get(original)
+            original = None if before is None else before[0]()
+        if owner.root is None:
+            return self._leaf_again(p, owner, idle, table)
         return self._orphaned(p, owner, idle, table) or self._made_again(p, owner, idle, table)
+
+    def _leaf_again(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
+        """The plain tensor ``p``, if it was computed from one that an optimizer has."""
+        event = self.record.events.get(p)
+        todo, seen = [] if event is None else list(event.inputs), 0
+        while todo and seen < 16:
+            before = todo.pop(0)
+            seen += 1
+            q = before.tensor()
+            if q is not None and id(q) in idle and id(q) not in table.owners:
+                where = None if event is None else event.place
+                return self._holds(p, owner, where, idle[id(q)][1], f"{owner.name or 'a tensor'} was "
+                    f"made anew at {where}")
+            todo += before.inputs
+        return None
 
     def _orphaned(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
         """``p``, if it was made when the optimizer of the rest of its model had one that no model has any more."""
         site = self.record.made_tensors.get(p)
-        if owner.root is None or site is None:
+        if site is None:
             return None
         made = next((made for q in owner.root.parameters() if (made := self.held.get(q)) is not None), None)
         if made is None or not any(m is made and id(q) not in table.owners for q, m in idle.values()):
@@ -223,7 +272,7 @@ class Optimized(Rule):
 
     def _made_again(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
         """``p``, if its model is like one whose parameters an optimizer has, all of them without gradients."""
-        if owner.root is None or any(self.held.get(q) is not None for q in owner.root.parameters()):
+        if any(self.held.get(q) is not None for q in owner.root.parameters()):
             return None
         shape = shape_of(p)
         like = [(q, made) for q, made in idle.values() if shape_of(q) == shape and self._belongs(q, owner, table)]
@@ -243,8 +292,9 @@ class Optimized(Rule):
 
     def _belongs(self, q: Any, owner: Owner, table: Table) -> bool:
         """Whether the module of ``q`` is gone, or is another of the same class as that of ``owner``."""
-        other = table.owners.get(id(q))
-        return other is None or (type(other.root) is type(owner.root) and other.name == owner.name)
+        other, facts = table.owners.get(id(q)), self.record.gradients.get(q)
+        return other is None or ((facts is None or not facts.ever) and other.name == owner.name
+            and type(other.root) is type(owner.root))
 
     def _holds(self, p: Any, owner: Owner, where: Place | None, made: Made, why: str) -> Lost:
         kind = type(made.object()).__name__
@@ -254,7 +304,7 @@ class Optimized(Rule):
         return Lost(weakref.ref(p), "optimizer-holds-other", where, owner.name, f"{kind} updates tensors that the "
             f"model does not use: {why}. The parameters that get the gradients are never updated.",
             "make the optimizer after the model has its final parameters, or add the new ones with add_param_group()",
-            "", [*evidence, "what the optimizer has instead never gets a gradient"])
+            "", [*evidence, "what the optimizer has instead gets no gradients"], id(made))
 
     # -- parameters that none has -------------------------------------------------------------------------------------
 
@@ -349,6 +399,10 @@ def _list_place(owner: Owner) -> Place | None:
 def _learns(t: Any) -> bool:
     """Whether a tensor is a leaf that requires gradients."""
     return t._wg_edge is None and t._wg_meta is not None and t._wg_meta.requires_grad
+
+
+def _line(row: Lost) -> tuple[str, int]:
+    return ("", 0) if row.place is None else (row.place.file, row.place.line)
 
 
 def _of(made: Made) -> list[Any]:

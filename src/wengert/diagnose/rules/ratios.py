@@ -10,6 +10,7 @@ import numpy as np
 from ..findings import Finding
 from ..record import ByIdentity
 from ..rule import Rule
+from .accumulation import INVARIANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 PARAMETERS, ELEMENTS = 16, 256
 #: Above, and below, which the ratio of update to parameter is wrong, if the losses agree.
 LARGE, SMALL = 0.5, 3e-7
+#: A schedule that has made the learning rate this much smaller has ended the training.
+FAINT = 1e-5
 
 
 @dataclass
@@ -46,9 +49,15 @@ class UpdateRatio(Rule):
         super().__init__(record)
         self.seen: dict[int, Seen] = {}
         self.grown: ByIdentity[bool] = ByIdentity()
+        self.faint: dict[int, tuple[int, Step, float]] = {}  # by optimizer: such steps, the last, the first rate
         self.before: list[tuple[Any, Any, Any]] = []  # views of parameters, what they were, and of gradients
 
     def step_begins(self, step: Step) -> None:
+        group = step.optimizer.param_groups[0]
+        start = group.get("initial_lr")
+        if start is not None and group["lr"] < FAINT * start:
+            count, _, _ = self.faint.get(id(step.made), (0, step, 0.0))
+            self.faint[id(step.made)] = count + 1, step, start
         self.before = []
         if not step.detailed or step.closure:
             return
@@ -79,9 +88,12 @@ class UpdateRatio(Rule):
             slope = sum(float(np.square(g, dtype=np.float64).sum()) for *_, g in self.before)
             moved = sum(int(np.count_nonzero(g)) for *_, g in self.before)
             same = sum(int(np.count_nonzero((now == old) & (g != 0))) for now, old, g in self.before)
+        views = [now for now, *_ in self.before]
         self.before = []
         if not size or not moved:
             return
+        if change < 0.05**2 * sum(len(now) for now in views):
+            change = min(change, LARGE**2 * size / 2)  # small in itself, of parameters that began at zero
         optimizer = step.optimizer
         groups = optimizer.param_groups
         seen.kind, seen.scheduled = type(optimizer).__name__, any("initial_lr" in g for g in groups)
@@ -122,8 +134,8 @@ class UpdateRatio(Rule):
             return None
         zero = not any(seen.rates[0])
         lost = min(seen.unchanged) > 0.95 or max(seen.ratios) < SMALL
-        if not (zero or lost) or max(seen.gradients) < 1e-5:
-            return None
+        if not (zero or lost) or (max(seen.gradients) < 1e-5 and seen.kind not in INVARIANT):
+            return None  # it is the gradient that is small
         if zero:
             text = f"{seen.kind} has {_rates(seen)}: its steps change nothing."
         else:
@@ -136,6 +148,13 @@ class UpdateRatio(Rule):
                 f"gradient / parameter: {min(seen.gradients):.2g} to {max(seen.gradients):.2g}"], "info" if few else "")
 
     def ended(self) -> Iterable[Finding]:
+        for count, step, start in self.faint.values():
+            if count >= 3 and count > step.made.steps / 4:
+                yield Finding("update-ratio", step.place, "The schedule has made the learning rate too small to "
+                    f"learn: {count} of {step.made.steps} steps were made with less than {FAINT:g} of the first rate, "
+                    f"{start:g}.",
+                    "let the rate decay more slowly: scheduler.step() once per epoch, not per batch, or a larger "
+                    "step_size or gamma")
         for seen in self.seen.values():
             large = self._large(seen)
             if large is not None and self._stays(seen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...tensor import Tensor
 from ..findings import Finding
 from ..places import is_users, place, place_of_error
 from ..rule import Rule
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from ...graph.interceptors import Call
     from ..places import Place, Site
-    from ..record import Event, Gradient, Step
+    from ..record import Backward, Event, Gradient, Step
 
 #: How many events are looked at for the gradient that a write uses.
 FAR = 64
@@ -27,6 +28,8 @@ class StaleGradient(Rule):
         self.said: set[Any] = set()
         self.last: dict[int, int] = {}  # by id of an optimizer's row: how many backwards there were at its last step
         self.emptied: dict[int, int] = {}  # how many of its steps found the gradients cleared
+        self.arrays: dict[int, int] = {}  # ids of the memory of gradients, since the last backward: ids of the leaves
+        self.users: dict[int, int] = {}  # by the number of an event that has used one: the leaf
         self.by_hand: Finding | None = None  # of updates by hand: one finding, which takes in all parameters
 
     # -- Optimizer.step -----------------------------------------------------------------------------------------------
@@ -71,7 +74,8 @@ class StaleGradient(Rule):
             used = steps.get(facts.consumed or 0)
             if facts.carried:
                 carried.append((p, facts))
-            elif used is not None and used.made is step.made and not step.closure:
+            elif (used is not None and used.made is step.made and not step.closure
+                    and facts.mark == (id(p._wg_meta.grad), p._wg_meta.grad._wg_vc[0])):  # not put in place by hand
                 again.append((p, facts))
                 before = used
         if carried:
@@ -95,6 +99,8 @@ class StaleGradient(Rule):
                 facts = self.record.gradients.get(p)
                 if facts is not None and (facts.filled or facts.wasted or (0,))[-1] > last:
                     cleared.append((p, facts))
+        if not cleared:
+            yield from self._frozen(step)
         if not cleared or any(p._wg_meta.grad is not None and p._wg_meta.grad._wg_data.any() for p, _ in cleared):
             return
         count = self.emptied[id(step.made)] = self.emptied.get(id(step.made), 0) + 1
@@ -104,6 +110,20 @@ class StaleGradient(Rule):
             yield self._finding(step.place, cleared, f"step() finds no gradients: they were cleared{at}, after "
                 "backward() and before the step, so that nothing is learned.",
                 "clear gradients before backward() or after step(), not between the two")
+
+    def _frozen(self, step: Step) -> Iterator[Finding]:
+        """All that the optimizer has was trained, and does not require gradients any more."""
+        rows = [p for group in step.optimizer.param_groups for p in group["params"]]
+        sites = [self.record.frozen.get(p) for p in rows]
+        if not rows or None in sites or any(p._wg_meta is not None and p._wg_meta.requires_grad for p in rows):
+            return
+        count = self.emptied[id(step.made)] = self.emptied.get(id(step.made), 0) + 1
+        if count >= 2 and any((f := self.record.gradients.get(p)) is not None and f.ever for p in rows):
+            self.said.add(step.site)
+            yield Finding("frozen", place(sites[0]), f"{type(step.optimizer).__name__} goes on stepping, but what it "
+                "has does not require gradients any more since this line: it was trained before, and is no longer.",
+                "switch requires_grad on again before it is to be trained", [n for n in map(self.record.name_of, rows)
+                    if n], [f"the step at {step.place} finds no gradients"])
 
     def _finding(self, where: Place | None, rows: list[tuple[Any, Gradient]], message: str, fix: str) -> Finding:
         name = self.record.name_of
@@ -122,7 +142,16 @@ class StaleGradient(Rule):
 
     # -- updates by hand ----------------------------------------------------------------------------------------------
 
+    def backward_ended(self, backward: Backward) -> None:
+        if backward.detailed and not backward.captured:
+            self.users.clear()
+            self.arrays = {id(p._wg_meta.grad._wg_data): id(p) for p, _ in self.record.gradients.items()
+                if p._wg_meta is not None and p._wg_meta.grad is not None}
+
     def called(self, event: Event, call: Call, result: Any) -> None:
+        for x in call.args:
+            if isinstance(x, Tensor) and id(x._wg_data) in self.arrays:
+                self.users[event.number] = self.arrays[id(x._wg_data)]
         if not event.inputs or not (call.kind == "inplace" or (call.kind == "function" and call.name.endswith("_"))):
             return
         first = event.inputs[0]
@@ -150,7 +179,7 @@ class StaleGradient(Rule):
 
     def _updated(self, leaf: Any, sources: tuple[Event, ...], site: Site | None) -> None:
         gradient = None if leaf._wg_meta is None else leaf._wg_meta.grad
-        if gradient is None or not _uses(sources, gradient):
+        if gradient is None or not self._uses(sources, leaf, gradient):
             return
         facts = self.record.gradient_of(leaf)
         if facts.carried:
@@ -163,6 +192,17 @@ class StaleGradient(Rule):
                 self.by_hand.parameters.append(name)
         self.record.consume(leaf, -1)
 
+    def _uses(self, sources: Iterable[Event], leaf: Any, gradient: Any) -> bool:
+        """Whether the gradient of ``leaf`` is among what values were computed from."""
+        todo, seen = list(sources), 0
+        while todo and seen < FAR:
+            event = todo.pop(0)
+            seen += 1
+            if event.tensor() is gradient or (event.number and self.users.get(event.number) == id(leaf)):
+                return True
+            todo += event.inputs
+        return False
+
     def window_ended(self) -> Iterable[Finding]:
         if self.by_hand is not None and None not in self.said:
             self.said.add(None)
@@ -170,20 +210,6 @@ class StaleGradient(Rule):
 
     def ended(self) -> Iterable[Finding]:
         return self.window_ended()
-
-
-def _uses(sources: Iterable[Event], gradient: Any) -> bool:
-    """Whether a gradient is among what values were computed from."""
-    todo, seen = list(sources), 0
-    array = gradient._wg_data
-    while todo and seen < FAR:
-        event = todo.pop(0)
-        seen += 1
-        t = event.tensor()
-        if t is gradient or (t is not None and t._wg_data is array):
-            return True
-        todo += event.inputs
-    return False
 
 
 def _backward_at(record: Any, facts: Gradient) -> str:
