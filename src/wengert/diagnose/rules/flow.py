@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _LAYERS = frozenset(("Sigmoid", "Tanh", "Relu", "LeakyRelu", "Elu", "Selu", "Gelu", "Silu", "Softplus", "Hardtanh",
     "Softsign", "Celu", "LogSigmoid", "Hardsigmoid", "ElmanLayer"))
 _PLAIN = frozenset(("Addmm", "Mm", "Addmv", "Mv", "Convolution", "Bmm"))  # for layers without an activation
-_SHRINK, _GROW, _DEPTH = 1e-5, 1e5, 7
+_SHRINK, _GROW, _DEPTH = 1e-5, 1e4, 5
+_FORGOTTEN = 1e-12  # over the steps of a sequence: the last ones may be all that counts
 
 
 _GROWN = ("Scale the initial weights to the width of the layers (nn.init.kaiming_normal_, xavier_uniform_), normalise "
@@ -84,6 +85,7 @@ class Flow(Rule):
         super().__init__(record)
         self.labels: dict[Any, _Link] = {}  # of nodes that the walk will come to: the last layer before them
         self.links: list[_Link] = []
+        self.series: list[_Chain] = []  # recurrent layers that are one node each
         self.kinds: dict[type, int] = {}
         self.chains: dict[tuple[str, Place | None], list[_Chain]] = {}
         record.notes["flow"] = self
@@ -92,8 +94,7 @@ class Flow(Rule):
     # -- from layer to layer ------------------------------------------------------------------------------------------
 
     def backward_begins(self, backward: Backward) -> None:
-        self.labels.clear()
-        self.links.clear()
+        self._forget()
 
     def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
         if not self.record.detailed or node.is_leaf:
@@ -105,12 +106,16 @@ class Flow(Rule):
             kind = self.kinds[node.__class__] = 1 if name in _LAYERS else 2 if name in _PLAIN else 3 if (
                 name in ("Mul", "LstmLayer", "GruLayer")) else 0
         if kind == 1 or kind == 2:
-            a = g if raw else getattr(g, "_wg_data", None)
+            recurrent = node.outputs > 1  # a recurrent layer: what goes into its activations
+            a = grads[0] if recurrent else g
+            a = a if raw else getattr(a, "_wg_data", None)
             if type(a) is np.ndarray and a.dtype.kind == "f":
-                flat = a.reshape(-1)
-                flat = flat.astype("f8", copy=False)
-                before = _Link(node, sqrt(float(flat.dot(flat))), before, kind)
-                self.links.append(before)
+                rows = _over_time(node, a) if recurrent else []
+                if len(rows) >= _DEPTH:
+                    self.series.append(_Chain([node], rows, 0, True))
+                else:
+                    before = _Link(node, _norm(a), before, kind)
+                    self.links.append(before)
         elif kind == 3 and before is not None and all(e is not None for e in node.edges):
             before = before.behind_gate()
         if before is None:
@@ -122,20 +127,20 @@ class Flow(Rule):
                     self.labels[edge[0]] = before
 
     def backward_ended(self, backward: Backward) -> None:
-        if not self.links or backward.failed or self.record.checking:
-            return
-        for kind in (1, 2):
-            chain = _deepest(self.links, kind)
-            if chain is None:
-                continue
-            self.walks += 1
-            verdict = chain.verdict()
-            if verdict is not None:
-                where = layer_place(self.record, chain.nodes()) or backward.place
-                self.chains.setdefault((verdict, where), []).append(chain)
-            break
+        if not backward.failed and not self.record.checking:
+            chains = self.series or [c for c in (_deepest(self.links, kind) for kind in (1, 2)) if c is not None][:1]
+            self.walks += bool(chains)
+            for chain in chains:
+                verdict = chain.verdict()
+                if verdict is not None:
+                    where = layer_place(self.record, chain.nodes()) or backward.place
+                    self.chains.setdefault((verdict, where), []).append(chain)
+        self._forget()
+
+    def _forget(self) -> None:
         self.labels.clear()
         self.links.clear()
+        self.series = []
 
     def window_ended(self) -> Iterable[Finding] | None:
         found = [self._finding(verdict, where, rows) for (verdict, where), rows in self.chains.items()
@@ -152,15 +157,16 @@ class Flow(Rule):
     def _finding(self, verdict: str, where: Place | None, rows: list[_Chain]) -> Finding:
         first = rows[0]
         small = verdict == "vanishing"
-        names = first.names
-        text = (f"The gradient {'shrinks' if small else 'grows'} from layer to layer: over {len(first.norms)} x "
+        unit = "step" if first.recurrent else "layer"
+        text = (f"The gradient {'shrinks' if small else 'grows'} from {unit} to {unit}: over {len(first.norms)} x "
             f"{first.name} its norm goes from {first.norms[0]:.2g} (last) to {first.norms[-1]:.2g} (first)"
-            + (", so the first layers hardly learn." if small else "."))
+            + (f", so {'nothing is learnt of the first steps' if first.recurrent else 'the first layers hardly learn'}."
+                if small else "."))
         fix = ("Use ReLU or GELU with kaiming_normal_, residual connections or normalisation between the layers; for "
             "sequences an LSTM or GRU." if small else _GROWN)
         shown = ", ".join(f"{n:.2g}" for n in first.norms[:: max(1, len(first.norms) // 8)])
-        return Finding(verdict, where, text, fix, parameters=names, evidence=[f"norms of the gradient, from the last "
-            f"layer to the first: {shown}", f"in {len(rows)} of {self.walks} backwards that were looked at"])
+        return Finding(verdict, where, text, fix, evidence=[f"norms of the gradient, from the last "
+            f"{unit} to the first: {shown}", f"in {len(rows)} of {self.walks} backwards that were looked at"])
 
     # -- from step to step --------------------------------------------------------------------------------------------
 
@@ -284,16 +290,30 @@ class _Link:
         new.gates += 1
         return new
 
+    def chain(self) -> _Chain:
+        """The layers down to this one."""
+        links: list[_Link] = []
+        weights: set[int] = set()
+        at: _Link | None = self
+        while at is not None:
+            if at.kind == self.kind:
+                links.append(at)
+            weights.update(_weights(at.node))
+            at = at.previous
+        links.reverse()
+        return _Chain([link.node for link in links], [link.norm for link in links], self.gates,
+            len(weights) < len(links) / 2)
+
 
 class _Chain:
-    """Layers one after the other, as the gradient comes to them; what is kept of them are numbers and names."""
+    """Layers one after the other, as the gradient comes to them; what is kept of them are numbers and names.
 
-    def __init__(self, links: list[_Link]) -> None:
-        self._nodes = [link.node for link in links]
-        self.norms = [link.norm for link in links]
-        self.gates = links[-1].gates
-        self.name = self._nodes[0].operation()
-        self.names: list[str] = []
+    ``recurrent``: whether it is one layer, over and over.
+    """
+
+    def __init__(self, nodes: list[Any], norms: list[float], gates: int, recurrent: bool) -> None:
+        self._nodes, self.norms, self.gates, self.recurrent = nodes, norms, gates, recurrent
+        self.name = nodes[0].operation()
 
     def nodes(self) -> list[Any]:
         """The nodes, once."""
@@ -309,7 +329,8 @@ class _Chain:
             norms = norms[:-1]
         steps = [log10(b / a) if a and b and isfinite(b / a) else 0.0 for a, b in pairwise(norms)]
         total = sum(steps)
-        for verdict, sign, limit in (("vanishing", -1, _SHRINK), ("exploding", 1, _GROW)):
+        for verdict, sign, limit in (("vanishing", -1, _FORGOTTEN if self.recurrent else _SHRINK),
+                ("exploding", 1, _GROW)):
             if (sign * total >= abs(log10(limit)) and sum(sign * s > 0.1 for s in steps) >= 0.7 * len(steps)
                     and max(sign * s for s in steps) <= 0.5 * abs(total)):
                 return verdict
@@ -318,12 +339,36 @@ class _Chain:
 
 def _deepest(links: list[_Link], kind: int) -> _Chain | None:
     """The longest chain of layers of a kind; its links from the loss on."""
-    rows = [link for link in links if link.kind == kind]
-    if not rows:
-        return None
-    last: _Link | None = max(rows, key=lambda link: link.depth)
+    last = max((link for link in links if link.kind == kind), key=lambda link: link.depth, default=None)
+    return last.chain() if last is not None and last.depth >= _DEPTH else None
+
+
+def _weights(node: Any) -> list[int]:
+    """The ids of the leaves that go into a node, transposed perhaps."""
     found = []
-    while last is not None:
-        found.append(last)
-        last = last.before
-    return _Chain(found[::-1]) if len(found) >= _DEPTH else None
+    for edge in node.edges:
+        for _ in range(3):
+            if edge is None or edge[0].is_leaf or len(edge[0].edges) != 1:
+                break
+            edge = edge[0].edges[0]
+        if edge is not None and edge[0].is_leaf:
+            found.append(id(edge[0]))
+    return found[-1:]
+
+
+def _norm(a: Any) -> float:
+    flat = a.reshape(-1).astype("f8", copy=False)
+    return sqrt(float(flat.dot(flat)))
+
+
+def _over_time(node: Any, gates: Any) -> list[float]:
+    """The norms of the gradients ``gates`` of a recurrent layer, from the last step to the first."""
+    saved = dict(zip(node.op.consts, node.saved[3 * len(node.op.saved) :])) if node.saved else {}
+    sizes = [int(n) for n in saved.get("sizes") or ()]
+    if sum(sizes) != gates.shape[0]:
+        return []
+    rows, at = [], 0
+    for n in sizes:
+        rows.append(_norm(gates[at : at + n]))
+        at += n
+    return rows if saved.get("reverse") else rows[::-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ...nn import Sequential
@@ -30,6 +31,7 @@ def place_of_layer(record: Record, modules: tuple[Any, ...], site: Site | None) 
 
 
 def layer_place(record: Record, nodes: Iterable[Any]) -> Place | None:
-    """The line that all of these layers share; None if there are several."""
-    places = {place_of_layer(record, node_modules(n), n.__dict__.get("_wg_site")) for n in nodes}
-    return places.pop() if len(places) == 1 else None
+    """The line that most of these layers share; None if there is none."""
+    places = Counter(place_of_layer(record, node_modules(n), n.__dict__.get("_wg_site")) for n in nodes)
+    where, count = places.most_common(1)[0]
+    return where if count > 0.6 * places.total() else None

@@ -50,7 +50,7 @@ class Nonfinite(Rule):
     def called(self, event: Event, call: Any, result: Any) -> None:
         if self.done or self.record.checking:
             return
-        for t in result if type(result) in (tuple, list) else (result,):
+        for t in _flat(result):
             if isinstance(t, Tensor) and not is_finite(t._wg_data):
                 self._note(event, call, t._wg_data)
                 return
@@ -238,6 +238,14 @@ class Nonfinite(Rule):
             return self._say(self.waiting)
         origin = self.seen or self._of_variables([main_variables()])
         return self._forward(origin, "the program ended at it") if origin is not None and origin.roots else None
+
+
+def _flat(x: Any) -> Iterator[Any]:
+    if type(x) in (tuple, list):
+        for y in x:
+            yield from _flat(y)
+    else:
+        yield x
 
 
 def _arrays(values: Iterable[Any], raw: bool) -> list[Any]:
