@@ -140,11 +140,10 @@ class Gradient:
 
     ``filled``: the numbers of the backwards whose gradients ``.grad`` holds. ``consumed``: the number of the step (or
     hand-written update) that has used what ``.grad`` holds now; None if none has. ``carried``: whether ``.grad`` holds
-    gradients that an earlier step has used, with newer ones added. ``ever``: how many backwards reached the leaf; ``last``: the last
-    of them.
-    ``zeroed``: where gradients were last cleared. ``wasted``: the backwards whose gradients were cleared then, if no
-    step had used them. ``by_hand``: whether the program itself has ever updated the leaf with it. ``captured``: how
-    many calls of ``grad()`` gave a gradient of it.
+    gradients that an earlier step has used, with newer ones added. ``ever``: how many backwards reached the leaf;
+    ``last``: the last of them. ``zeroed``: where gradients were last cleared. ``wasted``: the backwards whose gradients
+    were cleared then, if no step had used them. ``by_hand``: whether the program itself has ever updated the leaf with
+    it. ``captured``: how many calls of ``grad()`` gave a gradient of it.
     """
 
     __slots__ = ("by_hand", "captured", "carried", "consumed", "ever", "filled", "last", "mark", "wasted",
