@@ -104,7 +104,7 @@ def run(program: Callable[[], Any], options: Options, show: Callable[[BaseExcept
 
     process, code, ended = os.getpid(), 0, "exit"
     interrupted: KeyboardInterrupt | None = None
-    sessions.begin(options.steps)
+    sessions.begin(options.steps).joins = True
     try:
         program()
     except StepsDone:
@@ -175,12 +175,21 @@ def deliver(report: Report, options: Options) -> bool:
         terminal.show(report, stream)
         if options.github or os.environ.get("GITHUB_ACTIONS") == "true":
             github.show(report, stream)
-    except (OSError, ValueError):  # nobody reads it any more
+    except Exception as error:
         done = False
+        fail(f"the report: {type(error).__name__}: {error}")
     for kind, path in options.files.items():
         try:
             write(kind, report, path)
         except Exception as error:
             done = False
-            print(f"wengert: --{kind} {path}: {type(error).__name__}: {error}", file=sys.__stderr__)
+            fail(f"--{kind} {path}: {type(error).__name__}: {error}")
     return done
+
+
+def fail(text: str) -> None:
+    """Say what could not be done, if anybody listens."""
+    try:
+        print(f"wengert: {text}", file=sys.__stderr__, flush=True)
+    except (OSError, ValueError):
+        pass

@@ -38,7 +38,8 @@ class watch:
     ``objects``: models and optimizers that were made before (what is made inside is known anyway). An exception that
     leaves the block is explained too: the report has the finding, and the exception a note.
 
-    ``RuntimeError`` inside of another diagnosis. What is seen belongs to the thread that enters; nodes and modules are
+    ``RuntimeError`` inside of another ``watch``; under ``wengert run --explain`` it is a part of that diagnosis, and the
+    report is the one of the whole program, complete at its end. What is seen belongs to the thread that enters; nodes and modules are
     watched in all.
     """
 
@@ -46,14 +47,22 @@ class watch:
         self._objects = objects
 
     def __enter__(self) -> Report:
-        self._watching = sessions.begin()
-        for x in self._objects:
-            known(self._watching.record, x)
-        return self._watching.report
+        current = sessions.current
+        self._joined = current is not None and current.joins
+        watching = current if current is not None and self._joined else sessions.begin()
+        try:
+            for x in self._objects:
+                known(watching.record, x)
+        except TypeError:
+            if not self._joined:
+                sessions.end()
+            raise
+        return watching.report
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
             trace: TracebackType | None) -> None:
-        sessions.end(error)
+        if not self._joined:
+            sessions.end(error)
 
 
 def known(record: Any, x: Any) -> None:

@@ -67,7 +67,8 @@ class Watching:
         self._loops = 0  # backwards of a program without optimizers
         self._first, self._again = True, False  # whether the first window is open; whether to open one at the next step
         self._before: Any = None  # what listened to walks before
-        self.on = self.gives_way = False
+        self.on = False
+        self.gives_way = self.joins = False  # what another diagnosis does to this one: end it; become a part of it
 
     def told(self, name: str, light: bool = False) -> list[Callable[..., Any]]:
         """The methods ``name`` of the rules that define it; ``light``: of those that want it outside of windows too."""
