@@ -103,6 +103,9 @@ def test_where_tensors_say_that_they_are(run):
         assert isinstance(x, torch.cuda.FloatTensor) and torch.cuda.FloatTensor(2).shape == (2,)
         assert x.type("torch.cuda.DoubleTensor").dtype == torch.float64
         assert torch.ones(2, device="meta").device.type == "meta" and torch.ones(2, device="cuda:3").is_cuda
+        x.set_(torch.ones(2).untyped_storage())
+        x.data = c.data
+        del w.grad
         model = torch.nn.Linear(2, 2, device="cuda")
         assert model.cpu().weight.is_cpu and model.cuda().weight.is_cuda
     """, "--cuda=cpu")

@@ -113,7 +113,7 @@ def _tensors() -> None:
     for method, old in ((to, Tensor.to), (cpu, Tensor.cpu), (gpu, Tensor.cuda), (type_, Tensor.type)):
         method.__name__, method.__qualname__, method.__doc__ = old.__name__, old.__qualname__, old.__doc__
         setattr(members, old.__name__, method)
-    members.data = property(data.fget, set_data, doc=data.__doc__)
+    members.data = property(data.fget, set_data, data.fdel, data.__doc__)
     members.device = property(at, doc=Tensor.device.__doc__)
     for legacy, kind in list(LEGACY.items()):
         setattr(cuda, legacy, kind)

@@ -23,7 +23,7 @@ from ..tensor.inplace import check_writable
 from ..tensor.namespaces import TRACED_OPS
 from ..tensor.record import undifferentiable
 from ..tensor.tensor import Tensor
-from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
+from ..tensor.types import CPU, contiguous_format, hosted, on_cpu, placed, preserve_format, strided
 from ..tensor.types import device as device_type
 from . import legacy_constructors
 from .creation import finish, without_numbers
@@ -236,7 +236,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if given is not None and given._wg_data.dtype != self._wg_data.dtype:
         raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._wg_data.dtype)} to a tensor of type "
             f"{dt.c_name(self._wg_data.dtype)}")
-    if source is not None and self.device.type != (theirs := source.device.type):
+    if source is not None and self.device.type != (theirs := source.device.type) and not (
+            hosted(self.device) and hosted(source.device)):
         raise RuntimeError(
             f'Attempted to set the storage of a tensor on device "{self.device.type}" to a storage on different device '
             f'"{theirs}".  This is no '
