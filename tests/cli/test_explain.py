@@ -234,3 +234,17 @@ def test_on_a_terminal(tmp_path, write, colour):
     os.close(main)
     shown = text.decode()
     assert ("\x1b[" in shown) == colour and "optimizer.step()" in shown and "stale-gradient" in shown
+
+
+def test_a_program_that_watches_itself(tmp_path, write):
+    training = TRAINING.replace("        optimizer.zero_grad()\n", "")
+    program = write("program.py", f"""    from wengert import diagnose
+{training}
+    with diagnose.watch(net) as report:
+        for i in range(3):
+            step(i)
+    print(len(report))
+""")
+    done = call(EXPLAIN, program, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.split()[-1] == "1" and done.stderr.count("[stale-gradient]") == 1
+    assert call([sys.executable, "-m", "wengert", "run"], program, cwd=tmp_path).stdout == done.stdout

@@ -38,9 +38,9 @@ class watch:
     ``objects``: models and optimizers that were made before (what is made inside is known anyway). An exception that
     leaves the block is explained too: the report has the finding, and the exception a note.
 
-    ``RuntimeError`` inside of another ``watch``; under ``wengert run --explain`` it is a part of that diagnosis, and the
-    report is the one of the whole program, complete at its end. What is seen belongs to the thread that enters; nodes and modules are
-    watched in all.
+    ``RuntimeError`` inside of another ``watch``; under ``wengert run --explain`` it is a part of that diagnosis, and
+    the report is the one of the whole program, complete at its end. What is seen belongs to the thread that enters;
+    nodes and modules are watched in all.
     """
 
     def __init__(self, *objects: Any) -> None:
