@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FILLS = frozenset(("masked_fill", "masked_fill_", "where", "fill_", "full", "full_like", "new_full", "tensor",
     "as_tensor", "from_numpy", "new_tensor", "masked_scatter", "masked_scatter_", "index_fill", "index_fill_"))
 _SUMS = frozenset(("add", "sub", "add_", "sub_"))  # a mask of -inf may be added
+_CHOICES = {"where": ("input", "other"), "masked_fill": ("value",)}
 _MODERATE = 1e30
 
 
@@ -227,6 +228,8 @@ class _Replay:
         for p in op.params:
             edge = node.edges[op.wrt.index(p)] if p in op.wrt else None
             value = self.values.get((id(edge[0]), edge[1])) if edge is not None else saved.get(p, consts.get(p))
+            if value is None and edge is None and op.name in _CHOICES and p in _CHOICES[op.name]:
+                value = np.zeros((), node.dtype)  # what a mask puts in: given by the program
             if value is None:
                 if edge is not None or p not in op.defaults:
                     return None
