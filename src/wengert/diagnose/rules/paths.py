@@ -14,6 +14,7 @@ import numpy as np
 from ...graph.modes import modes
 from ..findings import Finding
 from ..places import place
+from ..record import node_place
 from ..rule import Rule
 from .cuts import CREATIONS, Way, custom, verdict, words, zero
 from .leaves import Leaves, Row, requires_grad
@@ -114,6 +115,9 @@ class Paths(Rule):
         if isinstance(error, AttributeError) and text.endswith("has no attribute 'backward'"):
             self.leaves.look()
             return self._number()
+        if text.startswith("derivative for") or "the derivative for" in text:
+            self.leaves.look()
+            return self._underivable(self.record.failed_at(error))
         if "Inference tensors cannot be saved" in text:
             self.leaves.look()
             return self._inference()
@@ -136,6 +140,19 @@ class Paths(Rule):
             first = first or (cuts if cuts.rows else None)
         return first.findings() if first else []
 
+    def _underivable(self, node: Any) -> list[Finding]:
+        """Which parameters stand behind an operator that has no derivative."""
+        where = None if node is None else node_place(node)
+        if where is None or not self.record.backwards:
+            return []
+        way = Way(self.record.backwards[-1].root)
+        cuts = Cuts(self, way)
+        for row in self.leaves:
+            found = None if row.leaf is None or not row.wanted else way.cuts(row.leaf, lambda e: e.place == where)
+            if found and any(event.place == where for event in found):
+                cuts.add(row, next(event for event in found if event.place == where), "cut-nondifferentiable")
+        return cuts.findings()
+
     def _inference(self) -> list[Finding]:
         """Which parameters went into tensors of inference mode."""
         cuts = Cuts(self, Way(self.uses.values()))
@@ -155,7 +172,14 @@ class Paths(Rule):
             if row.wanted:
                 cuts.explains(row)
         found = cuts.findings()
-        return found or ([] if any(e.recorded for e in refused.root) else frozen(rows, list(self.leaves), way, True))
+        if not found and not any(e.recorded for e in refused.root):
+            found = frozen(rows, list(self.leaves), way, True)
+        if not found:  # the loss is made of other parameters than those that shall learn
+            for row in self.leaves:
+                if row.wanted and row.leaf is not None and (places := way.cuts(row.leaf)):
+                    cuts.add(row, way.choose(places))
+            found = cuts.findings()
+        return found
 
     def ended(self) -> Iterable[Finding]:
         return self.found()
@@ -214,9 +238,11 @@ class Paths(Rule):
     def computed(self) -> list[Event]:
         """The calls of which an operand is a number that differs from step to step, and not as a schedule's does."""
         found = []
-        for rows in self.operands.values():
+        for (code, _), rows in self.operands.items():
             changes = np.diff([number for number, _ in rows])
-            if changes.size and changes.any() and (len(changes) == 1 or not np.allclose(changes, changes[0])):
+            if len(rows) == 1 and rows[0][0] not in code.co_consts:
+                found.append(rows[0][1])
+            elif changes.size and changes.any() and (len(changes) == 1 or not np.allclose(changes, changes[0])):
                 found += [event for _, event in rows]
         return found
 

@@ -46,7 +46,8 @@ def _frozen(where: Place | None, severity: str, rows: list[Row]) -> Finding:
     if rows[0].held and rows[0].held[0][0].site is not None:
         evidence.append(f"{rows[0].held[0][0].place}: the optimizer has {'them' if len(rows) > 1 else 'it'}")
     how = "requires_grad became False here" if rows[0].frozen else "requires_grad is False"
-    cause = "so the loss has no history" if severity == "error" else "so they never change"
+    cause = "so the loss has no history" if severity == "error" else (
+        "so it never changes" if len(rows) == 1 else "so they never change")
     return Finding("frozen", where, f"{shown(rows)}: {how}, {cause}.", "Leave requires_grad at True for what shall "
         "learn; give the optimizer only the parameters that require gradients.", [r.name for r in rows if r.name],
         evidence, severity)
