@@ -117,7 +117,7 @@ class Paths(Rule):
             return self._number()
         if text.startswith("derivative for") or "the derivative for" in text:
             self.leaves.look()
-            return self._underivable(self.record.failed_at(error))
+            return self._underivable(self.record.failed_at(error), text)
         if "Inference tensors cannot be saved" in text:
             self.leaves.look()
             return self._inference()
@@ -140,17 +140,21 @@ class Paths(Rule):
             first = first or (cuts if cuts.rows else None)
         return first.findings() if first else []
 
-    def _underivable(self, node: Any) -> list[Finding]:
+    def _underivable(self, node: Any, text: str) -> list[Finding]:
         """Which parameters stand behind an operator that has no derivative."""
         where = None if node is None else node_place(node)
         if where is None or not self.record.backwards:
             return []
         way = Way(self.record.backwards[-1].root)
         cuts = Cuts(self, way)
+
+        def meant(event: Event) -> bool:
+            return event.place == where and event.name.rstrip("_") in text
+
         for row in self.leaves:
-            found = None if row.leaf is None or not row.wanted else way.cuts(row.leaf, lambda e: e.place == where)
-            if found and any(event.place == where for event in found):
-                cuts.add(row, next(event for event in found if event.place == where), "cut-nondifferentiable")
+            found = None if row.leaf is None or not row.wanted else way.cuts(row.leaf, meant)
+            if found and any(map(meant, found)):
+                cuts.add(row, next(filter(meant, found)), "cut-nondifferentiable")
         return cuts.findings()
 
     def _inference(self) -> list[Finding]:
