@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..record import Backward, Record
 
 LOOKED = 24  # backwards with retain_graph=True that are followed
+WAITED = 64  # backwards that may pass until one goes through a retained graph
 LARGE = 20_000  # nodes: larger graphs are not followed
 
 
@@ -30,7 +31,7 @@ class Retained(Rule):
 
     def __init__(self, record: Record) -> None:
         super().__init__(record)
-        self.graphs: deque[tuple[Site | None, weakref.WeakSet[Any]]] = deque(maxlen=8)
+        self.graphs: deque[tuple[Site | None, weakref.WeakSet[Any], int]] = deque(maxlen=8)
         self.sites: dict[Any, list[int]] = {}  # site: how many graphs were retained there, how many were used again
         self.count = 0
 
@@ -39,6 +40,9 @@ class Retained(Rule):
         options = backward.options
         retained = bool(options.get("retain_graph")) and not options.get("create_graph")
         retained = retained and self.count < LOOKED and backward.site is not None
+        for row in list(self.graphs):
+            if not row[1] or backward.number - row[2] > WAITED:
+                self.graphs.remove(row)
         if not self.graphs and not retained:
             return
         nodes = {node for node in reachable_nodes([edge for edge, _ in backward.roots]) if not node.is_leaf}
@@ -48,7 +52,7 @@ class Retained(Rule):
                 self.graphs.remove(row)
         if retained and len(nodes) <= LARGE:
             self.count += 1
-            self.graphs.append((backward.site, weakref.WeakSet(nodes)))
+            self.graphs.append((backward.site, weakref.WeakSet(nodes), backward.number))
             self.sites.setdefault(backward.site, [0, 0])[0] += 1
 
     def ended(self) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ KEPT = 4  # graphs of so many earlier steps begin to be suspicious
 SURE = 8  # and with so many it is no small window of the last steps
 ACCUMULATED = 16  # backwards that a step may be made of
 EARLY = 64  # after so many backwards only every eighth is looked at
+VISITED = 400_000  # nodes that a search for holders looks at
 NODES = 40  # of a graph, that are looked at
 BOUND = 1000  # the length of a deque up to which it is a window of the last steps
 
@@ -168,12 +169,28 @@ def bottoms(roots: Any, older: float) -> list[Any]:
 def explain(numbers: dict[int, int]) -> list[Finding]:
     """What holds these graphs, and the lines that made it so. ``numbers``: for ids of nodes, the graph they are of."""
     holds: list[tuple[Hold, set[int]]] = []
+    left = VISITED
     for hold in tensors():
-        reached = {numbers[id(n)] for n in reachable_nodes([hold.value._wg_edge]) if id(n) in numbers}
+        seen = some_nodes(hold.value._wg_edge[0], min(left, VISITED // 8))
+        left -= len(seen)
+        reached = {numbers[id(n)] for n in seen if id(n) in numbers}
         if reached:
             holds.append((hold, reached))
+        if left <= 0:
+            break
     found = [_container(*row) for row in containers(holds)] or [_chain(*row) for row in chains(holds)]
     return [f for f in found if f is not None]
+
+
+def some_nodes(root: Any, limit: int) -> set[Any]:
+    """The nodes that can be reached from ``root``, not more than so many, leaves apart."""
+    seen, stack = {root}, [root]
+    while stack and len(seen) < limit:
+        for edge in stack.pop().edges:
+            if edge is not None and not edge[0].is_leaf and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return seen
 
 
 def containers(holds: list[tuple[Hold, set[int]]]) -> list[tuple[Any, list[Hold], set[int]]]:
