@@ -94,7 +94,8 @@ class Flow(Rule):
     # -- from layer to layer ------------------------------------------------------------------------------------------
 
     def backward_begins(self, backward: Backward) -> None:
-        self._forget()
+        if backward.detailed:
+            self._forget()
 
     def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
         if not self.record.detailed or node.is_leaf:
@@ -127,6 +128,8 @@ class Flow(Rule):
                     self.labels[edge[0]] = before
 
     def backward_ended(self, backward: Backward) -> None:
+        if not self.links and not self.series:
+            return
         if not backward.failed and not self.record.checking:
             chains = self.series or [c for c in (_deepest(self.links, kind) for kind in (1, 2)) if c is not None][:1]
             self.walks += bool(chains)
