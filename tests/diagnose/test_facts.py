@@ -79,7 +79,7 @@ class Nosy(Rule):
         self.told.add("ended")
 
 
-def watched(f, rules=(Nosy,)) -> tuple[Any, Any]:
+def watched(f, rules: Any = (Nosy,)) -> tuple[Any, Any]:
     """What ``f`` gives under diagnosis, and the diagnosis."""
     watching = sessions.begin(rules=rules)
     try:
@@ -397,3 +397,19 @@ def test_threads_have_their_own_scopes():
     thread.start()
     thread.join()
     assert seen == [None]
+
+
+def test_saved_models_know_nothing_of_a_diagnosis():
+    import io
+
+    def run() -> bytes:
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        train(model, optimizer, 15)
+        file = io.BytesIO()
+        torch.save({"model": model, "optimizer": optimizer, "copy": copy.deepcopy(model)}, file)
+        return file.getvalue()
+
+    import copy
+
+    assert b"diagnose" not in watched(run, None)[0]

@@ -280,7 +280,11 @@ class Surroundings:
             self.record.frozen.put(tensor, user_site())
 
     def _cutting(self, name: str) -> Callable[..., None]:
+        record = self.record
+
         def tell(found: Any, tensor: Any, *args: Any, **kwargs: Any) -> None:
+            if type(found) is float and not record.detailed and found - found == 0:
+                return  # a number to look at; what is computed from it is not seen outside of windows
             meta = tensor._wg_meta
             known = tensor._wg_edge is not None or (meta is not None and meta.requires_grad) or (
                 self.record.detailed and self.record.events.get(tensor) is not None)

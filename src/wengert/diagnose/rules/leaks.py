@@ -27,6 +27,7 @@ KEPT = 4  # graphs of so many earlier steps begin to be suspicious
 SURE = 8  # and with so many it is no small window of the last steps
 ACCUMULATED = 16  # backwards that a step may be made of
 EARLY = 64  # after so many backwards only every eighth is looked at
+LATE = 256  # after so many every 32nd
 VISITED = 400_000  # nodes that a search for holders looks at
 NODES = 40  # of a graph, that are looked at
 BOUND = 1000  # the length of a deque up to which it is a window of the last steps
@@ -60,7 +61,8 @@ class Leaks(Rule):
     def backward_begins(self, backward: Backward) -> Iterable[Finding] | None:
         """Look whether graphs of earlier steps are alive, and note this one."""
         self.outputs.walks(backward)
-        if self.over or (backward.number > EARLY and backward.number % 8):
+        number = backward.number  # more rarely in a long run: what leaks is still there
+        if self.over or (number > EARLY and number % (8 if number < LATE else 32)):
             return None
         step = self._step(backward)
         if step is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...graph.engine import reachable_nodes
@@ -26,10 +27,17 @@ LOOKED = 50  # nodes of a graph
 _active: Outputs | None = None
 
 
-def told(module: Any, args: Any, output: Any) -> None:
-    """The hook of models; no method, for models are copied and saved with their hooks."""
-    if _active is not None and not _active.record.detailed:
-        _active.called(output)
+class Hook:
+    """The hook of models. Models are copied and saved with their hooks: there it is one of Python's own that does
+    nothing, so that a saved model can be read without this package.
+    """
+
+    def __call__(self, module: Any, args: Any, output: Any) -> None:
+        if _active is not None and not _active.record.detailed:
+            _active.called(output)
+
+    def __reduce__(self) -> Any:
+        return getattr, (nullcontext(), "__exit__")
 
 
 def walked(node: Any) -> bool:
@@ -66,7 +74,7 @@ class Outputs:
         for model in self.record.trained():
             if id(model) not in self.watched and len(self.watched) < 16:
                 self.watched.add(id(model))
-                self.handles.append(model.register_forward_hook(told))
+                self.handles.append(model.register_forward_hook(Hook()))
 
     def called(self, output: Any) -> None:
         """A model gave ``output``."""
