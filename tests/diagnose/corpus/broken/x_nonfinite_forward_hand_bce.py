@@ -1,6 +1,5 @@
 """Binary cross-entropy by hand: log(1 - p) of a sigmoid that rounds to 1."""
 import torch
-from torch import nn
 
 
 def bce(p, y):

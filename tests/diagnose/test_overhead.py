@@ -1,0 +1,50 @@
+"""What a diagnosis costs: coarse limits, for a test must hold on a busy machine; ``benchmarks/explained.py`` measures."""
+
+from __future__ import annotations
+
+import time
+
+import wengert as torch
+from wengert.diagnose import sessions
+
+from .programs import mlp
+
+ROUNDS, STEPS = 12, 20
+
+
+def step_of(model, optimizer):
+    x, y = torch.randn(32, 4), torch.randn(32, 1)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def fastest(step) -> float:
+    """The least time of a step: what other processes add is left out."""
+    times = []
+    for _ in range(ROUNDS * STEPS):
+        start = time.process_time()
+        step()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def test_a_light_step() -> None:
+    torch.manual_seed(0)
+    model = mlp()
+    step = step_of(model, torch.optim.SGD(model.parameters(), 0.001))
+    step()
+    plain = fastest(step)
+    sessions.begin()
+    try:
+        for _ in range(101):  # behind the windows of the beginning
+            step()
+        explained = fastest(step)
+    finally:
+        sessions.end()
+    assert explained < 3.5 * plain
+    assert fastest(step) < 1.3 * plain
