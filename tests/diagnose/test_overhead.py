@@ -1,4 +1,4 @@
-"""What a diagnosis costs: coarse limits, as a test must hold on a busy machine; ``benchmarks/explained.py`` measures."""
+"""What a diagnosis costs: coarse limits that hold on a busy machine; ``benchmarks/explained.py`` measures."""
 
 from __future__ import annotations
 
