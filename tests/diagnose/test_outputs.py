@@ -16,7 +16,7 @@ import pytest
 from wengert.cli.explained import OPTIONS
 from wengert.diagnose import Finding, Place, Report
 from wengert.diagnose.findings import VERDICTS
-from wengert.diagnose.outputs import as_json, github, sarif, terminal, write
+from wengert.diagnose.outputs import as_json, github, sarif, terminal, wording, write
 from wengert.diagnose.outputs.source import excerpt
 
 SOURCE = """\
@@ -166,7 +166,7 @@ a folder/train.py:3: warning: It is not used. [unused]
 
 info: Slow. [slow-node]"""
     assert all(len(row) <= 60 for row in terminal.plain(report, 60).splitlines() if not row.startswith("wengert"))
-    assert terminal.heading(Report()) == "wengert: no findings (there was no backward() and no optimizer step)"
+    assert wording.heading(Report()) == "wengert: no findings (there was no backward() and no optimizer step)"
 
 
 @pytest.mark.parametrize(("line", "text", "last", "lines", "marked"), [

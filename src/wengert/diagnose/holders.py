@@ -160,6 +160,10 @@ def _children(value: Any) -> Iterator[tuple[Any, Link]]:
         for child in gc.get_referents(value):
             yield child, Link("inside", "")
         return
+    yield from _attributes(value)
+
+
+def _attributes(value: Any) -> Iterator[tuple[Any, Link]]:
     kind = type(value)
     for name, child in list(getattr(value, "__dict__", {}).items()):
         if name in ("_modules", "_buffers") and isinstance(value, Module):

@@ -9,7 +9,8 @@ import pytest
 
 from . import sessions
 from .findings import SEVERITIES
-from .outputs.terminal import counted, rows_of
+from .outputs.terminal import rows_of
+from .outputs.wording import counted
 
 if TYPE_CHECKING:
     from .findings import Report

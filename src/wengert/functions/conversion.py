@@ -236,13 +236,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if given is not None and given._wg_data.dtype != self._wg_data.dtype:
         raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._wg_data.dtype)} to a tensor of type "
             f"{dt.c_name(self._wg_data.dtype)}")
-    if source is not None and self.device.type != (theirs := source.device.type) and not (
-            hosted(self.device) and hosted(source.device)):
-        raise RuntimeError(
-            f'Attempted to set the storage of a tensor on device "{self.device.type}" to a storage on different device '
-            f'"{theirs}".  This is no '
-            "longer allowed; the devices must match."
-        )
+    if source is not None:
+        _check_device(self, source)
     check_writable(self, recording, m, shared=True)
     if source is None:
         array = np.empty(0, self._wg_data.dtype)
@@ -267,6 +262,13 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if self._wg_meta is not None:
         self._wg_meta.accumulator = None  # which knows the old shape
     return self
+
+
+def _check_device(self: Tensor, source: Any) -> None:
+    ours, theirs = self.device, source.device
+    if ours.type != theirs.type and not (hosted(ours) and hosted(theirs)):
+        raise RuntimeError(f'Attempted to set the storage of a tensor on device "{ours.type}" to a storage on '
+            f'different device "{theirs.type}".  This is no longer allowed; the devices must match.')
 
 
 def storage(self: Tensor) -> Any:

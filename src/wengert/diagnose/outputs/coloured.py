@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .source import excerpt
-from .terminal import heading, named
+from .wording import heading, named
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
