@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 #: What creates a tensor of data: the history of the data, if it had one, is not in it.
 CREATIONS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "scalar_tensor", "full",
     "full_like", "new_tensor", "new_full", "Tensor", "new", "from_dlpack"))
+#: What takes the form of a tensor, and none of its numbers.
+FORMS = frozenset(("new_zeros", "new_ones", "new_empty", "new_full", "zeros_like", "ones_like", "empty_like",
+    "full_like", "new_empty_strided"))
 _NUMBERS = frozenset(("item", "tolist", "__float__", "__int__", "__bool__", "__index__", "__complex__"))
 _CUTS = {"detach": "cut-detach", "detach_": "cut-detach", "data": "cut-data", "numpy": "cut-numpy",
     "__array__": "cut-numpy", **dict.fromkeys(_NUMBERS, "cut-item")}
@@ -58,7 +61,7 @@ class Way:
         todo = list(self.roots)
         while todo:
             event = todo.pop()
-            for before in event.inputs:
+            for before in () if event.name in FORMS else event.inputs:
                 self.users.setdefault(before, []).append(event)
                 if before not in self.events:
                     self.events.add(before)

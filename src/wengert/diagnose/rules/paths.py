@@ -42,6 +42,9 @@ class Paths(Rule):
         self.conversions: list[Event] = []
         self.creations: list[Event] = []  # of numbers or arrays from nowhere
         self.operands: dict[Site, list[tuple[float, Event]]] = {}  # numbers from nowhere that are operands, by line
+        self.owners: dict[Event, set[int]] = {}  # of losses: ids of the optimizers that stepped after their backward
+        self.pending: list[Event] = []  # the losses of the backwards before the next step
+        self.stepped = False
         self.written: set[int] = set()  # addresses of what was copied or averaged into after the first backward
         self.said = False
 
@@ -83,6 +86,9 @@ class Paths(Rule):
         if backward.detailed and backward.root:
             rows = self.roots if len(self.roots) < ROOTS else self.later
             rows.append((backward.place, backward.root))
+            if self.stepped:
+                self.pending, self.stepped = [], False
+            self.pending += backward.root
 
     def backward_ended(self, backward: Backward) -> None:
         if backward.detailed:
@@ -91,6 +97,9 @@ class Paths(Rule):
 
     def step_begins(self, step: Any) -> None:
         if step.detailed:
+            self.stepped = True
+            for event in self.pending:
+                self.owners.setdefault(event, set()).add(id(step.made))
             self.leaves.look()
 
     def _loose(self, roots: list[Event]) -> list[Any]:
@@ -279,6 +288,7 @@ class Cuts:
         self.rule, self.way, self.loss = rule, way, loss
         self.rows: dict[tuple[str, Place | None], tuple[Event, list[Row]]] = {}
         self._arriving: set[int] = set()
+        self._own: dict[frozenset[int], Way] = {}  # the ways to the losses of some optimizers
 
     def explains(self, row: Row, zeros: bool = False) -> bool:
         """Whether a cut explains that ``row`` has no gradient, or only ``zeros``."""
@@ -294,8 +304,22 @@ class Cuts:
             cuts = self._by_numbers(row.leaf)
         if not cuts:
             return False
+        if zeros:
+            cuts = [cut for cut in cuts if zero(cut)] or cuts
+        elif len(cuts) > 1 and row.held:
+            own = self._own_way(frozenset(id(made) for made, _ in row.held)).events
+            cuts = [cut for cut in cuts if cut in own] or cuts
         self.add(row, self.way.choose(cuts))
         return True
+
+    def _own_way(self, optimizers: frozenset[int]) -> Way:
+        """The ways to the losses after whose backward one of these optimizers stepped: a generator does not learn from
+        the discriminator's loss, from which it is detached rightly.
+        """
+        if optimizers not in self._own:
+            owners = self.rule.owners
+            self._own[optimizers] = Way(root for root in self.way.roots if owners.get(root, optimizers) & optimizers)
+        return self._own[optimizers]
 
     def add(self, row: Row, cut: Event, name: str = "") -> None:
         """Put a row behind a cut; ``name``: of the verdict."""
