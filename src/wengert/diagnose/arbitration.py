@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .findings import VERDICTS
+
 if TYPE_CHECKING:
-    from .findings import Report
+    from .findings import Finding, Report
 
 #: A verdict -> those of which it is a consequence: where one of these was found, it is not said.
 CONSEQUENCES: dict[str, frozenset[str]] = {
@@ -23,8 +25,20 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "memory-hotspot": frozenset(("graph-leak",)),
 }
 
+CUTS = frozenset(name for name in VERDICTS if name.startswith("cut-"))
+
 
 def settle(report: Report) -> None:
     """Take consequences out of a report."""
     found = {f.id for f in report.findings if f.severity != "info"}
-    report.findings = [f for f in report.findings if not (CONSEQUENCES.get(f.id, frozenset()) & found)]
+    report.findings = [f for f in report.findings
+        if not (CONSEQUENCES.get(f.id, frozenset()) & found) and not _of_a_cut(f, found)]
+
+
+def _of_a_cut(finding: Finding, found: set[str]) -> bool:
+    """Whether it is about graphs that no backward comes for because their way to the loss is cut, or about a cut from
+    tensors that have no name because others took their places.
+    """
+    if finding.id == "graph-leak":
+        return finding.severity == "warning" and bool(found & CUTS)
+    return finding.id in CUTS and not finding.parameters and "optimizer-holds-other" in found

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..places import Site
+    from ..record import Event
 
 
 class Gradchecks(Rule):
@@ -23,10 +24,22 @@ class Gradchecks(Rule):
     def __init__(self, record: Any) -> None:
         super().__init__(record)
         self.last: tuple[Any, list[Finding]] = (None, [])
+        self.lowered: Event | None = None  # the last conversion from double to a lower precision
+
+    def called(self, event: Event, call: Any, result: Any) -> None:
+        if event.name == "cast" and event.recorded and getattr(result, "_wg_data", None) is not None:
+            before = next((v._wg_data for v in call.args if isinstance(v, Tensor)), None)
+            if before is not None and before.dtype.name == "float64" and result._wg_data.dtype.itemsize < 8:
+                self.lowered = event
 
     def gradchecked(self, name: str, inputs: Any, site: Site | None, error: Any) -> Iterable[Finding] | None:
         found = _judged(name, inputs, place(site), error)
-        self.last = error, found
+        if found and found[0].id == "gradcheck-kink" and self.lowered is not None:
+            found = [Finding("gradcheck-precision", place(site), f"The inputs of {name}() are double, but the function "
+                "computes in a lower precision: what a step of 1e-6 changes is lost in its rounding.", "Compute in "
+                "the precision of the input: no .float() in the function, and module.double().", evidence=[
+                f"{self.lowered.place}: the conversion to a lower precision", *found[0].evidence])]
+        self.last, self.lowered = (error, found), None
         return found
 
     def failed(self, error: BaseException) -> Iterable[Finding] | None:
