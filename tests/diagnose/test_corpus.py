@@ -6,7 +6,8 @@ What is expected stands in the scripts. At the end of the line to fix::
 
 names the verdict and the parameters (any order; none: they are not compared). ``# or: ID`` on another line says that
 the finding may as well point there. A folder is a program of several files, which begins with ``main.py``. Every
-finding of severity warning or above that is not expected is a failure too.
+finding of severity warning or above that is not expected is a failure too. The programs of ``missed`` are
+broken in ways that the diagnosis does not see yet.
 """
 
 from __future__ import annotations
@@ -98,6 +99,12 @@ def test_broken(runner: subprocess.Popen[str], program: Path, tmp_path: Path) ->
         rest = [f for f in rest if f not in hits]
     rest = [f for f in rest if f["severity"] != "info"]
     assert not rest, f"not expected: {json.dumps(rest, indent=1)}"
+
+
+@pytest.mark.xfail(strict=True, reason="known: nothing, or something else, is found")
+@pytest.mark.parametrize("program", programs("missed"), ids=lambda p: p.stem)
+def test_missed(runner: subprocess.Popen[str], program: Path, tmp_path: Path) -> None:
+    test_broken(runner, program, tmp_path)
 
 
 @pytest.mark.parametrize("program", programs("healthy"), ids=lambda p: p.stem)

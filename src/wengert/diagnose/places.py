@@ -75,10 +75,11 @@ def user_site(depth: int = 1) -> Site | None:
         kind = known(id(code))
         if kind is None:
             kind = kind_of(code)
-        if kind == USER:
-            return code, frame.f_lasti
-        if kind == LIBRARY and library is None and not code.co_filename.startswith("<frozen"):
-            library = code, frame.f_lasti
+        if kind:  # not our own, as most are
+            if kind == USER:
+                return code, frame.f_lasti
+            if kind == LIBRARY and library is None and not code.co_filename.startswith("<frozen"):
+                library = code, frame.f_lasti
         frame = frame.f_back
     return library
 

@@ -240,13 +240,14 @@ class Surroundings:
         self.record.enter_optimizer(optimizer, *maker_site(optimizer))
 
     def _zeroed(self, found: Any, holder: Any, set_to_none: bool = True) -> None:
-        site = user_site()
-        rows = (holder.parameters() if isinstance(holder, Module)
-            else (p for group in holder.param_groups for p in group["params"]))
-        for p in rows:
-            facts = self.record.gradients.get(p)
-            if facts is not None:
-                facts.clear(site)
+        site, known = user_site(), self.record.gradients.find  # in every step: as quick as can be
+        groups = ([holder.parameters()] if isinstance(holder, Module)
+            else [group["params"] for group in holder.param_groups])
+        for group in groups:
+            for p in group:
+                row = known(id(p))
+                if row is not None:
+                    row[1].clear(site)
 
     def _parameter_made(self, found: Any, cls: Any, data: Any = None, requires_grad: bool = True) -> None:
         site = user_site()

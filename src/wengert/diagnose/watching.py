@@ -80,13 +80,14 @@ class Watching:
     def take(self, name: str, *args: Any) -> list[Finding]:
         """Ask the rules, take in what they find, and give that."""
         taken: list[Finding] = []
-        if not self._asked[name]:
+        asked = self._asked[name]
+        if not asked:
             return taken
         before, quiet = modes(), quieten(IGNORED)
         if before.more:  # the program's modes are not told what rules ask
             change(functions=(), dispatch=())
         try:
-            for tell in tuple(self._asked[name]):
+            for tell in asked:
                 try:
                     found = tell(*args)
                     if found is not None:
@@ -280,8 +281,10 @@ class Watching:
         if backward is None or backward.captured:
             return
         leaf = node.variable
-        backward.leaves.add(id(leaf))
-        facts, meta = self.record.gradients.get(leaf) or self.record.gradient_of(leaf), leaf._wg_meta
+        key, meta = id(leaf), leaf._wg_meta
+        backward.leaves.add(key)
+        row = self.record.gradients.find(key)
+        facts = self.record.gradient_of(leaf) if row is None else row[1]
         facts.ever += 1
         facts.last = backward.number
         old = None if meta is None else meta.grad
@@ -349,16 +352,16 @@ class Watching:
     def _consumed(self, step: Step) -> None:
         """A step has used the gradients of its parameters, and has written to these."""
         record, optimizer, number = self.record, step.optimizer, step.number
-        known, detailed = record.gradients.get, record.detailed
-        name = f"{type(optimizer).__name__}.step()"
+        known, detailed = record.gradients.find, record.detailed
         for group in optimizer.param_groups:
             for p in group["params"]:
                 meta = p._wg_meta
                 if meta is not None and (grad := meta.grad) is not None:
-                    facts = known(p) or record.gradient_of(p)
+                    row = known(id(p))  # in every step: as quick as can be
+                    facts = record.gradient_of(p) if row is None else row[1]
                     facts.consumed, facts.mark = number, (id(grad), grad._wg_vc[0])
                 if detailed and p._wg_vc is not None:
-                    record.writes.append(Write(name, p._wg_vc, p._wg_vc[0], step.site))
+                    record.writes.append(Write(f"{type(optimizer).__name__}.step()", p._wg_vc, p._wg_vc[0], step.site))
 
     def _enough(self, optimizer: Any) -> bool:
         """Whether the window has seen enough."""

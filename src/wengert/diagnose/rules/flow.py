@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays.flags import IGNORED, quieten, restore
 from ..findings import Finding
 from ..rule import Rule
 from .layers import layer_place
@@ -63,7 +62,7 @@ def gradient_norm(optimizer: Any) -> float:
     arrays = [meta.grad._wg_data for group in optimizer.param_groups for p in group["params"]
         if (meta := p._wg_meta) is not None and meta.grad is not None]
     weights = [a for a in arrays if a.ndim > 1] or arrays
-    total, state = 0.0, quieten(IGNORED)
+    total = 0.0
     for a in weights:
         if type(a) is np.ndarray and a.dtype.kind == "f":
             flat = a.ravel()
@@ -72,7 +71,6 @@ def gradient_norm(optimizer: Any) -> float:
                 flat = flat.astype("f8")
                 square = float(flat.dot(flat))
             total += square
-    restore(state)
     return sqrt(total) if isfinite(total) else total
 
 
