@@ -78,6 +78,8 @@ class Finding:
 
     def __post_init__(self) -> None:
         self.severity = self.severity or VERDICTS[self.id][0]
+        if self.fix.partition(" ")[0].isalpha():  # a word, not code
+            self.fix = self.fix[0].upper() + self.fix[1:]
 
     @property
     def file(self) -> str:

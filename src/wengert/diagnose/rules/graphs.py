@@ -102,14 +102,15 @@ class Twice(Rule):
             return Finding("backward-twice", where, "This backward() goes through a graph that an earlier one has "
                 "freed.", fix=_RETAIN, evidence=evidence)
         earlier, earlier_root, seq = first
+        steps = backward.step - earlier.step
         evidence.append(f"they were freed by the backward() at {earlier.place}"
-            + (f", {backward.step - earlier.step} optimizer steps before" if backward.step > earlier.step else ""))
+            + (f", {steps} optimizer step{'s' if steps > 1 else ''} before" if steps else ""))
         if root() is not None and root() is earlier_root():
             return Finding("backward-twice", where, f"backward() is called a second time on the same loss: the one at "
                 f"{earlier.place} has freed its graph.", evidence=evidence, fix="Call backward() once per loss, or "
                 "compute the loss again; retain_graph=True in the first call only if both gradients are wanted.")
         carrier, taker = boundary(root(), seq)
-        if earlier.site != backward.site and earlier.step == backward.step and not self._repeated(earlier):
+        if earlier.site != backward.site and self._same_round(backward, earlier, carrier):
             shared = node_place(carrier) if carrier is not None else made
             return Finding("backward-twice", where, "Two losses share a part of their graphs"
                 + (f", computed at {shared}," if shared else "") + f" and the backward() at {earlier.place} has freed "
@@ -117,9 +118,11 @@ class Twice(Rule):
                 "retain_graph=True; or detach() what the first loss shall not train.")
         return self._carried(error, where, earlier, carrier, taker, evidence)
 
-    def _repeated(self, earlier: Backward) -> bool:
-        """Whether the same call has been made before: a loop without optimizer steps."""
-        return any(b is not earlier and b.site == earlier.site for b, _, _ in self.walks)
+    def _same_round(self, backward: Backward, earlier: Backward, carrier: Any) -> bool:
+        """Whether both walks belong to one round of a loop: neither call was made again since the shared part was."""
+        sites = [b.site for b, _, seq in self.walks if b is not backward and b is not earlier
+            and (carrier is None or seq <= carrier.seq)]
+        return backward.site not in sites and earlier.site not in sites
 
     def _freed_by(self, node: Any) -> Any:
         """The walk that has freed ``node``: the first one since it was made that is not known to leave it alone."""
