@@ -104,10 +104,11 @@ def left(torch, name, count, seed):
             torch.set_grad_enabled(name != "enable_grad")
             torch.autograd.set_detect_anomaly(False)
             try:
-                signal.setitimer(signal.ITIMER_REAL, SECONDS * (0.2 + 1.6 * draw.random()))
+                # another one follows: what is raised in a callback of the cycle collector is lost
+                signal.setitimer(signal.ITIMER_REAL, SECONDS * (0.2 + 1.6 * draw.random()), 1.0)
                 loop()
             except KeyboardInterrupt:
-                pass
+                signal.setitimer(signal.ITIMER_REAL, 0)
             if is_on():
                 found += 1
                 heal(torch)
