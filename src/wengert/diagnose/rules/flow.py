@@ -208,7 +208,7 @@ def _spike(where: Place | None, step: Step, norm: float, before: list[float]) ->
     middle = median(before)
     rates = ", ".join(f"{group.get('lr', 0):g}" for group in step.optimizer.param_groups)
     return Finding("norm-spike", where, f"The gradient of step {step.number} has the norm {norm:.3g}, "
-        f"{norm / middle:.0f} times the median of the steps before it ({middle:.3g}).", "Look at the batch of that "
+        f"{norm / middle:.3g} times the median of the steps before it ({middle:.3g}).", "Look at the batch of that "
         "step (outliers, a wrong label or scale) and at a learning rate that was raised; nn.utils.clip_grad_norm_ "
         "limits what such a step does.", evidence=[f"norms of the steps before: {min(before):.3g} to {max(before):.3g}",
         f"learning rate in step {step.number}: {rates}"])
