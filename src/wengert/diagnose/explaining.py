@@ -41,7 +41,7 @@ def explain(x: Any) -> Explanation:
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> loss = w.detach().sum()
-    >>> print(wengert.explain(loss))
+    >>> print(torch.explain(loss))
     The tensor has no history: no operation on a tensor that requires a gradient was recorded for it.
     """
     if isinstance(x, BaseException):
