@@ -125,7 +125,7 @@ class device:
 
 
 CPU, META = device("cpu"), device("meta")
-HOSTED: set[str] = set()  # other kinds of devices whose tensors are on the CPU too: see ``cli.cuda_as_cpu``
+HOSTED: set[str] = set()  # other kinds of devices whose tensors are on the CPU too
 
 
 def hosted(where: device) -> bool:
