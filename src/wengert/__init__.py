@@ -59,7 +59,7 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
-    "cuda", "diagnose", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library",
+    "cuda", "diagnose", "distributed", "distributions", "fft", "func", "functional", "futures", "hub", "jit", "library",
     "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
     "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
     "torch_version", "types", "utils", "version", "xpu"))

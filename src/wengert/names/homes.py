@@ -48,6 +48,7 @@ HOMES = {
     "signal.windows.windows": "signal.windows", "testing._comparison": "testing.comparison",
     "testing._creation": "testing.creation", "utils.data._utils.collate": "utils.data.collate",
     "utils.data._utils.worker": "utils.data.worker", "utils.data._utils": "utils.data",
+    "utils.tensorboard.writer": "utils.tensorboard",
 }
 
 # Packages of ours that PyTorch has no module for; torch.tensor is a function.

@@ -23,7 +23,6 @@ _QUANTIZED = "numbers are not quantized; torch.fake_quantize_per_tensor_affine r
 _NO_CUDA = "there is no CUDA device, as torch.cuda.is_available() says; everything runs on the CPU"
 _DISPATCH = "there is no dispatcher that could be asked; torch.library registers operators"
 _DECOMPOSED = "operators are not decomposed into others; torch.ops.aten has them by name"
-_FETCH = "nothing is downloaded; fetch the file yourself, and read it with torch.load and Module.load_state_dict"
 _SCRIPTED = "there is no TorchScript; torch.jit.script and torch.jit.trace give the Python function or module itself"
 _DATAPIPES = "there are no data pipes; use Dataset, IterableDataset and DataLoader"
 
@@ -55,7 +54,6 @@ AREAS: dict[str, str] = {
     "func.functorch": f"this part of functorch is not here: {_COMPILED}",
     "functorch": f"this part of functorch is not here: {_COMPILED}",
     "fx": _TRACED,
-    "hub": _FETCH,
     "monitor": "there are no monitors; torch.profiler measures a program",
     "multiprocessing.reductions": "only torch.multiprocessing itself is here; its queues take tensors",
     "nested._internal": "only torch.nested itself is here",
@@ -93,8 +91,6 @@ NAMES: dict[str, str] = {
     "utils.data.IterDataPipe": _DATAPIPES,
     "utils.data.MapDataPipe": _DATAPIPES,
     "utils.data.functional_datapipe": _DATAPIPES,
-    "utils.model_zoo": _FETCH,
-    "utils.tensorboard": "TensorBoard's files are not written; the package tensorboardX has a SummaryWriter",
     "utils.collect_env": "`wengert --version` and numpy.show_config() say what is installed",
     "serialization.SourceChangeWarning": "modules are not saved with their source; save the state_dict",
     "multiprocessing.init_reductions": "tensors can be sent as soon as torch.multiprocessing is imported",
