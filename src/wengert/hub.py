@@ -6,8 +6,8 @@ keeps it, ``get_dir()/OWNER_NAME_REF``, if it is there. Weights are fetched, by 
 
 >>> import tempfile, pathlib
 >>> folder = pathlib.Path(tempfile.mkdtemp())
->>> _ = (folder / "hubconf.py").write_text("import torch\\n\\ndef line(width=1):\\n    return torch.nn.Linear(1, width)\\n")
->>> torch.hub.list(folder, source="local"), torch.hub.load(folder, "line", source="local", width=3)
+>>> _ = (folder / "hubconf.py").write_text("from wengert.nn import Linear as line")
+>>> torch.hub.list(folder, source="local"), torch.hub.load(folder, "line", 1, 3, source="local")
 (['line'], Linear(in_features=1, out_features=3, bias=True))
 """
 
