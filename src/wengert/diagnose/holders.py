@@ -33,7 +33,7 @@ class Link(NamedTuple):
 
     ``kind``: ``"local"`` (of the function with the code ``owner``), ``"global"`` (of the module in the file ``owner``),
     ``"cell"`` (a variable of the function around the one with the code ``owner``), ``"attribute"`` (of an object of
-    the class ``owner``), ``"key"``, ``"item"``, or ``"inside"``.
+    the class ``owner``), ``"self"`` (what the methods of that class belong to), ``"key"``, ``"item"``, or ``"inside"``.
     """
 
     kind: str

@@ -88,12 +88,12 @@ def regions(path: tuple[Link, ...]) -> list[tuple[str, Any]]:
             found.append((link.owner.co_filename, function_of(link.owner)))
             if link.kind == "cell":
                 found.append((link.owner.co_filename, tree(link.owner.co_filename)))
-        elif link.kind == "attribute" and isinstance(link.owner, type):
+        elif link.kind in ("attribute", "self") and isinstance(link.owner, type):
             found += class_of(link.owner)
         elif link.kind == "global" and link.owner is not None:
             found.append((link.owner, tree(link.owner)))
     first = path[0]
-    if first.kind != "local" or len(path) > 1:
+    if first.kind not in ("local", "self") or len(path) > 1:
         found += [(file, tree(file)) for file in user_files()]
     return found
 
@@ -111,6 +111,8 @@ def names(e: Any, path: tuple[Link, ...]) -> bool:
         return (isinstance(e, ast.Name) and e.id == last.name) or (isinstance(e, ast.Attribute) and e.attr == last.name)
     if last.kind == "attribute":
         return isinstance(e, ast.Attribute) and e.attr == last.name
+    if last.kind == "self":
+        return getattr(e.func if isinstance(e, ast.Call) else e, "id", "") in ("self", "super")
     if isinstance(e, ast.Subscript):
         if isinstance(e.slice, ast.Constant) and e.slice.value != last.name:
             return False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from ..nn.utils import clip_grad_norm_, clip_grad_value_
 from ..optim import Optimizer
 from ..tensor import Tensor
 from .chains import stub
-from .places import called_by_user, maker_site, user_site
+from .places import called_by_user, maker_site, user_frames, user_site
 from .record import Event, Made, Refused, Replacement, shape_of
 from .scopes import ScopeWatch
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
     from .watching import Watching
 
+#: An error that the program has caught so often at one place, and does not mean to happen, is explained.
+CAUGHT = 3
 CONVERSIONS = ("item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__")
 
 
@@ -37,6 +41,7 @@ class Surroundings:
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
         self.undo: list[Callable[[], None]] = []
+        self._raised: Counter[Any] = Counter()  # by site and kind of error
 
     def around(self, f: Any, form: Callable[[Any], Any]) -> None:
         """Surround ``f`` while the diagnosis is on."""
@@ -173,11 +178,23 @@ class Surroundings:
         return found
 
     def _refused(self, error: BaseException) -> None:
-        """A backward has raised; note it if it had not begun."""
+        """A backward has raised; note it if it had not begun, and explain it if the program goes on all the same."""
         record = self.record
         options = record.here.options
         if options.get("events"):
             record.refused.append(Refused(error, user_site(), options["events"], options["wanted"], record.step_count))
+        key = user_site(), type(error), str(error)[:40]
+        self._raised[key] += 1
+        if self._raised[key] != CAUGHT or not record.optimizers:
+            return
+        own = whole = error.__traceback__
+        for frame in user_frames(2):  # as if it had left the program
+            whole = TracebackType(whole, frame, frame.f_lasti, frame.f_lineno)
+        error.__traceback__ = whole
+        try:
+            self.watching.take("failed", error)
+        finally:
+            error.__traceback__ = own
 
     def _module_made(self, found: Any, module: Any, *args: Any, **kwargs: Any) -> None:
         self.record.modules.put(module, Made(module, *maker_site(module)))

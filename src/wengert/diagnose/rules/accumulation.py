@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,13 +34,14 @@ FAR = 200
 class Group:
     """What one step has accumulated: ``count`` gradients of one ``backward()``. ``scaled``: whether they are those of
     one batch; None if that is not known. ``by``: what the loss was divided by instead. ``sure``: whether they come from
-    micro-batches, beyond doubt.
+    micro-batches, beyond doubt. ``twice``: the step, if the gradients were scaled besides.
     """
 
     count: int
     scaled: bool | None
     by: int
     sure: bool
+    twice: Site | None = None
 
 
 class Accumulation(Rule):
@@ -50,6 +52,7 @@ class Accumulation(Rule):
         self.factors: dict[int, float] = {}  # by the number of an event: what it multiplies by
         self.reductions: dict[int, str] = {}
         self.constants: list[float] = []  # factors of tensors without a history since the last backward
+        self.on_gradients: list[tuple[weakref.ref[Any], float]] = []  # scaled since the last backward
         self.groups: dict[tuple[int, Any], list[Group]] = {}
         self.made: dict[int, Made] = {}
         self.clips: dict[Any, tuple[int, int]] = {}  # by site: the first backward of the accumulation, how many by then
@@ -66,13 +69,20 @@ class Accumulation(Rule):
                 self.factors[event.number] = factor
                 if not event.recorded:
                     self.constants.append(factor)
+                    self._scaled(result, factor)
         elif event.recorded and event.shape == ():
             for v in (*call.args, *call.kwargs.values()):
                 if type(v) is str and v in _REDUCTIONS:
                     self.reductions[event.number] = v
 
+    def _scaled(self, result: Any, factor: float) -> None:
+        for t in result if isinstance(result, (list, tuple)) else (result,):
+            if isinstance(t, Tensor):
+                self.on_gradients.append((weakref.ref(t), factor))
+
     def backward_begins(self, backward: Backward) -> None:
         self.constants.clear()
+        self.on_gradients.clear()
 
     def window_ended(self) -> Iterable[Finding]:
         yield from self._judged()
@@ -119,7 +129,16 @@ class Accumulation(Rule):
             return
         losses = [self._loss(b) for b in rows]
         self.made[id(step.made)] = step.made
-        self.groups.setdefault((id(step.made), site), []).append(self._group(rows, losses, count))
+        group = self._group(rows, losses, count)
+        if group.by == count and self._scaled_again(step, count):
+            group.twice = step.site
+        self.groups.setdefault((id(step.made), site), []).append(group)
+
+    def _scaled_again(self, step: Step, count: int) -> bool:
+        """Whether the gradients of a step were divided by ``count`` after the last backward."""
+        scaled = {id(ref()) for ref, factor in self.on_gradients if abs(factor * count - 1) < 0.01}
+        return any(id(p._wg_meta.grad) in scaled for group in step.optimizer.param_groups for p in group["params"]
+            if p._wg_meta is not None and p._wg_meta.grad is not None)
 
     def _group(self, rows: list[Backward], losses: list[tuple[str, list[float], bool, list[str]]], count: int) -> Group:
         reductions = {reduction for reduction, *_ in losses}
@@ -187,6 +206,14 @@ class Accumulation(Rule):
 
     def _judged(self) -> Iterator[Finding]:
         for (key, site), groups in self.groups.items():
+            twice = groups[-1].twice
+            if len(groups) > 1 and twice is not None and twice not in self.said and all(g.twice for g in groups):
+                self.said.update((site, twice))
+                count, name = groups[-1].count, type(self.made[key].object()).__name__
+                yield Finding("accumulation-scale", place(twice), f"The gradients of {count} micro-batches are scaled "
+                    f"twice: the loss is divided by {count}, and then their sum is, so that the step is {count} times "
+                    "too small.", f"divide once: the loss, before the backward() at {place(site)}, or .grad after it",
+                    [], [], "info" if name in INVARIANT else "")
             if site in self.said or len(groups) < 2 or any(g.scaled is not False for g in groups):
                 continue
             count, by = groups[0].count, groups[0].by

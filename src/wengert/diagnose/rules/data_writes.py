@@ -1,44 +1,64 @@
 """data-written: a value that the backward needs was overwritten past the version counter, so that no error is raised.
 
-In detailed windows, the memory of every tensor is watched whose ``.data`` or NumPy array the program takes. A write
-counts if a node had saved the memory before, and a backward comes to that node after.
+In detailed windows, the memory of every tensor is watched whose ``.data`` or NumPy array the program takes, or that was
+made of a NumPy array. A write counts if a node had saved the memory before, and a backward comes to that node after.
+Between windows, ``.data`` and NumPy arrays are watched for one backward each time that a line has taken them in twice
+as many rounds as before: what is done only now and then is seen, too.
 """
 
 from __future__ import annotations
 
 import ast
 import weakref
+from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...functions.creation import from_numpy, frombuffer
 from ...graph.engine import reachable_nodes
+from ...graph.node import next_sequence
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import Place, is_users
+from ..places import Place, is_users, user_site
+from ..record import Event
 from ..rule import Rule
-from ..statements import Statement, function_of, tree
+from ..statements import Statement, function_of, tree, user_files
 from .writes import Saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..places import Site
-    from ..record import Backward, Event, Record
+    from ..record import Backward, Record
+    from ..watching import Watching
 
 LARGE = 1 << 16  # elements of a memory that are watched
 ROWS = 64  # memories that are watched at once
+SHARED = 32  # memories of NumPy arrays that are known
+PASSED = 2  # backwards for which a memory is watched outside of windows
+_MAKING = frozenset(("from_numpy", "frombuffer", "as_tensor", "asarray"))
 _FILLING = frozenset(("fill", "sort", "partition", "put", "itemset", "resize", "setfield"))
 _INTO = frozenset(("copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "put_along_axis"))
+
+
+def version_of(counter: Any) -> int | None:
+    """What a version counter counts; None if there is none, as in inference tensors."""
+    try:
+        return counter[0]  # type: ignore[no-any-return]
+    except (RuntimeError, TypeError):
+        return None
 
 
 class Watched:
     """A memory that the program has a way to that no version counter sees."""
 
-    def __init__(self, array: np.ndarray, counter: Any, event: Event) -> None:
+    def __init__(self, array: np.ndarray, counter: Any, event: Event, number: int = 0) -> None:
         self.array, self.counter, self.event = weakref.ref(array), counter, event
-        self.before = self.looked_at().copy()
+        self.before, self.version = self.looked_at().copy(), version_of(counter)
+        self.number = number  # outside of windows: how many backwards there were
+        self.seq = next_sequence() if number else inf  # and the number of the newest node
 
     def looked_at(self) -> Any:
         """The elements that are compared: of a large memory every few; None when it is gone."""
@@ -60,6 +80,7 @@ class Watched:
         array = self.looked_at()
         if array is not None and array.shape == self.before.shape:
             self.before[...] = array
+        self.version = version_of(self.counter)
 
 
 class Change:
@@ -78,10 +99,27 @@ class DataWritten(Rule):
         self.rows: list[Watched] = []
         self.changes: list[Change] = []
         self.newest = inf  # the number of the newest node
+        self.said: set[tuple[Any, ...]] = set()
+        self.shared: deque[tuple[weakref.ref[Any], Event]] = deque(maxlen=SHARED)  # memories of NumPy arrays
+        self.rounds: dict[Any, list[int]] = {}  # by site: the backward before it was last used, and how many there were
+
+    def begins(self, watching: Watching) -> None:
+        """Tensors made of NumPy arrays are noted."""
+        for f in (from_numpy, frombuffer):
+            watching.around(f, self._making)
+
+    def _making(self, original: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            t = original(*args, **kwargs)
+            self.shared.append((weakref.ref(t._wg_data), Event(original.__name__, "function", user_site())))
+            return t
+
+        return call
 
     def cut(self, event: Event, source: Any, result: Any) -> None:
         """Watch the memory that the program can write to now."""
-        if not self.record.detailed or event.name not in ("data", "numpy", "__array__", "detach"):
+        detailed = self.record.detailed
+        if event.name not in ("data", "numpy", "__array__") or not (self._due(event.site) or detailed):
             return
         array = source._wg_data
         other = result if type(result) is np.ndarray else getattr(result, "_wg_data", None)
@@ -90,9 +128,19 @@ class DataWritten(Rule):
             return
         if source._wg_edge is not None:
             self.newest = min(self.newest, source._wg_edge[0].seq)
-        self.rows = [row for row in self.rows[-ROWS:] if row.array() is not None]
-        if event.name != "detach":  # which has the same counter
-            self.rows.append(Watched(array, source._wg_vc, event))
+        self._watch(array, source, event, 0 if detailed else self.record.backward_count)
+
+    def _watch(self, array: np.ndarray, t: Any, event: Event, number: int) -> None:
+        if version_of(t._wg_vc) is not None:
+            self.rows = [row for row in self.rows[-ROWS:] if row.array() is not None]
+            self.rows.append(Watched(array, t._wg_vc, event, number))
+
+    def _due(self, site: Site | None) -> bool:
+        """Whether the round of this backward is the first, second, fourth, eighth ... in which the site is used."""
+        row = self.rounds.setdefault(site, [-1, 0])
+        if row[0] != self.record.backward_count:
+            row[0], row[1] = self.record.backward_count, row[1] + 1
+        return not row[1] & (row[1] - 1)
 
     def calling(self, call: Any) -> None:
         """See whether NumPy has written something since the last call."""
@@ -104,6 +152,18 @@ class DataWritten(Rule):
         edge = result._wg_edge if isinstance(result, Tensor) else None
         if edge is not None and edge[0].seq < self.newest:
             self.newest = edge[0].seq
+        if edge is not None and self.shared:
+            for t in call.args:
+                if isinstance(t, Tensor) and type(t._wg_data) is np.ndarray:
+                    self._takes(t)
+
+    def _takes(self, t: Any) -> None:
+        """A node has saved ``t``, it may be: watch its memory if NumPy can write to it."""
+        for ref, event in self.shared:
+            array = ref()
+            if array is not None and np.may_share_memory(array, t._wg_data) and not any(
+                    row.array() is array for row in self.rows):
+                self._watch(array, t, event, 0)
 
     def wrote(self, tensor: Any, name: str, site: Site | None) -> None:
         """See whether this was a write past the counter of what it wrote to."""
@@ -120,11 +180,21 @@ class DataWritten(Rule):
             row.renew()
 
     def _compare(self) -> None:
+        found: dict[int, Change] = {}
         for row in self.rows:
-            count = row.changed() if row.event.name in ("numpy", "__array__") else 0
-            if count:
-                self.changes.append(Change(row, "NumPy", written(row.event), self.newest, count))
+            if version_of(row.counter) != row.version:  # something else has written, and was noticed
                 row.renew()
+            elif row.number or row.event.name != "data":
+                count = row.changed()
+                if not count:
+                    continue
+                place = written(row.event)
+                if place is not None or id(row.counter) not in found:  # rather than a line that only reads
+                    name = "A write" if row.event.name == "data" else "NumPy"
+                    found[id(row.counter)] = Change(row, name, place or row.event.place,
+                        row.seq if row.number else self.newest, count)
+                row.renew()
+        self.changes += found.values()
 
     def step_begins(self, step: Any) -> None:
         """What was written before is no matter of the next forward pass."""
@@ -145,6 +215,7 @@ class DataWritten(Rule):
         if not self.rows:
             return None
         self._compare()
+        self.rows = [row for row in self.rows if not row.number or backward.number - row.number < PASSED]
         changes, self.changes = self.changes, []
         if not changes:
             return None
@@ -153,6 +224,8 @@ class DataWritten(Rule):
             for saved in _savers(nodes, change)[:1] if is_users(change.place)]
         if not found:
             self.changes = changes  # another backward may come to them
+        found = [f for f in found if (f.place, *f.parameters) not in self.said]
+        self.said.update((f.place, *f.parameters) for f in found)
         return found
 
 
@@ -184,7 +257,7 @@ def _kept(node: Any) -> Iterator[tuple[str, np.ndarray]]:
 def _finding(record: Record, change: Change, saved: Saved, backward: Backward) -> Finding:
     leaf = saved.leaf
     name = record.name_of(leaf) if leaf is not None else ""
-    how = "NumPy" if change.name == "NumPy" else f"{change.name} on .data"
+    how = change.name if change.event.name != "data" else f"{change.name} on .data"
     return Finding("data-written", change.place, f"{how} overwrites {name or 'a value'} after the forward pass has "
         f"saved it for the backward() at {backward.place}, and past the version counter: no error is raised, and the "
         "gradient is wrong.", parameters=[name] if name else [], evidence=[
@@ -194,26 +267,36 @@ def _finding(record: Record, change: Change, saved: Saved, backward: Backward) -
             "gradient is known; torch.no_grad() instead of .data lets the version counter notice such writes.")
 
 
-# -- where NumPy wrote ------------------------------------------------------------------------------------------------
+# -- where it was written ---------------------------------------------------------------------------------------------
 
 
 def written(event: Event) -> Place | None:
-    """The statement that writes to the array that was made at ``event``; where it was made, if it is not found."""
+    """The statement that writes to the memory that ``event`` led to; None if it is not found."""
     where = event.place
     if where is None or event.site is None:
-        return where
-    function = function_of(event.site[0])
-    for node in _statements(function if function is not None else tree(where.file)):
-        statement = Statement(where.file, node)
-        if not statement.covers(where):
+        return None
+    function, named, line = function_of(event.site[0]), "", 0
+    for node in _statements(tree(where.file)):
+        if not Statement(where.file, node).covers(where):
             continue
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
-            named = ast.unparse(node.targets[0])
-            later = [n for n in _statements(function) if n.lineno > node.lineno and _writes(n, named)]
-            earlier = [n for n in _statements(function) if n.lineno <= node.lineno and _writes(n, named)]
-            for found in (later + earlier)[:1]:
-                return Place(where.file, found.lineno, where.function)
-    return where
+        if _writes(node, ""):  # the statement that takes it writes to it at once
+            return where
+        if event.kind == "function":
+            named = next((ast.unparse(n.args[0]) for n in ast.walk(node) if isinstance(n, ast.Call) and n.args
+                and n.lineno <= where.line <= (n.end_lineno or 0) and isinstance(n.args[0], (ast.Name, ast.Attribute))
+                and (getattr(n.func, "attr", "") or getattr(n.func, "id", "")) in _MAKING), "")
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
+            named, line = ast.unparse(node.targets[0]), node.lineno
+    if not named:
+        return None
+    rows = [(where.file, function), (where.file, tree(where.file))]
+    if "." in named:  # an attribute, of an object that has other names elsewhere
+        rows += [(file, tree(file)) for file in user_files()]
+    for file, region in rows:
+        found = sorted((n for n in _statements(region) if _writes(n, named)), key=lambda n: n.lineno <= line)
+        if found:
+            return Place(file, found[0].lineno, where.function)
+    return None
 
 
 def _statements(region: Any) -> list[Any]:
@@ -221,11 +304,17 @@ def _statements(region: Any) -> list[Any]:
 
 
 def _writes(node: Any, name: str) -> bool:
-    """Whether a statement writes to the elements of the array in the variable ``name``."""
+    """Whether a statement writes to the elements of what is in the variable or attribute ``name``; to those of
+    any ``.data`` or ``numpy()``, if it is empty.
+    """
     def is_it(e: Any) -> bool:
         while isinstance(e, ast.Subscript):
             e = e.value
-        return ast.unparse(e) == name
+        if not name:
+            return (isinstance(e, ast.Attribute) and e.attr == "data") or (isinstance(e, ast.Call)
+                and isinstance(e.func, ast.Attribute) and (e.func.attr == "numpy" or is_it(e.func)))
+        text = ast.unparse(e)
+        return text == name or ("." in name and "." in text and text.rpartition(".")[2] == name.rpartition(".")[2])
 
     if isinstance(node, ast.AugAssign):
         return is_it(node.target)
@@ -234,7 +323,8 @@ def _writes(node: Any, name: str) -> bool:
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
         f = call.func
         called = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
-        if isinstance(f, ast.Attribute) and called in _FILLING and is_it(f.value):
+        if isinstance(f, ast.Attribute) and is_it(f.value) and (called in _FILLING or (
+                called.endswith("_") and not called.startswith("_"))):
             return True
         if called in _INTO and any(map(is_it, call.args[:1])):
             return True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...graph.engine import current_node, reachable_nodes
 from ..findings import Finding
-from ..holders import spelled, tensors
+from ..holders import Link, spelled, tensors
 from ..places import is_users
 from ..record import node_place
 from ..rule import Rule
@@ -20,8 +20,9 @@ from . import outputs
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ...graph.interceptors import Call
     from ..holders import Hold
-    from ..record import Backward, Record
+    from ..record import Backward, Event, Record
 
 KEPT = 4  # graphs of so many earlier steps begin to be suspicious
 SURE = 8  # and with so many it is no small window of the last steps
@@ -127,13 +128,18 @@ class Leaks(Rule):
         return found
 
     def window_ended(self) -> None:
-        """Watch the outputs of models from now on."""
+        """Watch the outputs of models from now on, and look for what was left behind."""
         self.outputs.begin()
+        self.outputs.grown()
 
     def failed(self, error: BaseException) -> Iterable[Finding] | None:
         """Memory may have run out."""
         self.outputs.failed()
         return self._sure() if self.pending and isinstance(error, MemoryError) else None
+
+    def called(self, event: Event, call: Call, result: Any) -> None:
+        """An operator was called, in a detailed window."""
+        self.outputs.made_here(result)
 
     def module_called(self, module: Any, args: Any, output: Any, site: Any) -> None:
         """A module was called, in a detailed window."""
@@ -168,8 +174,10 @@ def bottoms(roots: Any, older: float) -> list[Any]:
 # -- who holds them ---------------------------------------------------------------------------------------------------
 
 
-def explain(numbers: dict[int, int]) -> list[Finding]:
-    """What holds these graphs, and the lines that made it so. ``numbers``: for ids of nodes, the graph they are of."""
+def explain(numbers: dict[int, int], now: int = 0) -> list[Finding]:
+    """What holds these graphs, and the lines that made it so. ``numbers``: for ids of nodes, the graph they are of.
+    ``now``: the number of the newest graph, if not all of them are among these.
+    """
     holds: list[tuple[Hold, set[int]]] = []
     left = VISITED
     for hold in tensors():
@@ -180,7 +188,8 @@ def explain(numbers: dict[int, int]) -> list[Finding]:
             holds.append((hold, reached))
         if left <= 0:
             break
-    found = [_container(*row) for row in containers(holds)] or [_chain(*row) for row in chains(holds)]
+    found = [_container(*row) for row in containers(holds)] or [
+        _chain(hold, now - min(reached) if now else len(reached)) for hold, reached in chains(holds)]
     return [f for f in found if f is not None]
 
 
@@ -222,7 +231,7 @@ def chains(holds: list[tuple[Hold, set[int]]]) -> list[tuple[Hold, set[int]]]:
 def _container(path: Any, inside: list[Hold], reached: set[int]) -> Finding | None:
     name = inside[0].holders[len(path) - 1]
     text = spelled(path)
-    statement = storing(path)
+    statement = storing(path) or next(puts((Link("self", "self", type(name)),)), None)
     place = None if statement is None else statement.place
     if place is None:
         place = node_place(inside[-1].value._wg_edge[0])
@@ -234,7 +243,7 @@ def _container(path: Any, inside: list[Hold], reached: set[int]) -> Finding | No
             "earlier steps", _size(inside[-1].value, 1)])
 
 
-def _chain(hold: Hold, reached: set[int]) -> Finding | None:
+def _chain(hold: Hold, graphs: int) -> Finding | None:
     t = hold.value
     made = node_place(t._wg_edge[0])
     place, last = made, ""
@@ -252,7 +261,7 @@ def _chain(hold: Hold, reached: set[int]) -> Finding | None:
     return Finding("graph-leak", place, f"The graph of {text} grows with every step: its new value is computed from "
         "its old one with all of its history.", fix="Cut the history between steps: add x.item() or x.detach() to "
         f"a sum; carry a state over as {text}.detach().", evidence=[
-            f"{text} holds the graphs of {len(reached)} earlier steps{last}", _size(t, len(reached))])
+            f"{text} holds the graphs of {graphs} earlier steps{last}", _size(t, graphs)])
 
 
 def _size(t: Any, graphs: int) -> str:

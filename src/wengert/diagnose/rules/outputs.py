@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ..record import Backward, Record
 
 MANY = 6  # outputs that are alive at once
-TRIES = 3  # searches
+MOST = 64  # outputs that are known
+STEPS = 4  # steps of which something is kept that nobody walks
 LOOKED = 50  # nodes of a graph
 
 _active: Outputs | None = None
@@ -58,12 +59,13 @@ def walked(node: Any) -> bool:
 class Outputs:
     """Watches what models give. ``explain``: gives the findings for nodes that are kept."""
 
-    def __init__(self, record: Record, explain: Callable[[dict[int, int]], list[Finding]]) -> None:
+    def __init__(self, record: Record, explain: Callable[..., list[Finding]]) -> None:
         self.record, self.explain = record, explain
-        self.nodes: deque[weakref.ref[Any]] = deque(maxlen=64)
+        self.nodes: deque[weakref.ref[Any]] = deque(maxlen=MOST)
         self.candidates: list[Finding] = []
         self.kept: list[weakref.ref[Any]] = []  # the nodes of the candidates
-        self.tries = 0
+        self.many = MANY  # so many are to be alive for a search
+        self.made: dict[int, list[weakref.ref[Any]]] = {}  # by step: the nodes of detailed windows that nobody walked
         self.handles: list[Any] = []
         self.watched: set[int] = set()
 
@@ -78,7 +80,7 @@ class Outputs:
 
     def called(self, output: Any) -> None:
         """A model gave ``output``."""
-        if self.tries >= TRIES or self.candidates:
+        if self.many > MOST or self.candidates:
             return
         if not isinstance(output, Tensor):
             rows = output.values() if isinstance(output, dict) else output if isinstance(output, (tuple, list)) else ()
@@ -90,25 +92,52 @@ class Outputs:
         while nodes and nodes[0]() is None:
             nodes.popleft()
         nodes.append(weakref.ref(edge[0]))
-        if len(nodes) >= MANY * (self.tries + 1):
+        if len(nodes) >= self.many:
             self._search()
 
     def _search(self) -> None:
         alive = [node for node in (ref() for ref in self.nodes) if node is not None and not walked(node)]
-        self.nodes = deque(map(weakref.ref, alive), maxlen=64)
-        if len(alive) < MANY * (self.tries + 1):
+        self.nodes = deque(map(weakref.ref, alive), maxlen=MOST)
+        if len(alive) < self.many:
             return
-        self.tries += 1
         self.candidates = self.explain({id(node): i for i, node in enumerate(alive[:-1])})
         self.kept = list(self.nodes)[:-1]
+        if not self.candidates:
+            self.many *= 2
 
     def walks(self, backward: Backward) -> None:
         """A backward begins: what it walks was kept for it."""
+        if backward.detailed and (mine := self.made.get(backward.step)):
+            below = reachable_nodes([edge for edge, _ in backward.roots])
+            mine[:] = [ref for ref in mine if (node := ref()) is not None and node not in below]
         if not self.candidates:
             return
         alive = {node for node in (ref() for ref in self.kept) if node is not None}
         if alive and not alive.isdisjoint(reachable_nodes([edge for edge, _ in backward.roots])):
-            self.candidates, self.tries = [], TRIES
+            self.candidates = []
+            self.many = 2 * max(self.many, len(self.nodes))  # more than what is kept for one backward
+
+    def made_here(self, result: Any) -> None:
+        """An operator gave ``result``, in a detailed window."""
+        edge = getattr(result, "_wg_edge", None)
+        if edge is not None:
+            self.made.setdefault(self.record.step_count, []).append(weakref.ref(edge[0]))
+
+    def grown(self) -> None:
+        """Look for what every step has left behind, though no backward has gone through it."""
+        rows: dict[int, int] = {}
+        alive = []
+        for step, refs in list(self.made.items()):
+            refs[:] = [ref for ref in refs if ref() is not None]
+            if not refs:
+                del self.made[step]
+            for node in (ref() for ref in refs):
+                if node is not None and not node.is_leaf:
+                    rows[id(node)] = step
+                    alive.append(node)
+        if not self.candidates and len(self.made) >= STEPS:
+            self.candidates = self.explain(rows, self.record.step_count)
+            self.kept = [weakref.ref(node) for node in alive]
 
     def failed(self) -> None:
         """The program was left before it could call backward."""
@@ -119,10 +148,11 @@ class Outputs:
         """The candidates that nobody has walked."""
         global _active
         _active = None
+        self.grown()
         for handle in self.handles:
             handle.remove()
         for finding in self.candidates:
             finding.severity = "warning"
-            finding.message += " No backward() comes for them: gradients should be off here."
-            finding.fix = f"Compute them under torch.no_grad(); or: {finding.fix}"
+            finding.message += " No backward() goes through this history: gradients should be off here."
+            finding.fix = f"Compute it under torch.no_grad(); or: {finding.fix}"
         return self.candidates
