@@ -8,7 +8,7 @@ import numpy as np
 
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import is_users, place
+from ..places import USER, is_users, kind_of, place
 from ..rule import Rule
 from .layers import place_of_layer
 
@@ -19,14 +19,20 @@ if TYPE_CHECKING:
     from ..record import Backward, Event
 
 _RELUS = frozenset(("relu", "relu_", "relu6", "relu6_"))
+_CLAMPS = frozenset(("clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "clip_"))  # from 0 on: a ReLU
 _SQUASHING = frozenset(("sigmoid", "sigmoid_", "tanh", "tanh_"))
+_MASKED = -9e3  # a logit that a mask has put out
 _AFFINE = frozenset(("linear", "addmm", "matmul", "mm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "einsum",
     "bilinear", "conv_transpose2d"))
 _PASSING = frozenset(("dropout", "reshape", "view", "flatten", "max_pool2d", "max_pool1d", "avg_pool2d", "transpose",
     "adaptive_avg_pool2d", "batch_norm_channels", "layer_norm", "add", "mul", "mean", "mean_dim", "permute", "squeeze",
     "unsqueeze", "cat", "stack", "contiguous", "amax", "select_index", "feature_dropout"))
 _BEFORE = _AFFINE | {"batch_norm_channels", "layer_norm", "group_norm", "add", "add_"}
+_TURNED = frozenset(("transpose", "t", "permute", "view", "reshape", "unsqueeze_index", "div", "mul", "masked_fill",
+    "chunk", "split", "unbind", "select_index", "index"))
 _FEW, _ROWS = 3, 8
+_COOLER = ("Divide the scores by the square root of their width (q @ k.mT / math.sqrt(d)), or normalise what they are "
+    "made of; smaller initial weights.")
 
 
 class _Activation:
@@ -40,6 +46,7 @@ class _Activation:
         self.flat = 0.0  # the largest share of elements in a call whose slope is not nearly zero
         self.windows = 0  # in a row in which it was dead or saturated
         self.layer: Any = None
+        self.leaves: list[Any] = []  # the weights of that layer
         self.range = ""
         self.step = -1
 
@@ -57,9 +64,9 @@ class Activations(Rule):
 
     def called(self, event: Event, call: Any, result: Any) -> None:
         name = event.name
-        if name in _RELUS or name in _SQUASHING:
+        if name in _RELUS or name in _SQUASHING or name == "softmax" or (name in _CLAMPS and _is_relu(call.args)):
             if event.wanted and isinstance(result, Tensor):
-                self._activated(event, result._wg_data)
+                self._activated(event, result._wg_data, call)
         elif name in _AFFINE and self.events:
             for given in event.inputs:
                 self._follow(given, 6)
@@ -73,7 +80,7 @@ class Activations(Rule):
             for given in event.inputs[:4]:
                 self._follow(given, depth - 1)
 
-    def _activated(self, event: Event, a: Any) -> None:
+    def _activated(self, event: Event, a: Any, call: Any) -> None:
         if type(a) is not np.ndarray or a.dtype.kind != "f" or a.ndim < 2 or a.size < 4 or not event.inputs:
             return
         if event.step >= 0 and self.keep and self.keep[-1].step != event.step:
@@ -85,22 +92,26 @@ class Activations(Rule):
         if seen is None:
             if len(self.seen) > 500:
                 return
-            seen = self.seen[key] = _Activation(event, place_of_layer(self.record, event.modules, event.site))
+            seen = self.seen[key] = _Activation(event, _place(self.record, event))
             seen.layer = _layer_before(event)
+            seen.leaves = _leaves_before(event)
         self.events[id(event)] = seen
         self.keep.append(event)
         seen.calls += 1
         seen.step = event.step
+        if event.name == "softmax":
+            _share(seen, a, call)
+            return
         axis = 1 if a.ndim in (4, 5) else a.ndim - 1
         others = tuple(i for i in range(a.ndim) if i != axis)
         seen.rows += a.size // max(a.shape[axis], 1)
-        if event.name in _RELUS:
-            alive = a.any(axis=others)
-            seen.alive = alive if seen.alive is None or seen.alive.shape != alive.shape else seen.alive | alive
-        else:
+        if event.name in _SQUASHING:
             b = np.abs(2 * a - 1) if event.name.startswith("sigmoid") else np.abs(a)
             seen.flat = max(seen.flat, float((b < 0.995).mean()))
             seen.range = f"{float((b >= 0.995).mean()):.0%} of its values are within 0.005 of the limits"
+        else:
+            alive = a.any(axis=others)
+            seen.alive = alive if seen.alive is None or seen.alive.shape != alive.shape else seen.alive | alive
 
     def backward_begins(self, backward: Backward) -> None:
         if backward.detailed and backward.loss is not None and len(self.losses) < 50:
@@ -128,12 +139,14 @@ class Activations(Rule):
             return False
         if seen.alive is not None:
             return seen.alive.size >= 3 and float((~seen.alive).mean()) >= 0.9
-        return seen.flat <= 0.1
+        return seen.flat <= 0.2
 
     def _counts(self, seen: _Activation) -> bool:
         """Whether it is an activation between layers, or one that ends a model which is wrong all the same."""
         if seen.hidden:
-            return True
+            return seen.event.name != "softmax" or seen.event.step < _FEW  # attention may become sharp by learning
+        if seen.event.name in _CLAMPS:
+            return False
         if seen.alive is not None:
             return seen.layer is not None
         return seen.layer is not None and bool(self.losses) and min(self.losses) > 1.0
@@ -141,7 +154,8 @@ class Activations(Rule):
     def _finding(self, seen: _Activation) -> Finding:
         record, layer = self.record, seen.layer
         names = record.named_parameters()
-        rows = [] if layer is None else [names[id(p)][0] for p in layer._parameters.values() if id(p) in names]
+        leaves = seen.leaves or ([] if layer is None else layer._parameters.values())
+        rows = [n for n in (names[id(p)][0] if id(p) in names else record.name_of(p) for p in leaves) if n]
         cause, why = _initialisation(record, layer, seen.alive is not None)
         where = cause or seen.where
         facts = [f"{why} at {cause}"] if cause is not None else []
@@ -160,8 +174,55 @@ class Activations(Rule):
         facts.append(seen.range)
         name = seen.event.name.rstrip("_")
         return Finding("saturated", where, f"{name} is saturated: nearly all of its values are at its limits, where "
-            "its gradient is almost zero.", "Scale the inputs (mean 0, deviation 1) and the initial weights "
-            "(nn.init.xavier_uniform_), or normalise before the activation.", parameters=rows, evidence=facts)
+            "its gradient is almost zero.", _COOLER if name == "softmax" else "Scale the inputs (mean 0, deviation 1) "
+            "and the initial weights (nn.init.xavier_uniform_), or normalise before the activation.", parameters=rows,
+            evidence=facts)
+
+
+def _is_relu(args: tuple[Any, ...]) -> bool:
+    """Whether ``clamp`` with these arguments cuts at zero."""
+    return len(args) > 1 and type(args[1]) in (int, float) and args[1] == 0
+
+
+def _share(seen: _Activation, a: Any, call: Any) -> None:
+    """Take in the result of a softmax: in how many rows the largest entry, and its equals, have everything. Rows of
+    which a mask leaves nothing else do not count.
+    """
+    logits = call.args[0]._wg_data if isinstance(call.args[0], Tensor) else None
+    axis = call.args[1] if len(call.args) > 1 else None
+    if type(logits) is not np.ndarray or logits.shape != a.shape or type(axis) is not int or not a.size:
+        return
+    top = a >= 0.99 * a.max(axis, keepdims=True)
+    counts = ((logits > _MASKED) & ~top).any(axis)
+    if counts.any():
+        sharp = float(((a * top).sum(axis)[counts] >= 0.995).mean())
+        seen.rows += int(counts.sum())
+        seen.flat = max(seen.flat, 1 - sharp)
+        seen.range = f"in {sharp:.0%} of its rows the largest entry has everything"
+
+
+def _place(record: Any, event: Event) -> Place | None:
+    """The line of an activation: in the program's own ``forward``, or that of the layer of the package."""
+    inner = type(event.modules[-1]).forward if event.modules else None
+    if inner is not None and kind_of(inner.__code__) == USER:
+        return event.place
+    return place_of_layer(record, event.modules, event.site)
+
+
+def _leaves_before(event: Event, depth: int = 8) -> list[Any]:
+    """The leaves of the layer whose result goes into an activation: its weights; of attention, those of both sides."""
+    found: list[Any] = []
+    for given in event.inputs:
+        leaf = given.tensor() if given.kind == "leaf" and given.recorded else None
+        if leaf is not None:
+            found.append(leaf)
+        elif depth and given.name in _TURNED and len(given.inputs) == 1 and given.inputs[0].kind == "leaf":
+            found += _leaves_before(given, 0)
+    if depth and (not found or event.name in ("add", "add_", "sub")):
+        for given in event.inputs:
+            if given.name in _BEFORE or given.name in _PASSING or given.name in _TURNED:
+                found += _leaves_before(given, depth - 1)
+    return list({id(leaf): leaf for leaf in found}.values())
 
 
 def _layer_before(event: Event) -> Any:

@@ -330,9 +330,10 @@ class _Chain:
             norms = norms[:-1]
         steps = [log10(b / a) if a and b and isfinite(b / a) else 0.0 for a, b in pairwise(norms)]
         total = sum(steps)
+        each = min(0.1, 0.5 * abs(total) / len(steps))  # in a long chain the change of a step may be small
         for verdict, sign, limit in (("vanishing", -1, _FORGOTTEN if self.recurrent else _SHRINK),
                 ("exploding", 1, _GROW)):
-            if (sign * total >= abs(log10(limit)) and sum(sign * s > 0.1 for s in steps) >= 0.7 * len(steps)
+            if (sign * total >= abs(log10(limit)) and sum(sign * s > each for s in steps) >= 0.7 * len(steps)
                     and max(sign * s for s in steps) <= 0.5 * abs(total)):
                 return verdict
         return None

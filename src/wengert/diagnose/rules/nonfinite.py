@@ -180,7 +180,7 @@ class Nonfinite(Rule):
             return None
         norm = step.made.notes.get("norm")
         found, self.waiting = self.waiting, None
-        if norm is None or isfinite(norm):
+        if norm is None or (isfinite(norm) and not (found is not None and _unusable(step))):
             return None  # the program has seen to it, or the gradients belong to others
         if found is None:
             found = self._unknown(step)
@@ -238,6 +238,12 @@ class Nonfinite(Rule):
             return self._say(self.waiting)
         origin = self.seen or self._of_variables([main_variables()])
         return self._forward(origin, "the program ended at it") if origin is not None and origin.roots else None
+
+
+def _unusable(step: Step) -> bool:
+    """Whether a gradient that a step uses is not finite; its norm says so of weights only."""
+    return any(meta.grad is not None and not is_finite(meta.grad._wg_data) for group in step.optimizer.param_groups
+        for p in group["params"] if (meta := p._wg_meta) is not None)
 
 
 def _flat(x: Any) -> Iterator[Any]:

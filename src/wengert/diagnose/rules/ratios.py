@@ -172,7 +172,7 @@ class UpdateRatio(Rule):
 def _sample(t: Any) -> Any:
     """A view of some elements of a tensor of floating-point numbers."""
     data = t._wg_data
-    if type(data) is not np.ndarray or data.dtype.kind != "f" or not data.size or not data.flags.c_contiguous:
+    if type(data) is not np.ndarray or data.dtype.kind not in "fV" or not data.size or not data.flags.c_contiguous:
         return None
     return data.reshape(-1)[:: data.size // ELEMENTS + 1]
 
