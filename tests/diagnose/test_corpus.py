@@ -40,7 +40,7 @@ class Expected:
 
 def programs(kind: str) -> list[Path]:
     """The scripts and folders of the corpus."""
-    return sorted(p for p in (CORPUS / kind).iterdir() if p.suffix == ".py" or (p / "main.py").exists())
+    return sorted(p for p in (CORPUS / kind).glob("*") if p.suffix == ".py" or (p / "main.py").exists())
 
 
 def expectations(program: Path) -> list[Expected]:
