@@ -50,6 +50,8 @@ from .tensor.types import (
 if TYPE_CHECKING:
     bfloat16 = half = float16 = float32 = double = float64 = complex32 = chalf = complex64 = cfloat = _dtypes.bfloat16
     complex128 = cdouble = int8 = short = int16 = int32 = long = int64 = uint8 = uint16 = uint32 = uint64 = bfloat16
+    qint8 = qint32 = quint8 = quint4x2 = quint2x4 = bits8 = bits16 = bits1x8 = bits2x4 = bits4x2 = bfloat16
+    int1 = int2 = int3 = int4 = int5 = int6 = int7 = uint1 = uint2 = uint3 = uint4 = uint5 = uint6 = uint7 = bfloat16
     float4_e2m1fn_x2 = float8_e4m3fn = float8_e4m3fnuz = float8_e5m2 = float8_e5m2fnuz = float8_e8m0fnu = bfloat16
     from .names.torch import *  # noqa: F403
 
@@ -60,10 +62,12 @@ newaxis = None
 
 _SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
     "cuda", "diagnose", "distributed", "distributions", "fft", "func", "functional", "futures", "hub", "jit", "library",
-    "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
+    "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
     "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
     "torch_version", "types", "utils", "version", "xpu"))
-_LOWLEVEL = ("_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
+_LOWLEVEL = ("_dirichlet_grad", "_standard_gamma_grad", "_convert_indices_from_coo_to_csr",
+    "_convert_indices_from_csr_to_coo", "_int_mm", "_shape_as_tensor", "_unique", "_unique2", "adaptive_max_pool1d",
+    "addmv_",
     "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits",
     "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cosine_embedding_loss", "crow_indices_copy",
     "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag", "embedding_renorm_", "feature_alpha_dropout_",
@@ -92,6 +96,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
     **{f"_check{n}": ("functions.checks", f"_check{n}") for n in (
         "", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")},
+    **{n: ("functions.checks", n) for n in ("_assert", "_assert_async")}, "_disable_dynamo": ("compiler", "disable"),
     "explain": ("diagnose", "explain"), "OutOfMemoryError": ("functions.checks", "OutOfMemoryError"),
     "Stream": ("compat.streams", "Stream"), "Event": ("compat.streams", "Event"),
     "get_device_module": ("accelerator", "get_device_module"),

@@ -32,6 +32,9 @@ def _refusing(action: str) -> Any:
     return refuse
 
 
+recommended_max_memory = _refusing("getRecommendedMaxMemory")
+get_rng_state = set_rng_state = _refusing("getDefaultGenerator")
+set_per_process_memory_fraction = _refusing("setMemoryFraction")
 synchronize, empty_cache = _refusing("deviceSynchronize"), _refusing("emptyCache")
 current_allocated_memory = _refusing("currentAllocatedMemory")
 driver_allocated_memory = _refusing("driverAllocatedMemory")

@@ -39,7 +39,7 @@ def test_nothing_is_of_their_kind():
     kind = d.tensor.DTensor
     assert not isinstance(torch.ones(1), (kind, d.ProcessGroup)) and not issubclass(torch.Tensor, kind)
     assert Union[torch.Tensor, kind] is not None and (kind | None) is not None  # noqa: UP007
-    for refused in (lambda: d.init_process_group("gloo"), lambda: d.get_rank(), lambda: kind(),
+    for refused in (lambda: d.init_process_group("gloo"), lambda: kind(),
             lambda: d.fsdp.fully_shard(torch.nn.Linear(1, 1))):
         with pytest.raises(RuntimeError, match="processes are not joined to groups"):
             refused()
@@ -76,3 +76,20 @@ def test_imports(run):
         print(dist.is_available(), torch.onnx.is_in_onnx_export())
     """
     assert run(program) == "False False"
+
+
+def test_without_a_group(monkeypatch):
+    d = torch.distributed
+    for name in ("get_rank", "get_world_size", "barrier", "all_reduce", "all_gather_object", "get_backend", "send"):
+        with pytest.raises(ValueError, match="^Default process group has not been initialized, please make sure to "
+                r"call init_process_group\.$"):
+            getattr(d, name)()
+    with pytest.raises(AssertionError, match="^Process group cannot be None$"):
+        d.destroy_process_group()
+    assert d.group.WORLD is None and d.get_pg_count() == 0 and d.default_pg_timeout.seconds == 1800
+    assert d.ReduceOp.SUM == d.ReduceOp.SUM != d.ReduceOp.MAX and d.ReduceOp.SUM in {d.ReduceOp.SUM: 1}
+    with pytest.raises(RuntimeError, match="LOCAL_RANK is not in the environment"):
+        d.get_node_local_rank()
+    assert d.get_node_local_rank(fallback_rank=2) == 2
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert d.get_node_local_rank() == 3

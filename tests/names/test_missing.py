@@ -13,12 +13,9 @@ from wengert.names.missing import AREAS, NAMES, distance, nearest
 
 REASONS = {
     "quantize_per_tensor": "numbers are not quantized; torch.fake_quantize_per_tensor_affine",
-    "qint8": "numbers are not quantized",
     "nn.quantized": "numbers are not quantized",
-    "int4": "use torch.uint8",
     "mkldnn_convolution": "call the operator itself",
     "align_tensors": "dimensions have no names",
-    "mtia": "everything runs on the CPU",
     "cuda.memory_usage": "there is no CUDA device",
     "jit.CompilationUnit": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
     "jit.interface": "there is no TorchScript; torch.jit.script and torch.jit.trace give",

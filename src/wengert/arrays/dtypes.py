@@ -21,6 +21,13 @@ BOOL, INTEGER, FLOAT, COMPLEX = 0, 1, 2, 3
 _CATEGORY = {"b": BOOL, "u": INTEGER, "i": INTEGER, "f": FLOAT, "c": COMPLEX, "V": FLOAT, "W": COMPLEX}
 
 
+# Types that programs name, in tables and comparisons, and no tensor has: with their size in bytes.
+UNHELD = {"qint8": 1, "quint8": 1, "qint32": 4, "quint4x2": 1, "quint2x4": 1, "bits1x8": 1, "bits2x4": 1, "bits4x2": 1,
+    "bits8": 1, "bits16": 2, **{f"{sign}int{n}": 1 for sign in ("", "u") for n in range(1, 8)}}
+_WHY_UNHELD = ("numbers are not quantized; torch.fake_quantize_per_tensor_affine rounds as quantization would",
+    "no type has elements of less than a byte; use torch.uint8")
+
+
 class dtype:
     """A data type, such as ``torch.float32``. One object per type: compare with ``is`` or ``==``."""
 
@@ -30,7 +37,7 @@ class dtype:
         self.name, self.category, self.itemsize, self.is_signed = name, category, itemsize, signed
         self.is_floating_point, self.is_complex = category == FLOAT, category == COMPLEX
         elsewhere = name == "complex32" or name.startswith(("bfloat", "float4", "float8"))  # not in NumPy
-        self._np = None if elsewhere else np.dtype(name)
+        self._np = None if elsewhere or name in UNHELD else np.dtype(name)
 
     @property
     def np(self) -> np.dtype:
@@ -67,6 +74,8 @@ class dtype:
 
 
 def _of_elsewhere(name: str) -> np.dtype:
+    if name in UNHELD:
+        raise NotImplementedError(f"no tensor holds torch.{name}: {_WHY_UNHELD[name[0] != 'q']}")
     if name == "float4_e2m1fn_x2":  # two numbers of four bits in a byte: stored only, without arithmetic
         return np.dtype("V1")
     import ml_dtypes
@@ -108,6 +117,7 @@ ALL = (float16, bfloat16, float32, float64, complex64, complex128,
 NAMES = {d.name: d for d in ALL}
 NAMES.update(half=half, chalf=chalf, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short,
     int=int32, long=long)
+NAMES.update({name: dtype(name, INTEGER, size, name[0] in "qi" and name[1] != "u") for name, size in UNHELD.items()})
 _OF_NUMPY: dict[np.dtype, dtype] = {d._np: d for d in ALL if d._np is not None}
 _default = float32
 
@@ -126,7 +136,7 @@ def of(np_dtype: np.dtype) -> dtype:
     found = _OF_NUMPY.get(np_dtype)
     if found is None:
         lazily = NAMES.get(np_dtype.name)
-        if lazily is not None and lazily._np is None:
+        if lazily is not None and lazily._np is None and lazily.name not in UNHELD:
             lazily.np  # noqa: B018  registers itself
             return lazily
         found = _OF_NUMPY.get(np_dtype.newbyteorder("="))

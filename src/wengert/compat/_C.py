@@ -40,7 +40,8 @@ from ..library.fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ..library.fallback import get_mode as _get_autograd_fallback_mode
 from ..library.fallback import set_mode as _set_autograd_fallback_mode
 from ..names.absent import absent_from, absent_name
-from ..tensor import Tensor
+from ..nn.modules._tree import _parse_to as _to_arguments
+from ..tensor import Tensor, device, dtype
 from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
 from ..tensor.copy_slices import CopySlices
 from ..utils._python_dispatch import _len_torch_dispatch_stack
@@ -52,6 +53,36 @@ has_mkl = has_openmp = False
 
 _ImperativeEngine = ImperativeEngine
 _functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, CopySlices=CopySlices)
+
+
+def _get_accelerator() -> Any:
+    """The device that a program should prefer: diffusers, lm-eval and transformers ask."""
+    return device("cpu")
+
+
+def _get_privateuse1_backend_name() -> str:
+    """What another library's device is called; timm and torchdata ask."""
+    return "privateuseone"
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a function mode is in force; sglang and tensordict ask."""
+    return _len_torch_function_stack() > 0
+
+
+def _refused_setting(*args: Any) -> bool:
+    """A setting of the compiler of TorchScript, which there is not: it was off, and stays off."""
+    return False
+
+
+# speechbrain, timm and ultralytics switch these
+(_jit_set_profiling_executor, _jit_set_profiling_mode, _jit_set_texpr_fuser_enabled, _jit_can_fuse_on_cpu,
+    _jit_can_fuse_on_gpu, _jit_override_can_fuse_on_cpu, _jit_override_can_fuse_on_gpu, _jit_set_nvfuser_enabled,
+    _jit_set_nvfuser_guard_mode) = [_refused_setting] * 9
+_is_tracing = _refused_setting  # asteroid-filterbanks
+_TensorMeta = type(Tensor)  # pytorch-lightning, torchrl
+_GLIBCXX_USE_CXX11_ABI = True  # sglang, unsloth, vllm
+_has_xpu = False  # bitsandbytes
 
 
 def _get_tracing_state() -> None:
@@ -94,6 +125,15 @@ class _Functions(ModuleType):
 __path__: list[str] = []  # there are modules below
 _fft, _linalg, _sparse, _special = (_Functions(place, place) for place in ("fft", "linalg", "sparse", "special"))
 _nn = _Functions("nn", "functional")
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The device, dtype, ``non_blocking`` and memory format in the arguments of ``to``; ten libraries override it."""
+    where, kind, options = _to_arguments(args, kwargs)
+    return where, kind, bool(options.get("non_blocking", False)), options.get("memory_format")
+
+
+_nn.__dict__["_parse_to"] = _parse_to
 
 
 class _Profiler(ModuleType):

@@ -10,7 +10,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.dtypes import float64
+from ..arrays.dtypes import INTEGER, float64
 from ..autograd.anomaly_mode import set_detect_anomaly
 from ..dispatch.aten import _unique2, native_batch_norm, native_group_norm, native_layer_norm  # noqa: F401
 from ..functions.overloads_deprecated import GONE, removed
@@ -312,6 +312,33 @@ globals().update({
     "sym_int": int, "sym_float": float, "sym_not": operator.not_, "sym_sqrt": math.sqrt, "sym_sum": sum,
     "grid_sampler_2d": grid_sampler, "grid_sampler_3d": grid_sampler,
 })
+
+
+def _shape_as_tensor(input: Any) -> Any:
+    """The sizes of ``input`` as a tensor."""
+    return T["tensor"](input.shape)
+
+
+def _int_mm(input: Any, mat2: Any) -> Any:
+    """The matrix product of numbers of eight bits, in 32 bits."""
+    for name, given in (("self", input), ("mat2", mat2)):
+        if given.dtype.itemsize != 1 or given.dtype.category != INTEGER:
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} dtype to be int8 or uint8 but got {given.dtype}")
+    return input.int() @ mat2.int()
+
+
+def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False) -> Any:
+    """Where each of ``size`` rows begins in ``input``, the ascending numbers of rows; and the length of ``input``."""
+    return T["searchsorted"](input, T["arange"](size + 1, dtype=input.dtype), out_int32=out_int32)
+
+
+def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: bool = False,
+        transpose: bool = False) -> Any:
+    """The numbers of rows and of columns, two rows of a matrix, of what is given by beginnings of rows."""
+    counts = crow_indices.diff()
+    rows = T["arange"](len(counts), dtype=crow_indices.dtype).repeat_interleave(counts)
+    found = T["stack"]([col_indices, rows] if transpose else [rows, col_indices])
+    return found.int() if out_int32 else found
 
 
 # -- distinct elements ------------------------------------------------------------------------------------------------

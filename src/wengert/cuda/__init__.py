@@ -25,10 +25,15 @@ def _answer(value: Any, doc: str) -> Callable[..., Any]:
     return query
 
 
-def _refuse(*args: Any, **kwargs: Any) -> Any:
-    """Raise the ``AssertionError`` of a build without CUDA."""
-    raise AssertionError(NOT_COMPILED)
+def _refusing(text: str, error: type[Exception] = AssertionError) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise error(text)
 
+    refuse.__doc__ = f"Raise ``{error.__name__}``: there is no such device."
+    return refuse
+
+
+_refuse = _refusing(NOT_COMPILED)
 
 is_available = _answer(False, "Whether CUDA can be used: ``False``.")
 is_initialized = _answer(False, "Whether CUDA's state has been set up: ``False``.")
@@ -37,6 +42,8 @@ is_tf32_supported = _answer(False, "Whether a card supports TF32: ``False``, the
 device_count = _answer(0, "The number of cards: 0.")
 memory_allocated = _answer(0, "Bytes in use on a card: 0.")
 max_memory_allocated = _answer(0, "The most bytes ever in use on a card: 0.")
+memory_cached = _answer(0, "Bytes held by the caching allocator: 0.")
+max_memory_cached = _answer(0, "The most bytes ever held by the caching allocator: 0.")
 memory_reserved = _answer(0, "Bytes held by the caching allocator: 0.")
 max_memory_reserved = _answer(0, "The most bytes ever held by the caching allocator: 0.")
 empty_cache = _answer(None, "Does nothing: there is no cache.")
@@ -45,7 +52,14 @@ seed_all = _answer(None, "Does nothing: there is no generator to seed.")
 
 (current_device, get_device_name, get_device_properties, get_device_capability, set_device, synchronize, init,
     initial_seed, get_rng_state, set_rng_state, current_stream, default_stream, mem_get_info, memory_stats,
-    memory_summary, reset_peak_memory_stats, set_per_process_memory_fraction, ipc_collect) = [_refuse] * 18
+    memory_summary, reset_peak_memory_stats, set_per_process_memory_fraction, ipc_collect, cudart,
+    can_device_access_peer, set_sync_debug_mode, get_sync_debug_mode, current_blas_handle, memory_snapshot,
+    reset_accumulated_memory_stats, reset_max_memory_allocated, reset_max_memory_cached,
+    get_per_process_memory_fraction, _sleep, _lazy_init) = [_refuse] * 30
+is_current_stream_capturing = _refusing(
+    "Tried to instantiate dummy base class _cuda_isCurrentStreamCapturing", RuntimeError)
+graph_pool_handle = _refusing("Tried to instantiate dummy base class _graph_pool_handle", RuntimeError)
+default_generators = ()
 
 
 def _absent(name: str, doc: str, text: str | None = None) -> type:
@@ -62,6 +76,7 @@ ExternalStream = _absent("ExternalStream", "A queue that another library made.",
     "torch.cuda.Stream requires CUDA support")
 Event = _absent("Event", "A mark in a queue of work of a card.")
 CUDAGraph = _absent("CUDAGraph", "Recorded work of a card.")
+MemPool = _absent("MemPool", "A pool of a card's memory.")
 graph = _absent("graph", "Inside, work is recorded into a CUDAGraph.", NOT_COMPILED)
 
 
@@ -112,6 +127,25 @@ def _index(device: Any) -> int | None:
 stream = StreamContext
 
 
+def set_stream(stream: Any) -> None:
+    """Make ``stream`` the current one: nothing for ``None``, the only one that there is here."""
+    if stream is not None:
+        _refuse()
+
+
+def host_memory_stats() -> dict[str, Any]:
+    """The counts of pinned memory: none."""
+    return {}
+
+
+def _is_compiled() -> bool:
+    return False
+
+
+def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
+    """Keep ``callable`` for when a card is first used, which is never."""
+
+
 def manual_seed(seed: int) -> None:
     """Does nothing: there is no generator to seed. ``seed`` must be an integer."""
     int(seed)
@@ -139,10 +173,12 @@ def get_arch_list() -> list[str]:
 def __getattr__(name: str) -> Any:
     import sys
 
-    if name in ("amp", "nvtx"):
+    if name in ("amp", "memory", "nvtx"):
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
+    if name == "random":  # a module of PyTorch's, whose functions are here
+        return sys.modules[__name__]
     from ..names.missing import missing
 
     raise missing(sys.modules[__name__], name)

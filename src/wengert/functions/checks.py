@@ -72,3 +72,14 @@ def _check_tensor_all_with(error: type[Exception], cond: Any, message: Callable[
 def _check_tensor_all(cond: Any, message: Callable[[], Any] | None = None) -> None:
     """Raise ``RuntimeError`` unless every element of ``cond`` holds."""
     _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _assert(condition: Any, message: Any) -> None:
+    """``assert condition, message``, as a call."""
+    assert condition, message
+
+
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """Raise ``RuntimeError`` unless ``input``, a tensor of one element, is not zero."""
+    if not bool(input):
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")

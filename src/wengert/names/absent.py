@@ -7,6 +7,7 @@ What they give says what is missing, and why, as soon as it is used.
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -35,7 +36,7 @@ _NAMES: dict[str, str] = {
     "serialization": "SourceChangeWarning check_module_version_greater_or_equal",
     "testing.comparison": "default_tolerances",
     "utils": "ThroughputBenchmark",
-    "utils.data": "IterDataPipe MapDataPipe MP_STATUS_CHECK_INTERVAL",
+    "utils.data": "IterDataPipe MapDataPipe MP_STATUS_CHECK_INTERVAL functional_datapipe",
 }
 
 # The modules of torch.distributed that can be imported.
@@ -51,6 +52,7 @@ _ANSWERS = {
     "torch.fx.wrap": lambda function: function,  # which gets a mark in PyTorch, for a tracer
     **dict.fromkeys(("torch.fx._symbolic_trace.is_fx_tracing", "torch.fx._symbolic_trace.is_fx_symbolic_tracing",
         "torch.utils._triton.has_triton", "torch.utils._triton.has_triton_package"), lambda: False),
+    "torch.distributed.constants.default_pg_timeout": timedelta(minutes=30),
 }
 
 
@@ -69,7 +71,7 @@ class Absent:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _absent(f"{self._name}.{name}", self._reason)
+        return absent(f"{self._name}.{name}", self._reason)
 
     def __instancecheck__(self, value: Any) -> bool:
         return False
@@ -101,7 +103,9 @@ class _Base:
         pass
 
 
-def _absent(name: str, why: str) -> Any:
+@cache
+def absent(name: str, why: str) -> Any:
+    """What ``name``, PyTorch's, is here: the same object each time, so that two looks at it are equal."""
     return _ANSWERS.get(name) or Absent(name, why)
 
 
@@ -115,7 +119,7 @@ class AbsentModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return _absent(f"{self.__name__}.{name}", self._reason)
+        return absent(f"{self.__name__}.{name}", self._reason)
 
 
 @cache
@@ -137,7 +141,7 @@ def absent_name(module: str, name: str) -> Any:
             return import_module(f"{module}.{name}")
         if name in _NAMES.get(below, "").split() or f"{below}.".startswith("testing._internal."):
             why = reason(below, name) or area(below) or "it is not needed here"
-            return Absent(f"torch.{below}.{name}", why)
+            return absent(f"torch.{below}.{name}", why)
     raise missing(sys.modules[module], name)
 
 

@@ -24,6 +24,8 @@ _NO_CUDA = "there is no CUDA device, as torch.cuda.is_available() says; everythi
 _DISPATCH = "there is no dispatcher that could be asked; torch.library registers operators"
 _DECOMPOSED = "operators are not decomposed into others; torch.ops.aten has them by name"
 _SCRIPTED = "there is no TorchScript; torch.jit.script and torch.jit.trace give the Python function or module itself"
+_SCALED = "numbers of eight bits have no products of their own; multiply float32 tensors, and apply the scales"
+_GROUPED = "products of groups of rows are not here; multiply the groups one by one, or pad them and use torch.bmm"
 _DATAPIPES = "there are no data pipes; use Dataset, IterableDataset and DataLoader"
 
 # Modules of PyTorch with nothing behind them here, and modules below these as well: why, and what there is instead.
@@ -48,6 +50,7 @@ AREAS: dict[str, str] = {
     "_subclasses": _TRACED,
     "ao": _QUANTIZED,
     "backends.quantized": _QUANTIZED,
+    "classes": "C++ classes cannot be loaded; write them in Python",
     "cuda.jiterator": _NO_CUDA,
     "distributed": "processes are not joined to groups, as torch.distributed.is_available() says; train in one process",
     "export": _EXPORTED,
@@ -80,12 +83,11 @@ AREAS: dict[str, str] = {
     "utils.bundled_inputs": _EXPORTED,
     "utils.cpp_extension": "there is no C++ library; write a torch.autograd.Function or torch.library.custom_op",
     "utils.data.datapipes": _DATAPIPES,
+    "utils.data.graph_settings": _DATAPIPES,
     "utils.mobile_optimizer": _EXPORTED,
 }
 # Names in modules that are here, and modules that cannot be imported.
 NAMES: dict[str, str] = {
-    "mtia": "there is no such device; everything runs on the CPU",
-    "classes": "C++ classes cannot be loaded; write them in Python",
     "cpp": "there is no C++ library underneath; everything is Python over NumPy",
     "utils.ThroughputBenchmark": "scripted modules are not timed; torch.utils.benchmark.Timer times Python",
     "utils.data.IterDataPipe": _DATAPIPES,
@@ -96,17 +98,19 @@ NAMES: dict[str, str] = {
     "multiprocessing.init_reductions": "tensors can be sent as soon as torch.multiprocessing is imported",
     "_C.ScriptObject": _SCRIPTED,
     "saddmm": "use torch.sparse.addmm",
+    **dict.fromkeys(("_scaled_mm", "_scaled_grouped_mm", "nn.functional.scaled_mm", "nn.functional.scaled_grouped_mm",
+        "nn.functional.ScalingType", "nn.functional.SwizzleType"), _SCALED),
+    **dict.fromkeys(("_grouped_mm", "nn.functional.grouped_mm"), _GROUPED),
     "is_distributed": "tensors are in this process alone",
     "init_num_threads": "use torch.set_num_threads",
     **{f"cuda.{n}": _NO_CUDA for n in (
-        "Device", "get_per_process_memory_fraction", "graphs", "reset_peak_host_memory_stats", "streams")},
+        "Device", "graphs", "reset_peak_host_memory_stats", "streams")},
 }
 # ... of which there are many: of one kind, by their spelling; and in one module, the rest.
 _KINDS = (
     (r"\w*[qQ]uantize[drs]?(_\w+)?|q_\w+|fbgemm_\w+|int_repr|qscheme|per_(tensor|channel)_\w+", _QUANTIZED),
     (r"choose_qparams\w*|fused_moving_avg\w*", _QUANTIZED),
-    (r"q(u?int)\d+(x\d+)?|QU?Int\w+", _QUANTIZED),
-    (r"u?int[1-7]|bits\w*", "no type has elements of less than a byte; use torch.uint8"),
+    (r"QU?Int\w+", _QUANTIZED),
     (r"(cudnn|miopen|mkldnn)_\w+|to_mkldnn",
         "kernels of other libraries are not here; call the operator itself (conv2d, batch_norm ...)"),
     (r"align_(to|as|tensors)|refine_names|rename_?|names|has_names", "dimensions have no names, as in PyTorch 2.13"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import _DatasetKind
+from .iterators import _BaseDataLoaderIter as _BaseDataLoaderIter
 from .iterators import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from .worker import get_worker_info
