@@ -107,6 +107,9 @@ _autograd = SimpleNamespace(
 )
 
 
+_COMPILED_AS = {"log_sigmoid": "logsigmoid"}  # names of the compiled core, and the public ones of the same functions
+
+
 class _Functions(ModuleType):
     """One of the core's namespaces, which pickles name: ``torch._C._linalg.linalg_norm`` is ``torch.linalg.norm``."""
 
@@ -116,7 +119,7 @@ class _Functions(ModuleType):
         self.__dict__.update(_prefix=f"{prefix}_", _place=place)
 
     def __getattr__(self, name: str) -> Any:
-        found = PLACES[self._place].get(name.removeprefix(self._prefix))
+        found = PLACES[self._place].get(_COMPILED_AS.get(name, name.removeprefix(self._prefix)))
         if found is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return found

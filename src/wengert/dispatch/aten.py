@@ -315,7 +315,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
         "embedding_rows")(weight, indices, padding_idx if padding_idx >= 0 else None, scale_grad_by_freq),
     "im2col": lambda self, kernel_size, dilation, padding, stride: function("unfold_windows")(self, kernel_size,
         dilation, padding, stride),
-    "lift_fresh": lambda self: self, "slice": _slice,
+    "lift_fresh": lambda self: self, "lift_fresh_copy": lambda self: self.clone(), "slice": _slice,
     "sym_numel": lambda self: int(self.numel()), "sym_storage_offset": lambda self: int(self.storage_offset()),
     "sym_size": lambda self, dim=None: self.size() if dim is None else self.size(dim),
     "sym_stride": lambda self, dim=None: self.stride() if dim is None else self.stride(dim),

@@ -153,6 +153,10 @@ def __getattr__(name: str) -> Any:
         from . import control_flow
 
         return control_flow
+    if name == "make_fx":
+        from ..fx.experimental.proxy_tensor import make_fx
+
+        return make_fx
     from ..names.absent import absent_name
 
     return absent_name(__name__, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..dispatch.torch_function import overridable
 from ..tensor import Tensor, bool_
 from .places import described
 
@@ -74,9 +75,11 @@ def _check_tensor_all(cond: Any, message: Callable[[], Any] | None = None) -> No
     _check_tensor_all_with(RuntimeError, cond, message)
 
 
-def _assert(condition: Any, message: Any) -> None:
-    """``assert condition, message``, as a call."""
-    assert condition, message
+@overridable
+def _assert(condition: Any, message: str) -> None:
+    """``assert condition, message``, as a function that can be overridden."""
+    if not condition:
+        raise AssertionError(message)
 
 
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:

@@ -1,6 +1,6 @@
 """Modules and names of PyTorch that programs import although there is nothing behind them here.
 
-Libraries import them in their headers for a part that a program does not use, or for ``isinstance(x, torch.fx.Proxy)``.
+Libraries import them in their headers for a part that a program does not use, or for an ``isinstance`` there.
 What they give says what is missing, and why, as soon as it is used.
 """
 
@@ -30,7 +30,13 @@ _NAMES: dict[str, str] = {
     "autograd": "_calculate_shape",
     "backends.cuda": "SDPAParams",
     "func.arrangement": "AnonymousAxis ParsedExpression",
-    "func.functorch": "_as_tuple functional_init functional_init_with_buffers make_fx",
+    "func.functorch": "_as_tuple functional_init functional_init_with_buffers",
+    "fx": "config tensor_type",
+    "fx.experimental": ("_config accelerator_partitioner const_fold graph_gradual_typechecker merge_matmul meta_tracer "
+        "recording rewriter sym_node symbolic_shapes unification validator"),
+    "fx.experimental.proxy_tensor": "decompose disable_proxy_modes_tracing maybe_disable_fake_tensor_mode",
+    "fx.passes": ("backends dialect fake_tensor_prop graph_drawer graph_manipulation infra net_min_base "
+        "operator_support param_fetch pass_manager reinplace runtime_assert splitter_base tools_common"),
     "nested._internal.nested_tensor": "ViewNestedFromBuffer",
     "profiler": "_memory_profiler _utils",
     "serialization": "SourceChangeWarning check_module_version_greater_or_equal",
@@ -49,9 +55,7 @@ DISTRIBUTED = frozenset(("algorithms", "argparse_util", "autograd", "c10d_logger
 
 # Names in absent areas that have a value all the same; libraries read them when they are imported.
 _ANSWERS = {
-    "torch.fx.wrap": lambda function: function,  # which gets a mark in PyTorch, for a tracer
-    **dict.fromkeys(("torch.fx._symbolic_trace.is_fx_tracing", "torch.fx._symbolic_trace.is_fx_symbolic_tracing",
-        "torch.utils._triton.has_triton", "torch.utils._triton.has_triton_package"), lambda: False),
+    **dict.fromkeys(("torch.utils._triton.has_triton", "torch.utils._triton.has_triton_package"), lambda: False),
     "torch.distributed.constants.default_pg_timeout": timedelta(minutes=30),
 }
 

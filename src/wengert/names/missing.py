@@ -56,7 +56,7 @@ AREAS: dict[str, str] = {
     "export": _EXPORTED,
     "func.functorch": f"this part of functorch is not here: {_COMPILED}",
     "functorch": f"this part of functorch is not here: {_COMPILED}",
-    "fx": _TRACED,
+    "fx": "this part of torch.fx is not here; torch.fx.symbolic_trace and experimental.proxy_tensor.make_fx trace",
     "monitor": "there are no monitors; torch.profiler measures a program",
     "multiprocessing.reductions": "only torch.multiprocessing itself is here; its queues take tensors",
     "nested._internal": "only torch.nested itself is here",
