@@ -412,4 +412,8 @@ def test_saved_models_know_nothing_of_a_diagnosis():
 
     import copy
 
-    assert b"diagnose" not in watched(run, None)[0]
+    saved = watched(run, None)[0]
+    assert b"diagnose" not in saved
+    assert b"nullcontext" not in saved
+    model = torch.load(io.BytesIO(saved), weights_only=False)["copy"]
+    assert not model._forward_hooks

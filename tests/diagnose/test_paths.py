@@ -49,7 +49,7 @@ class TestWithoutDiagnosis:
     def test_result(self) -> None:
         w = torch.ones(2, requires_grad=True)
         text = str(wengert.explain(w * 2))
-        assert text.startswith("The tensor was made by MulBackward0; backward() from it reaches a tensor of shape (2,)")
+        assert text.startswith("The tensor was made by MulBackward0; backward() from it reaches w.")
         assert "retain_grad()" in text
 
     def test_kept_gradient_of_a_result(self) -> None:
@@ -60,7 +60,7 @@ class TestWithoutDiagnosis:
 
     def test_leaf(self) -> None:
         w = torch.ones(2, requires_grad=True)
-        assert str(wengert.explain(w)).endswith("requires a gradient, and no backward() has given it one.")
+        assert str(wengert.explain(w)).startswith("w is a leaf that requires a gradient, and no backward() has")
         w.sum().backward()
         assert "filled when no diagnosis was on" in str(wengert.explain(w))
         w.grad.zero_()
@@ -76,6 +76,49 @@ class TestWithoutDiagnosis:
     def test_other_objects(self) -> None:
         with pytest.raises(TypeError, match="takes a tensor, a parameter or an exception, not int"):
             wengert.explain(3)
+
+
+def test_made_before() -> None:
+    """The places of what was made before the diagnosis began are read in the source."""
+    net = Net(cut=False)
+    frozen = nn.Sequential(nn.Linear(3, 3),
+        nn.Linear(3, 3), nn.Dropout())
+    frozen[0].requires_grad_(False)
+    frozen.eval()
+    optimizer = torch.optim.SGD([{"params": frozen[0].parameters()}, {"params": net.parameters()}], 0.1)
+    with watch(net, frozen, optimizer) as report:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(frozen[0](torch.ones(2, 3))).sum().backward()
+            optimizer.step()
+    found = {f.id: f for f in report}
+    assert sorted(found) == ["frozen", "unused"]
+    assert "self.spare" in found["unused"].place.text
+    assert found["frozen"].place.text.startswith("optimizer = ")
+
+
+def test_a_part_made_before() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(),
+        nn.Linear(3, 3))
+    model.eval()
+    optimizer = torch.optim.SGD(model.parameters(), 0.001)
+    with watch(model, optimizer) as report:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model[1](model[0](torch.ones(2, 3))).sum().backward()
+            optimizer.step()
+    found = {f.id: f for f in report}
+    assert sorted(found) == ["eval-training", "unused"]
+    assert found["unused"].place.text == "nn.Linear(3, 3))"
+    assert found["eval-training"].place.text.startswith("with watch(")
+
+
+def test_gradients_were_off_before() -> None:
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with torch.no_grad(), pytest.raises(RuntimeError), watch(model, optimizer) as report:
+        model(torch.ones(2, 3)).sum().backward()
+    assert [f.id for f in report] == ["no-grad-training"]
 
 
 class TestLeaves:

@@ -18,7 +18,7 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "nonfinite-backward": frozenset(("masked-nan", "nonfinite-forward")),
     "nonfinite-forward": frozenset(("masked-nan",)),
     "vanishing": frozenset(("saturated", "dead-relu")),
-    "unused": frozenset(("no-grad-training", "not-in-optimizer")),
+    "unused": frozenset(("no-grad-training",)),
     "frozen": frozenset(("no-grad-training",)),
     "cut-no-grad": frozenset(("no-grad-training",)),
     "graph-retained": frozenset(("graph-leak",)),
@@ -36,9 +36,9 @@ def settle(report: Report) -> None:
 
 
 def _of_a_cut(finding: Finding, found: set[str]) -> bool:
-    """Whether it is about graphs that no backward comes for because their way to the loss is cut, or about a cut from
+    """Whether it is about graphs that no backward comes for because their way to the loss is cut, or about
     tensors that have no name because others took their places.
     """
     if finding.id == "graph-leak":
         return finding.severity == "warning" and bool(found & CUTS)
-    return finding.id in CUTS and not finding.parameters and "optimizer-holds-other" in found
+    return finding.id in (*CUTS, "unused") and not finding.parameters and "optimizer-holds-other" in found

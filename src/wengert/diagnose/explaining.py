@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..graph.modes import modes
+from ..nn import Module
 from ..tensor import Tensor
 from . import sessions
 from .advice import advice, causes
-from .places import main_variables
+from .places import all_variables, place, place_of_error, variable
 from .record import node_place
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _NODES = 20_000  # how many nodes of a graph are looked at
 _LOST = "no operation on a tensor that requires a gradient was recorded for it"
+_MORE = "Where is known under `wengert run --explain`, or in diagnose.watch()."
 
 
 class Explanation:
@@ -41,8 +44,8 @@ def explain(x: Any) -> Explanation:
 
     >>> w = torch.ones(2, requires_grad=True)
     >>> loss = w.detach().sum()
-    >>> print(torch.explain(loss))
-    The tensor has no history: no operation on a tensor that requires a gradient was recorded for it.
+    >>> print(torch.explain(loss))  # doctest: +ELLIPSIS
+    loss has no history: no operation on a tensor that requires a gradient was recorded for it...
     """
     if isinstance(x, BaseException):
         return _of_error(x)
@@ -54,8 +57,13 @@ def explain(x: Any) -> Explanation:
 def _of_error(error: BaseException) -> Explanation:
     watching = sessions.current or sessions.last
     found = [] if watching is None else sessions.failed(watching, error)
-    text = "" if found else next(filter(None, map(advice, causes(error))), str(error))
-    return Explanation(text, found)
+    if found:
+        return Explanation("", found)
+    known = next(filter(None, map(advice, causes(error))), "")
+    where = place_of_error(error)
+    if not known:
+        return Explanation(str(error))
+    return Explanation(f"{'' if where is None else f'{where}: '}{known}{f' {_MORE}' if watching is None else ''}")
 
 
 def _of_tensor(t: Tensor) -> Explanation:
@@ -82,9 +90,10 @@ def _ask(watching: Any, name: str, t: Tensor) -> list[Finding]:
 
 def _name(t: Tensor, record: Record | None) -> str:
     """What the program calls it, if that is known."""
-    if record is not None:
-        return record.name_of(t)
-    return next((n for n, v in main_variables().items() if v is t and not n.startswith("_")), "")
+    found = "" if record is None else record.name_of(t)
+    return found or variable(t) or next((f"{holder}.{name}" for rows in all_variables()
+        for holder, module in list(rows.items()) if isinstance(module, Module)
+        for name, p in module.named_parameters() if p is t), "")
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
@@ -95,8 +104,9 @@ def _result(t: Tensor, name: str, record: Record | None) -> str:
     assert t._wg_edge is not None
     node, meta = t._wg_edge[0], t._wg_meta
     where = node_place(node)
-    leaves = [_name(leaf, record) or f"a tensor of shape {tuple(leaf._wg_data.shape)}" for leaf in _leaves(node)]
-    reached = f"{', '.join(leaves[:6])}{f' and {len(leaves) - 6} more' if len(leaves) > 6 else ''}"
+    leaves = _leaves(node)
+    names = [_name(leaf, record) or f"a tensor of shape {tuple(leaf._wg_data.shape)}" for leaf in leaves[:6]]
+    reached = f"{', '.join(names)}{f' and {len(leaves) - 6} more' if len(leaves) > 6 else ''}"
     made = f"{name} was made by {node.name()}{'' if where is None else f' at {where}'}"
     kept = "It is not a leaf: its own .grad stays None, unless retain_grad() is called before backward()."
     if meta is not None and meta.grad is not None:
@@ -126,8 +136,6 @@ def _without(t: Tensor, name: str, record: Record | None) -> str:
         return f"{name} is an inference tensor: what is computed in inference_mode() never gets a history."
     site = None if record is None else record.frozen.get(t)
     if site is not None:
-        from .places import place
-
         return f"{name} requires no gradient: its requires_grad became False at {place(site)}."
     if type(t).__name__ == "Parameter":
         return f"{name} requires no gradient: its requires_grad is False."
@@ -135,7 +143,8 @@ def _without(t: Tensor, name: str, record: Record | None) -> str:
     if event is not None and event.kind != "leaf":
         call = f"It was made by {event.name} at {event.place}." if event.place is not None else ""
         return f"{name} has no history: {_LOST}. {call}".strip()
-    return f"{name} has no history: {_LOST}."
+    off = "" if modes().grad else " Gradients are off here, where explain() is called."
+    return f"{name} has no history: {_LOST}.{off}{'' if event is not None else f' {_MORE}'}"
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------
@@ -146,7 +155,7 @@ def _filled(grad: Any, t: Tensor, name: str, record: Record | None) -> str:
     zero = "" if np.any(grad._wg_data) else " All of its elements are zero."
     facts = None if record is None else record.gradients.get(t)
     if record is None or facts is None or not facts.filled:
-        return f"{name}.grad was filled when no diagnosis was on: where is not known.{zero}"
+        return f"{name}.grad was filled when no diagnosis was on. {_MORE}{zero}"
     numbers = facts.filled
     places = _places(b for b in record.backwards if b.number in numbers)
     text = f"{name}.grad holds the gradients of {len(numbers)} backward{'s' if len(numbers) > 1 else ''}{places}"
@@ -167,11 +176,9 @@ def _places(backwards: Iterable[Backward]) -> str:
 
 def _empty(t: Tensor, name: str, record: Record | None, findings: list[Finding]) -> str:
     """Of a leaf whose ``.grad`` is None."""
-    from .places import place
-
     facts = None if record is None else record.gradients.get(t)
     if record is None:
-        return f"{name} is a leaf that requires a gradient, and no backward() has given it one."
+        return f"{name} is a leaf that requires a gradient, and no backward() has given it one. {_MORE}"
     if facts is not None and facts.ever and not findings:
         cleared = "" if facts.zeroed is None else f", at {place(facts.zeroed)}"
         return f"{name} got gradients from {facts.ever} backwards; its .grad was cleared since{cleared}."

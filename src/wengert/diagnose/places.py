@@ -195,8 +195,8 @@ def assignment(kind: type, name: str) -> Place | None:
             continue
         within = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__]
         lines = [n.lineno for c in within for n in ast.walk(c) if isinstance(n, (ast.Assign, ast.AnnAssign))
-            for t in (n.targets if isinstance(n, ast.Assign) else [n.target])
-            if isinstance(t, ast.Attribute) and t.attr == name]
+            for target in (n.targets if isinstance(n, ast.Assign) else [n.target]) for t in ast.walk(target)
+            if isinstance(t, ast.Attribute) and isinstance(t.ctx, ast.Store) and t.attr == name]
         if lines:
             return Place(file, min(lines), cls.__qualname__)
     return None
@@ -253,3 +253,34 @@ def frames_of_error(error: BaseException) -> list[FrameType]:
 def main_variables() -> dict[str, Any]:
     """The variables of the program's main module."""
     return vars(sys.modules.get("__main__", sys))
+
+
+def all_variables() -> list[dict[str, Any]]:
+    """The variables of the functions that are running, innermost first, and of the main module."""
+    return [*map(variables, user_frames()), main_variables()]
+
+
+def variable(x: Any, outermost: bool = False) -> str:
+    """The name of the variable, or of the element of a list or dict, that the running program keeps ``x`` in: in the
+    function that is running, then those that called it; or the other way round.
+    """
+    scopes = all_variables()
+    for rows in reversed(scopes) if outermost else scopes:
+        for name, value in list(rows.items()):
+            found = "" if name.startswith("__") else _in(name, value, x)
+            if found:
+                return found
+    return ""
+
+
+def _in(name: str, value: Any, x: Any) -> str:
+    if value is x:
+        return name
+    if type(value) in (list, tuple) and len(value) <= 64:
+        return next((f"{name}[{i}]" for i, v in enumerate(value) if v is x), "")
+    if type(value) is dict and len(value) <= 64:
+        return next((f"{name}[{k}]" for k, v in value.items() if v is x), "")
+    if name == "self":
+        return next((found for k, v in getattr(value, "__dict__", {}).items()
+            if (found := "" if k == "self" else _in(k, v, x))), "")
+    return ""

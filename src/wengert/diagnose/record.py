@@ -13,10 +13,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..nn import Module
-from .places import main_variables, place
+from .places import main_variables, place, variable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .places import Place, Site
 
@@ -194,14 +194,16 @@ class Backward:
 
 class Refused:
     """A call of ``backward()`` or ``grad()`` that raised before it began; ``root``: as in ``Backward``. ``inputs``: the
-    events of the tensors whose gradients were asked for.
+    events of the tensors whose gradients were asked for. ``detailed``: whether it was in a detailed window; ``off``:
+    the scope in which gradients were off then, or None.
     """
 
-    __slots__ = ("error", "inputs", "root", "site", "step")
+    __slots__ = ("detailed", "error", "inputs", "off", "root", "site", "step")
 
     def __init__(self, error: BaseException, site: Site | None, root: list[Event], inputs: list[Event],
-            step: int) -> None:
+            step: int, detailed: bool, off: Scope | None) -> None:
         self.error, self.site, self.root, self.inputs, self.step = repr(error), site, root, inputs, step
+        self.detailed, self.off = detailed, off
 
     @property
     def place(self) -> Place | None:
@@ -290,10 +292,11 @@ class Record:
         self.frozen: ByIdentity[Any] = ByIdentity()  # tensors: the site where requires_grad became False
         self.made_tensors: ByIdentity[Any] = ByIdentity()  # parameters: the site where they were made
         self.copies: ByIdentity[tuple[Any, Any]] = ByIdentity()  # deep copies: the original (weakly), the site
+        self.variables: ByIdentity[str] = ByIdentity()  # root modules: the variables that they are kept in
         self.replacements: deque[Replacement] = deque(maxlen=1024)
         self.writes: deque[Write] = deque(maxlen=4096)
         self.backwards: deque[Backward] = deque(maxlen=256)  # the last ones
-        self.refused: deque[Refused] = deque(maxlen=16)  # in detailed windows
+        self.refused: deque[Refused] = deque(maxlen=16)
         self.steps: deque[Step] = deque(maxlen=256)
         self.scaler: tuple[Any, int] | None = None  # the GradScaler last used (weakly), and the backwards before that
         self.step_count = self.backward_count = self.event_count = 0
@@ -336,6 +339,33 @@ class Record:
         if found is not None:
             return found[0]
         return next((n for n, v in main_variables().items() if v is tensor and not n.startswith("_")), "")
+
+    def names_of(self, tensors: list[Any]) -> list[str]:
+        """How the program calls these, of those that have a name; with labels where they have the same."""
+        labels = self.labels()
+        return told_apart((name, labels.get(id(t), name)) for name, t in ((self.name_of(t), t) for t in tensors))
+
+    def labels(self) -> dict[int, str]:
+        """By id of every parameter of a root module: its name there, after the variable that has the root where another
+        model that learns has a parameter of this name.
+        """
+        named, learning = self.named_parameters(), {id(p) for p in self.held_parameters()}
+        learning |= {id(p) for p, facts in self.gradients.items() if facts.ever}
+        roots: dict[str, set[int]] = {}
+        for key, (name, _, root) in named.items():
+            if key in learning:
+                roots.setdefault(name, set()).add(id(root))
+        found = {key: name for key, (name, _, _) in named.items()}
+        for key, (name, _, root) in named.items():
+            if roots.get(name, set()) - {id(root)} and (holder := self._variable(root)):
+                found[key] = f"{holder}.{name}"
+        return found
+
+    def _variable(self, module: Module) -> str:
+        """The variable that the program keeps a root module in, as it was when that was found."""
+        found = self.variables.get(module) or variable(module, outermost=True)
+        self.variables.put(module, found)
+        return found
 
     def module_path(self, modules: tuple[Module, ...]) -> str:
         """The name of the innermost of the running ``modules`` in the outermost; empty at the root."""
@@ -421,6 +451,15 @@ class Record:
             scope = s
         called = here.off
         return called if called is not None and (scope is None or called.depth <= scope.depth) else scope
+
+
+def told_apart(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """The names in ``rows`` of names and labels (see ``Record.labels``), or the labels where names are the same."""
+    rows = [row for row in rows if row[0]]
+    labels: dict[str, set[str]] = {}
+    for name, label in rows:
+        labels.setdefault(name, set()).add(label)
+    return [label if len(labels[name]) > 1 else name for name, label in rows]
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:

@@ -78,6 +78,8 @@ class ScopeWatch:
                 if here.off is not None and here.off.depth > i:  # what was called inside holds no longer
                     here.off = None
                 break
+        else:  # it was entered before the diagnosis began
+            here.off = None
 
     def _calls(self, made: Any, enter: Any, decorate: Any) -> dict[str, Any]:
         """The methods of ``set_grad_enabled``, which acts when it is called, unless it is a scope or a decorator."""

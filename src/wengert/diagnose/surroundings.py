@@ -14,6 +14,8 @@ from ..autograd import backward, grad
 from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from ..dispatch.watch_functions import surround
 from ..functions.conversion import LegacyType
+from ..functions.indexing import as_indices
+from ..functions.overloads_pointwise import where
 from ..graph.modes import enable_grad, inference_mode, modes, no_grad, set_grad_enabled
 from ..nn import Module, Parameter
 from ..nn.modules import module as nn_hooks
@@ -108,6 +110,8 @@ class Surroundings:
             self.around(f, self._gradcheck)
         for f in (LegacyType.__call__, Tensor.__new__):
             self._after(f, self._constructed)
+        self._after(as_indices, lambda found, given: self._places(found, given))
+        self._after(where, lambda found, condition, *more, **others: self._places(found, [condition]))
         self._scopes()
 
     def _backward(self, original: Any, captured: bool) -> Any:
@@ -117,6 +121,8 @@ class Surroundings:
         def call(*args: Any, **kwargs: Any) -> Any:
             record = self.record
             here = record.here
+            rows: list[Tensor] = []
+            inputs: list[Tensor] = []
             if here.backward is None and not here.options:
                 roots: Any = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
                 options = {**dict(zip(names, args[1:])), **kwargs, "captured": captured}
@@ -125,17 +131,16 @@ class Surroundings:
                     options[name] = value if value is None or type(value) is bool else True
                 if record.detailed:
                     options["events"] = [record.event_of(t) for t in rows]
-                    options["wanted"] = [record.event_of(t) for t in inputs]
                 if len(rows) == 1 and type(rows[0]._wg_data) is np.ndarray:
                     options["loss"] = float(rows[0]._wg_data.real.item()) if rows[0]._wg_data.size == 1 else None
                     options["root"] = weakref.ref(rows[0])
                 here.options = options
                 if captured:
-                    return self._capture(original, args, kwargs, inputs)
+                    return self._capture(original, args, kwargs, rows, inputs)
             try:
                 return original(*args, **kwargs)
             except Exception as error:
-                self._refused(error)
+                self._refused(error, rows, inputs)
                 raise
             finally:
                 here.options = {}
@@ -162,13 +167,13 @@ class Surroundings:
 
         return call
 
-    def _capture(self, original: Any, args: Any, kwargs: Any, inputs: list[Any]) -> Any:
+    def _capture(self, original: Any, args: Any, kwargs: Any, rows: list[Any], inputs: list[Any]) -> Any:
         """Call ``grad()``, and note whose gradients it gave."""
         record = self.record
         try:
             found = original(*args, **kwargs)
         except Exception as error:
-            self._refused(error)
+            self._refused(error, rows, inputs)
             raise
         finally:
             record.here.options = {}
@@ -177,12 +182,13 @@ class Surroundings:
                 record.gradient_of(t).captured += 1
         return found
 
-    def _refused(self, error: BaseException) -> None:
+    def _refused(self, error: BaseException, rows: list[Any], inputs: list[Any]) -> None:
         """A backward has raised; note it if it had not begun, and explain it if the program goes on all the same."""
         record = self.record
-        options = record.here.options
-        if options.get("events"):
-            record.refused.append(Refused(error, user_site(), options["events"], options["wanted"], record.step_count))
+        if record.here.options and rows:  # a walk takes the options
+            root, wanted = ([record.event_of(t) for t in group] for group in (rows, inputs))
+            off = None if modes().grad else record.scope()
+            record.refused.append(Refused(error, user_site(), root, wanted, record.step_count, record.detailed, off))
         key = user_site(), type(error), str(error)[:40]
         self._raised[key] += 1
         if self._raised[key] != CAUGHT or not record.optimizers:
@@ -195,6 +201,21 @@ class Surroundings:
             self.watching.take("failed", error)
         finally:
             error.__traceback__ = own
+
+    def _places(self, found: Any, given: list[Any]) -> None:
+        """Places of true elements were found outside of operators, where masks are ``given``: they come from these."""
+        record = self.record
+        made = [t for t in found if t is not None and all(t is not x for x in given)] if type(found) in (
+            list, tuple) else []
+        if not record.detailed or not made:
+            return
+        inputs: list[Event] = []
+        self.watching.tracer.add([t for t in given if isinstance(t, Tensor)], inputs)
+        event = Event("nonzero", "operator", user_site(), tuple(inputs), record.step_count)
+        record.event_count += 1
+        event.number = record.event_count
+        for t in made:
+            record.events.put(t, event)
 
     def _module_made(self, found: Any, module: Any, *args: Any, **kwargs: Any) -> None:
         self.record.modules.put(module, Made(module, *maker_site(module)))

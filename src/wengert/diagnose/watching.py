@@ -25,7 +25,7 @@ from .chains import shorten
 from .findings import Report
 from .nodes import NodeWatch
 from .places import running, user_site
-from .record import Backward, Record, Step, Write
+from .record import Backward, Record, Scope, Step, Write
 from .rule import Rule
 from .surroundings import Surroundings
 from .tracer import LIMIT, Tracer
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ..nn import Module
     from .findings import Finding
-    from .record import Event, Scope
+    from .record import Event
 
 #: Detailed windows: the first steps of each optimizer, and rounds that begin at these numbers of steps.
 FIRST = 3
@@ -130,6 +130,8 @@ class Watching:
             "data_set", "gradchecked", "begins")}
         self._curious = self.told("wants_modules")
         self.record.begun = user_site()
+        if not modes().grad:
+            self.record.here.off = Scope("no_grad", self.record.begun)
         self.on, self._thread = True, threading.get_ident()
         self._surroundings.begin()
         self.take("begins", self)
@@ -246,7 +248,6 @@ class Watching:
         backward.roots, backward.detailed = roots, record.detailed
         backward.options, here.options = here.options, {}
         backward.root = backward.options.pop("events", [])
-        backward.options.pop("wanted", None)
         backward.captured = backward.options.pop("captured", False)
         if len(roots) == 1 and (loss := backward.options.pop("loss", None)) is not None:
             backward.loss = loss

@@ -281,7 +281,7 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
             advanced.append(k)
             at += len(covered)
     masks = [k for k in advanced if k is not None]
-    return (*basic, ...) if meaningful else None, (_as_indices(advanced), masks) if masks else None, last
+    return (*basic, ...) if meaningful else None, (as_indices(advanced), masks) if masks else None, last
 
 
 def _as_tuple(key: Any) -> tuple[Any, ...]:
@@ -311,7 +311,7 @@ def _too_many(row: tuple[Any, ...], ndim: int, key: Any) -> str:
     return f"too many indices for tensor of dimension {ndim}"
 
 
-def _as_indices(advanced: list[Any]) -> list[Any]:
+def as_indices(advanced: list[Any]) -> list[Any]:
     """Masks become index arrays, one for each dimension that they cover; trailing whole dimensions are dropped."""
     rows: list[Any] = []
     for k in advanced:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...nn import Parameter
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..places import Place
     from ..record import Event
@@ -23,6 +25,9 @@ _CUTS = {"detach": "cut-detach", "detach_": "cut-detach", "data": "cut-data", "n
 ZERO = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "floor_divide", "heaviside"))
 _RANDOM = frozenset(("normal", "bernoulli", "multinomial", "poisson", "rand", "randn", "randint", "exponential",
     "rand_like", "randn_like", "uniform", "standard_gamma", "sample_dirichlet", "binomial"))
+#: What gives integers, truth values or random numbers: no gradient would come through it.
+_CHOICES = frozenset(("argmax", "argmin", "argsort", "searchsorted", "bucketize", "gt", "lt", "ge", "le", "eq", "ne",
+    "isnan", "isfinite", "isclose", "nonzero", "unique", "multinomial", "bernoulli", "poisson"))
 #: What may stand between ``detach()`` and the conversion that it is for.
 _BETWEEN = frozenset(("cast", "to", "cpu", "clone", "contiguous", "view", "reshape", "flatten", "squeeze", "unsqueeze",
     "select_index", "basic_index", "permute", "transpose", "t", "detach", "data", "numpy", "float", "double"))
@@ -98,13 +103,40 @@ class Way:
         return False
 
     def choose(self, cuts: list[Event]) -> Event:
-        """The cut to name: the first of those that the program could do without; one of tensors before numbers."""
-        def order(event: Event) -> tuple[int, int]:
+        """The cut to name: the first of those that the program could do without; one of tensors before numbers, one
+        that leaves a whole term of the loss without a history before one that leaves a factor so.
+        """
+        def order(event: Event) -> tuple[bool, int, bool, int]:
             name = verdict(event, self)[0]
-            return ("cut-item", "cut-nondifferentiable").index(name) + 1 if name in (
-                "cut-item", "cut-nondifferentiable") else 0, event.number
+            kind = ("cut-item", "cut-nondifferentiable").index(name) + 1 if name in (
+                "cut-item", "cut-nondifferentiable") else 0
+            return self.meant(event), kind, not kind and not self.term(event), event.number
 
         return self.conversion(min(cuts, key=order))
+
+    def meant(self, cut: Event) -> bool:
+        """Whether nothing would be gained without a cut: what it gives is only chosen by, drawn from, or averaged into
+        a parameter that learns by no gradient.
+        """
+        return _averages(cut) or (cut.kind == "cut" and cut in self.users and cut not in self.roots
+            and not any(event.recorded or event in self.roots for event in self._after(cut)))
+
+    def term(self, cut: Event) -> bool:
+        """Whether a number is computed of what a cut gives before that meets anything with a history."""
+        return any(not event.recorded and not event.shape and event.kind != "cut" for event in self._after(cut))
+
+    def _after(self, cut: Event) -> Iterator[Event]:
+        """What is computed of what a cut gives, up to what has a history, and without what comes after choices."""
+        todo, seen = [cut], {cut}
+        while todo:
+            event = todo.pop()
+            for user in self.users.get(event, ()):
+                if user in seen or user.name in _CHOICES or _averages(user):
+                    continue
+                seen.add(user)
+                yield user
+                if not user.recorded:
+                    todo.append(user)
 
     def conversion(self, cut: Event) -> Event:
         """The conversion that a ``detach()`` or ``.data`` is for: ``x.detach().numpy()`` is a conversion."""
@@ -133,6 +165,11 @@ class Way:
             todo += (new := [user for user in self.users.get(event, ()) if user not in seen])
             seen.update(new)
         return False
+
+
+def _averages(event: Event) -> bool:
+    """Whether it writes to a parameter that requires no gradient."""
+    return event.kind == "inplace" and not event.recorded and isinstance(event.tensor(), Parameter)
 
 
 def zero(event: Event) -> bool:

@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ...graph.engine import current_node, reachable_nodes
+from ...nn import Module
 from ..findings import Finding
 from ..holders import Link, spelled, tensors
 from ..places import is_users
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ...graph.interceptors import Call
     from ..holders import Hold
     from ..record import Backward, Event, Record
+    from ..watching import Watching
 
 KEPT = 4  # graphs of so many earlier steps begin to be suspicious
 SURE = 8  # and with so many it is no small window of the last steps
@@ -58,6 +60,10 @@ class Leaks(Rule):
         self.newest = inf  # the number of the last root: nodes made before it have the same or larger ones
         self.over = False  # whether there is nothing more to look for
         self.outputs = outputs.Outputs(record, explain)
+
+    def begins(self, watching: Watching) -> None:
+        """Keep the hook of ``Outputs`` out of what is copied and saved."""
+        watching.around(Module.__getstate__, outputs.unhooked)
 
     def backward_begins(self, backward: Backward) -> Iterable[Finding] | None:
         """Look whether graphs of earlier steps are alive, and note this one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..places import user_frames, variables
+from ..places import variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,17 +20,19 @@ if TYPE_CHECKING:
 class Row:
     """One parameter, or a leaf of an optimizer or of a loss.
 
+    ``label``: its name, after that of its model where another has such a parameter.
     ``chain``: the modules from the root of its model to the one that has it, with their paths. ``held``: the optimizers
     that have it, with the index of the group. ``wanted``: whether it required a gradient when it was looked at last.
     ``hand``: whether it had a ``.grad``, wherever that came from. ``nothing``: whether a backward arrived with nothing.
     ``moved``: whether it ever had a gradient that is not zero. ``first``: a figure of its values before the first step.
     """
 
-    __slots__ = ("chain", "facts", "first", "frozen", "hand", "held", "leaf", "made", "moved", "name", "nothing", "ref",
-        "shape", "wanted", "zeros")
+    __slots__ = ("chain", "facts", "first", "frozen", "hand", "held", "label", "leaf", "made", "moved", "name",
+        "nothing", "ref", "shape", "wanted", "zeros")
 
     def __init__(self, p: Any, name: str, chain: tuple[tuple[str, Made], ...], facts: Gradient) -> None:
         self.ref, self.name, self.chain, self.facts = weakref.ref(p), name, chain, facts
+        self.label = name
         self.shape = tuple(p._wg_data.shape)
         self.held: list[tuple[Made, int]] = []
         self.leaf: Event | None = None
@@ -43,9 +45,10 @@ class Row:
 
     @property
     def got(self) -> bool:
-        """Whether it ever got a gradient."""
+        """Whether it ever got a gradient: what ``grad()`` returns is of no use to an optimizer, which reads .grad."""
         facts = self.facts
-        return (facts.ever > 0 and not self.nothing) or facts.captured > 0 or self.hand
+        return (facts.ever > 0 and not self.nothing) or self.hand or (
+            facts.captured > 0 and not any(made.steps for made, _ in self.held))
 
     @property
     def root(self) -> Made | None:
@@ -67,7 +70,7 @@ class Leaves:
     def look(self, others: Iterable[Any] = ()) -> None:
         """Look at the parameters of all models and optimizers, and at ``others``."""
         record = self.record
-        named = record.named_parameters()
+        named, labels = record.named_parameters(), record.labels()
         held: dict[int, tuple[Any, list[tuple[Made, int]]]] = {}
         for made in record.optimizers:
             optimizer = made.object()
@@ -81,12 +84,13 @@ class Leaves:
                 if row is not None:
                     self.gone.append(row)
                 name, _, root = named.get(key, ("", None, None))
-                row = Row(p, name or _variable(p), self._chain(root, name), record.gradient_of(p))
+                row = Row(p, name or variable(p), self._chain(root, name), record.gradient_of(p))
                 row.first = _figure(p)
                 self.rows[key] = row
             elif not row.chain and key in named:
                 row.name, _, root = named[key]
                 row.chain = self._chain(root, row.name)
+            row.label = max(row.label, row.name, labels.get(key, ""), key=len)
             row.held = held[key][1] if key in held else row.held
             meta = p._wg_meta
             row.wanted, row.hand = requires_grad(p), row.hand or (meta is not None and meta.grad is not None)
@@ -130,26 +134,3 @@ def _figure(p: Any) -> float | None:
         return None
     a = a[: 64]
     return None if a.size == 0 or a.min() == a.max() else float(a.sum())
-
-
-def _variable(t: Any) -> str:
-    """The name of the variable, or of the element of a list or dict, that the running program keeps ``t`` in."""
-    for frame in user_frames():
-        for name, value in variables(frame).items():
-            found = "" if name.startswith("__") else _in(name, value, t)
-            if found:
-                return found
-    return ""
-
-
-def _in(name: str, value: Any, t: Any) -> str:
-    if value is t:
-        return name
-    if type(value) in (list, tuple) and len(value) <= 64:
-        return next((f"{name}[{i}]" for i, v in enumerate(value) if v is t), "")
-    if type(value) is dict and len(value) <= 64:
-        return next((f"{name}[{k}]" for k, v in value.items() if v is t), "")
-    if name == "self":
-        return next((found for k, v in getattr(value, "__dict__", {}).items()
-            if (found := "" if k == "self" else _in(k, v, t))), "")
-    return ""

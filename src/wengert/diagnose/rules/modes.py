@@ -16,15 +16,15 @@ from ...nn.modules.dropout import _DropoutNd
 from ...nn.modules.rnn import RNNBase
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import OURS, kind_of, place
+from ..places import OURS, Place, kind_of, place
 from ..record import ByIdentity
 from ..rule import Rule
-from ..statements import tree
+from ..statements import tree, user_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..places import Place, Site
+    from ..places import Site
     from ..record import Backward, Event, Made, Record, Scope, Step
 
 _MEASURES = ("loss", "crit", "acc", "mse", "error", "score", "metric", "argmax", "argmin", "topk", "max", "mean", "sum",
@@ -120,19 +120,24 @@ class EvalTraining(Rule):
         inner: set[int] = set()
         for m in modules:
             made = self.record.modules.get(m)
-            if id(m) in inner or made is None or made.eval_site is None:
+            if id(m) in inner or made is None or (made.eval_site is None and made.site is not None):
                 continue
             inner |= {id(x) for x in m.modules()}
             below = {id(p) for p in m.parameters()}
             facts = (self.record.gradients.get(p) for p in mine if id(p) in below)
             kinds = differs(m, False) if any(f is not None and f.ever for f in facts) else []
             count = self.counts[id(m)] = self.counts.get(id(m), 0) + 1
-            if kinds and count >= 2 and made.eval_site not in self.said:
-                self.said.add(made.eval_site)
-                yield self._finding(step, m, made, kinds, all(id(p) in below for p in mine))
+            if kinds and count >= 2 and (where := place(made.eval_site)) not in self.said:
+                self.said.add(where)
+                yield self._finding(step, m, where or self._before(), kinds, all(id(p) in below for p in mine))
 
-    def _finding(self, step: Step, module: Any, made: Made, kinds: list[str], whole: bool) -> Finding:
-        where = place(made.eval_site)
+    def _before(self) -> Place | None:
+        """Where eval() was called before the diagnosis began: the only call of that name, or where it began."""
+        calls = [Place(file, node.lineno) for file in user_files() for node in ast.walk(tree(file))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "eval"]
+        return calls[0] if len(calls) == 1 else place(self.record.begun)
+
+    def _finding(self, step: Step, module: Any, where: Place | None, kinds: list[str], whole: bool) -> Finding:
         root = any(m is module for m in self.record.roots())
         return Finding("eval-training", where, f"{type(module).__name__} is trained in evaluation mode: after eval() "
             "here, steps are made without train() in between, so that dropout drops nothing and batch norms use, and "

@@ -10,8 +10,9 @@ from ...nn import Module, Parameter
 from ...tensor import Tensor
 from ..findings import Finding
 from ..places import Place, assignment, place, place_of_error
-from ..record import ByIdentity, shape_of
+from ..record import ByIdentity, shape_of, told_apart
 from ..rule import Rule
+from .sources import made_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +47,7 @@ class Lost:
     severity: str = ""
     evidence: list[str] = field(default_factory=list)
     made: int = 0  # of an optimizer that holds others
+    label: str = ""  # the name, after that of the model where others have such a parameter
 
 
 class Table:
@@ -108,6 +110,7 @@ class Optimized(Rule):
         self.fed: ByIdentity[bool] = ByIdentity()  # tensors that were given to modules
         self.lost: dict[int, Lost] = {}
         self.changes = self.soon = 0  # replacements and copies so far; in how many of the next steps to judge
+        self.labels: dict[int, str] = {}
         self.by_hand = self.judged = False  # whether the program sets gradients itself; whether anything was judged
 
     def module_called(self, module: Any, args: Any, output: Any, site: Site | None) -> None:
@@ -154,8 +157,10 @@ class Optimized(Rule):
             if root is not None and root.place != row.place:
                 root.evidence.append(row.message)
                 row.place, row.message = root.place, root.message
-            yield Finding(row.id, row.place, row.message, row.fix, [row.name] if row.name else [], row.evidence,
-                row.severity)
+        for row in self.lost.values():
+            mates = [other for other in self.lost.values() if (other.id, other.place) == (row.id, row.place)]
+            names = told_apart((other.name, other.label) for other in (row, *(m for m in mates if m is not row)))
+            yield Finding(row.id, row.place, row.message, row.fix, names[: bool(row.name)], row.evidence, row.severity)
 
     def failed(self, error: BaseException) -> Iterable[Finding] | None:
         if not isinstance(error, ValueError) or "empty parameter list" not in str(error):
@@ -182,6 +187,7 @@ class Optimized(Rule):
         if not leaves:
             return
         table, idle = Table(record), self._idle()
+        self.labels = record.labels()
         order = {key: i for i, key in enumerate(table.owners)}
         for p, facts in sorted(leaves, key=lambda row: order.get(id(row[0]), -1)):
             if facts.by_hand or facts.captured:
@@ -208,13 +214,15 @@ class Optimized(Rule):
         return found
 
     def _deserted(self, last: int) -> dict[int, tuple[Any, Made]]:
-        """Parameters of optimizers that had gradients once, but none in the backward of this number or since, and are
-        in no model any more or were replaced.
+        """Parameters that had gradients once, but none in the backward of this number or since, though their optimizer
+        has stepped.
         """
         found = {}
+        before = next((b.step for b in self.record.backwards if b.number == last), 0)
+        stepped = {id(step.made) for step in self.record.steps if step.number > before}
         for p, made in self.held.items():
             facts = self.record.gradients.get(p)
-            if facts is not None and facts.ever and facts.last < last and made.steps:
+            if facts is not None and facts.ever and facts.last < last and id(made) in stepped:
                 found[id(p)] = p, made
         return found
 
@@ -261,14 +269,13 @@ class Optimized(Rule):
 
     def _orphaned(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
         """``p``, if it was made when the optimizer of the rest of its model had one that no model has any more."""
-        site = self.record.made_tensors.get(p)
-        if site is None:
-            return None
+        where = place(self.record.made_tensors.get(p))
         made = next((made for q in owner.root.parameters() if (made := self.held.get(q)) is not None), None)
         if made is None or not any(m is made and id(q) not in table.owners for q, m in idle.values()):
             return None
-        return self._holds(p, owner, place(site), made, f"{owner.name} was made at {place(site)} in the place of a "
-            "parameter that the optimizer has")
+        at = "" if where is None else f" at {where}"
+        return self._holds(p, owner, where, made, f"{owner.name} was made{at} in the place of a parameter that the "
+            "optimizer has")
 
     def _made_again(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
         """``p``, if its model is like one whose parameters an optimizer has, all of them without gradients."""
@@ -286,25 +293,25 @@ class Optimized(Rule):
         if root is None or root.site is None or made.site is None or root.site[0] is not made.site[0] or (
                 root.site[1] <= made.site[1]):
             where = None  # not made after it, in the same function
-        text = "" if root is None else f" (made at {root.place})"
+        text = "" if root is None or root.site is None else f" (made at {root.place})"
         return self._holds(p, owner, where, made, f"the model that is trained{text} is another one than that whose "
             "parameters the optimizer has")
 
     def _belongs(self, q: Any, owner: Owner, table: Table) -> bool:
         """Whether the module of ``q`` is gone, or is another of the same class as that of ``owner``."""
-        other, facts = table.owners.get(id(q)), self.record.gradients.get(q)
-        return other is None or ((facts is None or not facts.ever) and other.name == owner.name
-            and type(other.root) is type(owner.root))
+        other = table.owners.get(id(q))
+        return other is None or (other.name == owner.name and type(other.root) is type(owner.root))
 
     def _holds(self, p: Any, owner: Owner, where: Place | None, made: Made, why: str) -> Lost:
         kind = type(made.object()).__name__
         evidence = [f"the optimizer was made at {made.place}"] if made.place is not None else []
         if where is None:
             where = self._construction(made)
-        return Lost(weakref.ref(p), "optimizer-holds-other", where, owner.name, f"{kind} updates tensors that the "
-            f"model does not use: {why}. The parameters that get the gradients are never updated.",
+        return Lost(weakref.ref(p), "optimizer-holds-other", where, owner.name, f"{kind} updates tensors "
+            f"that the model does not use: {why}. The parameters that get the gradients are never updated.",
             "make the optimizer after the model has its final parameters, or add the new ones with add_param_group()",
-            "", [*evidence, "what the optimizer has instead gets no gradients"], id(made))
+            "", [*evidence, "what the optimizer has instead gets no gradients"], id(made),
+            self._label(p, owner))
 
     # -- parameters that none has -------------------------------------------------------------------------------------
 
@@ -356,17 +363,32 @@ class Optimized(Rule):
         same backward, or the last.
         """
         rows = [made for made in self.record.optimizers if made.object() is not None] or self.record.optimizers
-        owned: set[int] = set()
+        owners: dict[int, Made] = {}
         for made in rows:
-            mine = {id(q) for q in _of(made)}
-            if mine & owned:
-                return made
-            owned |= mine
+            mine = [id(q) for q in _of(made)]
+            twin = next((owners[key] for key in mine if key in owners), None)
+            if twin is not None:
+                return self._stepped(p, (twin, made))
+            owners.update(dict.fromkeys(mine, made))
         leaves = next((b.leaves for b in reversed(self.record.backwards) if id(p) in b.leaves), set())
         return next((made for made in rows if any(id(q) in leaves for q in _of(made))), rows[-1])
 
+    def _stepped(self, p: Any, rows: tuple[Made, ...]) -> Made:
+        """Of optimizers of the same parameters, the one that steps when these have got no gradients; else the one that
+        steps first after a backward has given ``p`` one; else the last.
+        """
+        before: dict[int, set[int]] = {}  # by the number of steps before: the leaves that backwards gave gradients
+        for b in self.record.backwards:
+            before.setdefault(b.step, set()).update(b.leaves)
+        steps = [step for step in self.record.steps if any(step.made is row for row in rows)]
+        for row in rows:
+            mine = {id(q) for q in _of(row)}
+            if not any(step.made is row and before.get(step.number - 1, mine) & mine for step in steps):
+                return row
+        return next((step.made for step in steps if id(p) in before.get(step.number - 1, ())), rows[-1])
+
     def _construction(self, made: Made) -> Place | None:
-        return made.place if made.site is not None else place(self.sites.get(id(made)))
+        return made_at(made) or place(self.sites.get(id(made)))
 
     def _lost(self, p: Any, owner: Owner, where: Place | None, message: str, fix: str, severity: str = "") -> Lost:
         facts = self.record.gradient_of(p)
@@ -375,8 +397,12 @@ class Optimized(Rule):
         evidence = [] if last is None else [f"they get gradients in the backward at {last.place}"]
         made = self.record.made_tensors.get(p)
         if owner.keeper is None and made is not None:
-            evidence.append(f"{owner.name or 'it'} was made at {place(made)}")
-        return Lost(weakref.ref(p), "not-in-optimizer", where, owner.name, message, fix, severity, evidence)
+            evidence.append(f"{self._label(p, owner) or 'it'} was made at {place(made)}")
+        return Lost(weakref.ref(p), "not-in-optimizer", where, owner.name, message, fix, severity, evidence,
+            label=self._label(p, owner))
+
+    def _label(self, p: Any, owner: Owner) -> str:
+        return owner.name if owner.attribute else self.labels.get(id(p), owner.name)
 
 
 _REGISTER = ("keep layers in nn.ModuleList or nn.ModuleDict, and tensors in nn.Parameter or nn.ParameterList, so that "

@@ -29,8 +29,8 @@ _active: Outputs | None = None
 
 
 class Hook:
-    """The hook of models. Models are copied and saved with their hooks: there it is one of Python's own that does
-    nothing, so that a saved model can be read without this package.
+    """The hook of models. They are copied and saved without it; those with a ``__getstate__`` of their own with one of
+    Python's own that does nothing, so that a saved model can be read without this package.
     """
 
     def __call__(self, module: Any, args: Any, output: Any) -> None:
@@ -39,6 +39,18 @@ class Hook:
 
     def __reduce__(self) -> Any:
         return getattr, (nullcontext(), "__exit__")
+
+
+def unhooked(original: Any) -> Any:
+    """``Module.__getstate__``, without the hook."""
+    def state(module: Any) -> dict[str, Any]:
+        found: dict[str, Any] = original(module)
+        hooks = found.get("_forward_hooks", {})
+        if any(type(hook) is Hook for hook in hooks.values()):
+            found["_forward_hooks"] = type(hooks)((key, hook) for key, hook in hooks.items() if type(hook) is not Hook)
+        return found
+
+    return state
 
 
 def walked(node: Any) -> bool:

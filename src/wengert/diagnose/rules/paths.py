@@ -7,6 +7,7 @@ learn and never got a gradient is looked for in what the losses were made of.
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ...graph.modes import modes
 from ..findings import Finding
 from ..places import place
-from ..record import node_place
+from ..record import Event, node_place, told_apart
 from ..rule import Rule
 from .cuts import CREATIONS, Way, custom, verdict, words, zero
 from .leaves import Leaves, Row, requires_grad
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 
     from ...graph.interceptors import Call
     from ..places import Place, Site
-    from ..record import Backward, Event, Record, Refused
+    from ..record import Backward, Record, Refused
+    from ..watching import Watching
 
 ROOTS = 16  # how many backwards are looked at
+REOPENED = 2  # how often a backward that begins at a leaf opens a detailed window
 
 
 class Paths(Rule):
@@ -46,7 +49,12 @@ class Paths(Rule):
         self.pending: list[Event] = []  # the losses of the backwards before the next step
         self.stepped = False
         self.written: set[int] = set()  # addresses of what was copied or averaged into after the first backward
-        self.said = False
+        self.inner: set[Event] = set()  # those of them that ``grad()`` began from
+        self.empty: list[tuple[Place | None, list[Event]]] = []  # backwards that gave no leaf but their root anything
+        self.reopened = 0
+
+    def begins(self, watching: Watching) -> None:
+        self.watching = watching
 
     # -- what is noted ------------------------------------------------------------------------------------------------
 
@@ -86,12 +94,21 @@ class Paths(Rule):
         if backward.detailed and backward.root:
             rows = self.roots if len(self.roots) < ROOTS else self.later
             rows.append((backward.place, backward.root))
+            self.inner.update(backward.root if backward.captured else ())
             if self.stepped:
                 self.pending, self.stepped = [], False
             self.pending += backward.root
+        elif not backward.detailed and self.reopened < REOPENED and not backward.captured and (
+                all(e[0].is_leaf for e, _ in backward.roots)):
+            self.reopened += 1
+            self.watching.interrupt()
 
     def backward_ended(self, backward: Backward) -> None:
         if backward.detailed:
+            own = [event.tensor() for event in backward.root]
+            alone = all(t is not None and t._wg_edge is None for t in own) and backward.leaves <= {id(t) for t in own}
+            if alone and own and not backward.captured and len(self.empty) < ROOTS:
+                self.empty.append((backward.place, backward.root))
             self.leaves.look(self._loose(backward.root))
             self.leaves.arrived(backward.leaves)
 
@@ -186,7 +203,7 @@ class Paths(Rule):
                 cuts.explains(row)
         found = cuts.findings()
         if not found and not any(e.recorded for e in refused.root):
-            found = frozen(rows, list(self.leaves), way, True)
+            found = frozen(rows, list(self.leaves), way, True) if refused.detailed else self._late(refused, rows)
         if not found:  # the loss is made of other parameters than those that shall learn
             for row in self.leaves:
                 if row.wanted and row.leaf is not None and (places := way.cuts(row.leaf)):
@@ -194,14 +211,32 @@ class Paths(Rule):
             found = cuts.findings()
         return found
 
+    def _late(self, refused: Refused, rows: list[Row]) -> list[Finding]:
+        """Why a backward could not begin of which the forward pass was not traced: after the first steps, something
+        was switched off.
+        """
+        wanted = [row for row in rows if row.wanted]
+        if refused.off is None:
+            return [] if wanted else frozen(rows, list(self.leaves), Way(self._losses()), True)
+        cut = Event("backward", "operator", refused.site)
+        cut.off = refused.off
+        cuts = Cuts(self, Way((cut,)))
+        for row in wanted:
+            cuts.add(row, cut)
+        return cuts.findings()
+
+    def _losses(self) -> list[Event]:
+        """What backwards of detailed windows began from."""
+        return [event for _, events in (*self.roots, *self.later) for event in events]
+
     def ended(self) -> Iterable[Finding]:
         return self.found()
 
     def found(self) -> list[Finding]:
         """The findings on all parameters without gradients."""
         record = self.record
-        roots = [event for _, events in (*self.roots, *self.later) for event in events]
-        refused = [event for row in record.refused for event in row.root]
+        roots = self._losses()
+        refused = [event for row in record.refused if row.detailed for event in row.root]
         if not roots and not refused:
             return []
         way = Way((*roots, *refused))
@@ -213,6 +248,7 @@ class Paths(Rule):
             if row.got and row.wanted and row.zeros and not row.moved:
                 cuts.explains(row, zeros=True)
         found = cuts.findings()
+        found += [f for _, root in self.empty for f in self._switched(Way(root), rows)]
         learn = bool(roots) and any(row.got for row in self.leaves)
         held = [row for row in rows if row.wanted or not self.copied(row)]
         found += frozen(held, list(self.leaves), way, bool(refused) and not found)
@@ -220,14 +256,19 @@ class Paths(Rule):
             found += unused([row for row in rest if cuts.absent(row)], list(self.leaves), self.uses)
         return found
 
+    def _switched(self, way: Way, rows: list[Row]) -> list[Finding]:
+        """What cuts all parameters from a loss of which no leaf but itself gets a gradient, as some have got before."""
+        cuts = Cuts(self, way)
+        arrive = [row for row in rows if row.got and row.wanted and row.held and not cuts.explains(row)]
+        return cuts.findings() if all(map(cuts.absent, arrive)) else []
+
     def about_leaf(self, leaf: Any) -> list[Finding]:
         """Why one leaf has no gradient, for ``explain``."""
         if id(leaf) not in self.leaves.rows and self.record.events.get(leaf) is None:
             return []
         self.leaves.look([leaf])
         row = self.leaves.rows[id(leaf)]
-        roots = [event for _, events in (*self.roots, *self.later) for event in events]
-        way = Way((*roots, *(event for refused in self.record.refused for event in refused.root)))
+        way = Way((*self._losses(), *(event for refused in self.record.refused for event in refused.root)))
         cuts = Cuts(self, way)
         if row.got or not way.roots:
             return []
@@ -295,13 +336,15 @@ class Cuts:
         if row.leaf is None:
             return False
         cuts = self.way.cuts(row.leaf, zero) if zeros else self.way.cuts(row.leaf)
+        if cuts is None and not zeros and row.facts.captured and row.held:
+            cuts = self._outer.cuts(row.leaf) or None  # what grad() returned of an inner loss fills no .grad
         if cuts is None and not zeros:
             self._arriving.add(id(row))
             cuts = self.way.cuts(row.leaf, custom)
         if cuts is None:
             return False
-        if not cuts and not zeros:
-            cuts = self._by_numbers(row.leaf)
+        if not zeros and all(map(self.way.meant, cuts)):
+            cuts = self._by_numbers(row.leaf) or cuts
         if not cuts:
             return False
         if zeros:
@@ -311,6 +354,11 @@ class Cuts:
             cuts = [cut for cut in cuts if cut in own] or cuts
         self.add(row, self.way.choose(cuts))
         return True
+
+    @cached_property
+    def _outer(self) -> Way:
+        """The ways to the losses that ``backward()`` began from."""
+        return Way(self.way.roots - self.rule.inner)
 
     def _own_way(self, optimizers: frozenset[int]) -> Way:
         """The ways to the losses after whose backward one of these optimizers stepped: a generator does not learn from
@@ -343,7 +391,7 @@ class Cuts:
             direct = event.inputs[0] is leaf  # its own numbers are taken: any operand may be made of them
             if any(e.step == event.step and e.number > event.number for e in (*made, *(operands if direct else ()))):
                 part = Way((event,))
-                cuts = part.cuts(leaf)
+                cuts = [cut for cut in part.cuts(leaf) or () if not part.meant(cut)]
                 if cuts:
                     found.append(part.conversion(part.choose(cuts)))
         return found
@@ -371,11 +419,13 @@ class Cuts:
         lost = f"{names} get{'s' if len(rows) == 1 else ''} no gradient" + ("" if self.loss else " from it")
         evidence = []
         if users and users[0] is not None:
-            evidence.append(f"{users[0]}: {rows[0].name or 'the parameter'} is used here")
-        if cut.place != where:
+            evidence.append(f"{users[0]}: {rows[0].label or 'the parameter'} is used here")
+        if cut.place != where and cut.name != "backward":
             evidence.append(f"{cut.place}: what is computed of {many} here has no history")
         if self.loss:
-            evidence += [f"{at}: backward() starts from a loss that is made of this" for at, _ in self.rule.roots[:1]]
+            first = [] if cut.name == "backward" else self.rule.roots[:1]
+            evidence += [f"{at}: backward() starts from a loss that is made of this" for at, _ in first]
             evidence += [f"{row.place}: backward() finds nothing that requires a gradient"
                 for row in self.rule.record.refused if "does not require grad" in row.error][-1:]
-        return Finding(name, where, f"{message}; {lost}.", fix, [row.name for row in rows if row.name], evidence)
+        parameters = told_apart((row.name, row.label) for row in rows)
+        return Finding(name, where, f"{message}; {lost}.", fix, parameters, evidence)

@@ -1,4 +1,4 @@
-"""Where the program computed a value that no graph knows: the assignment of the variable that holds it."""
+"""Where the program made what no record knows: the assignment of the variable, or attribute, that holds it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ...tensor import Tensor
-from ..places import Place, user_frames, variables
+from ..places import Place, own_variables, user_frames, variables
+from ..places import assignment as attribute
 from ..statements import function_of, tree, user_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ..record import Made
 
 #: Methods and functions that make NaN or inf of ordinary numbers.
 _RISKY = frozenset(("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "exp", "pow", "div", "true_divide",
@@ -32,6 +35,34 @@ def assignment(array: Any, used: Place | None) -> Place | None:
                 if used is None or used.file != code.co_filename or row.lineno <= used.line]
             if rows:
                 return _place(code.co_filename, rows[-1].value)
+    return None
+
+
+def origin(chain: tuple[tuple[str, Made], ...], depth: int) -> Place | None:
+    """Where the module at ``depth`` of a chain (see ``leaves.Row``) was made, by its record or by the source."""
+    if chain[depth][1].site is not None:
+        return chain[depth][1].place
+    for i in range(depth, 0, -1):
+        found = attribute(type(chain[i - 1][1].object()), chain[i][0].rpartition(".")[2])
+        if found is not None:
+            return found
+    return made_at(chain[0][1], chain[min(depth, 1)][0])
+
+
+def made_at(made: Made, part: str = "") -> Place | None:
+    """Where a model or an optimizer was made: by its record, or by the assignment to the variable that has it.
+    ``part``: which of the arguments of the call is meant, if a number.
+    """
+    if made.site is not None:
+        return made.place
+    x = made.object()
+    for frame in reversed(list(user_frames())):
+        for name in [name for name, value in list(own_variables(frame).items()) if value is x]:
+            calls = [row.value for row in _assignments(function_of(frame.f_code), name)
+                if isinstance(row.value, ast.Call) and row.lineno <= frame.f_lineno]
+            if calls:
+                at = calls[-1].args[int(part) : int(part) + 1] if part.isdigit() else []
+                return Place(frame.f_code.co_filename, (at or calls)[-1].lineno)
     return None
 
 

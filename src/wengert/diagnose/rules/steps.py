@@ -122,18 +122,16 @@ class StaleGradient(Rule):
             self.said.add(step.site)
             yield Finding("frozen", place(sites[0]), f"{type(step.optimizer).__name__} goes on stepping, but what it "
                 "has does not require gradients any more since this line: it was trained before, and is no longer.",
-                "switch requires_grad on again before it is to be trained", [n for n in map(self.record.name_of, rows)
-                    if n], [f"the step at {step.place} finds no gradients"])
+                "switch requires_grad on again before it is to be trained", self.record.names_of(rows),
+                [f"the step at {step.place} finds no gradients"])
 
     def _finding(self, where: Place | None, rows: list[tuple[Any, Gradient]], message: str, fix: str) -> Finding:
-        name = self.record.name_of
         cleared = {place(f.zeroed) for _, f in rows if f.zeroed is not None}
         evidence = [f"backward: {at}" for at in dict.fromkeys(self._backwards(rows[0][1]))]
         evidence += [f"these gradients were last cleared at {at}" for at in cleared]
         others = {place(f.zeroed) for _, f in self.record.gradients.items() if f.zeroed is not None} - cleared
         evidence += [f"zero_grad() at {at} clears gradients of other parameters" for at in others if not cleared]
-        return Finding("stale-gradient", where, message, fix, [n for n in map(name, (p for p, _ in rows)) if n],
-            evidence)
+        return Finding("stale-gradient", where, message, fix, self.record.names_of([p for p, _ in rows]), evidence)
 
     def _backwards(self, facts: Gradient) -> list[str]:
         known = {b.number: b for b in self.record.backwards}

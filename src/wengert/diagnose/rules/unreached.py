@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 from ..findings import Finding
 from ..places import place
+from ..record import told_apart
+from .sources import made_at, origin
 
 if TYPE_CHECKING:
-    from ..places import Place, Site
+    from collections.abc import Iterator
+
+    from ..places import Place
     from ..record import Event, Made
     from .cuts import Way
     from .leaves import Row
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 def shown(rows: list[Row]) -> str:
     """The names of some parameters, in a sentence."""
-    names = [row.name or f"a tensor of shape {row.shape}" for row in rows]
+    names = [row.label or f"a tensor of shape {row.shape}" for row in rows]
     return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
@@ -32,13 +36,13 @@ def frozen(rows: list[Row], leaves: list[Row], way: Way, refused: bool) -> list[
         used = [row for row in leaves if row.leaf in way.events]
         if used and not any(row.wanted for row in used):
             still, nothing = used, True
-    groups: dict[tuple[Site | None, str], list[Row]] = {}
+    groups: dict[tuple[Place | None, str], list[Row]] = {}
     for row in still:
         meant = _listed(row, rows, leaves) or _head(row, still, leaves, way)
         severity = "error" if nothing else "warning" if meant else "info"
-        site = row.frozen or (row.held[0][0].site if row.held else row.made)
-        groups.setdefault((site, severity), []).append(row)
-    return [_frozen(place(site), severity, group) for (site, severity), group in groups.items()]
+        where = place(row.frozen) or (made_at(row.held[0][0]) if row.held else place(row.made))
+        groups.setdefault((where, severity), []).append(row)
+    return [_frozen(where, severity, group) for (where, severity), group in groups.items()]
 
 
 def _frozen(where: Place | None, severity: str, rows: list[Row]) -> Finding:
@@ -49,8 +53,8 @@ def _frozen(where: Place | None, severity: str, rows: list[Row]) -> Finding:
     cause = "so the loss has no history" if severity == "error" else (
         "so it never changes" if len(rows) == 1 else "so they never change")
     return Finding("frozen", where, f"{shown(rows)}: {how}, {cause}.", "Leave requires_grad at True for what shall "
-        "learn; give the optimizer only the parameters that require gradients.", [r.name for r in rows if r.name],
-        evidence, severity)
+        "learn; give the optimizer only the parameters that require gradients.",
+        told_apart((r.name, r.label) for r in rows), evidence, severity)
 
 
 def _listed(row: Row, rows: list[Row], leaves: list[Row]) -> bool:
@@ -92,11 +96,38 @@ def unused(rows: list[Row], leaves: list[Row], uses: dict[Event, Event]) -> list
         depth, key = _outermost(row, leaves, absent)
         groups.setdefault(key, (depth, []))[1].append(row)
     found = []
-    for depth, group in groups.values():
+    for depth, group in _joined(list(groups.values()), uses):
         if depth == 0 and any(other.got and not other.held and other.chain for other in leaves):
             continue  # an optimizer of another model's parameters: another verdict
         found.append(_unused(group, depth, leaves, uses))
     return found
+
+
+def _joined(groups: list[tuple[int, list[Row]]], uses: dict[Event, Event]) -> list[tuple[int, list[Row]]]:
+    """The groups; where the result of one goes nowhere but into another, the two are one, named where that is used."""
+    found: list[tuple[int, list[Row]]] = []
+    for depth, rows in sorted(groups, key=lambda group: _used(group[1], uses)):
+        before = set(_before([uses[row.leaf] for row in rows if row.leaf in uses]))
+        feeding = [group for group in found if any(row.leaf in uses and uses[row.leaf] in before for row in group[1])]
+        found = [group for group in found if group not in feeding]
+        found.append((depth, rows + [row for _, more in feeding for row in more]))
+    return found
+
+
+def _used(rows: list[Row], uses: dict[Event, Event]) -> int:
+    """When the last of these parameters is used."""
+    return max((uses[row.leaf].number for row in rows if row.leaf in uses), default=0)
+
+
+def _before(events: list[Event]) -> Iterator[Event]:
+    """What these events were computed from."""
+    todo, seen = list(events), set(events)
+    while todo and len(seen) < 5000:
+        for event in todo.pop().inputs:
+            if event not in seen:
+                seen.add(event)
+                todo.append(event)
+                yield event
 
 
 def _replaced(row: Row) -> bool:
@@ -119,23 +150,23 @@ def _unused(rows: list[Row], depth: int, leaves: list[Row], uses: dict[Event, Ev
     severity = "info" if _elsewhere(row, depth, leaves) else ""
     where, called = _call(rows, depth, uses)
     if depth < 0:
-        origin = place(row.made) or (place(row.held[0][0].site) if row.held else None)
+        home = place(row.made) or (made_at(row.held[0][0]) if row.held else None)
         path = row.name or "the tensor"
     else:
         path, made = row.chain[depth]
-        origin, path = made.place, path or type(made.object()).__name__
+        home, path = origin(row.chain, depth), path or type(made.object()).__name__
         severity = "info" if made.library else severity
-    parameters = [r.name for r in rows if r.name]
+    parameters = told_apart((r.name, r.label) for r in rows)
     hidden = next((m.notes["hidden"] for r in rows for _, m in r.chain if "hidden" in m.notes), None)
     if called and hidden is not None:
         return Finding("cut-no-grad", hidden.place, f"{path} runs here inside of a library function that switches "
             f"gradients off, and no argument of it requires a gradient; {names} get no gradient.", "Use "
             "checkpoint(..., use_reentrant=False), or give it an input that requires a gradient.", parameters)
     if called:
-        return Finding("unused", where or origin, f"What {path} gives here has no part in any loss; {names} cannot "
+        return Finding("unused", where or home, f"What {path} gives here has no part in any loss; {names} cannot "
             "learn.", "Use the result in the loss, or remove the call and the module.", parameters,
-            [f"{origin}: {path} is made here"] if origin is not None else [], severity)
-    return Finding("unused", origin, f"{path} is made here, but no loss was computed with it; {names} cannot learn.",
+            [f"{home}: {path} is made here"] if home is not None else [], severity)
+    return Finding("unused", home, f"{path} is made here, but no loss was computed with it; {names} cannot learn.",
         "Call it in forward(), or remove it.", parameters, ["it was never called"], severity)
 
 
