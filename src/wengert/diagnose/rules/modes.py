@@ -16,7 +16,7 @@ from ...nn.modules.dropout import _DropoutNd
 from ...nn.modules.rnn import RNNBase
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import OURS, Place, kind_of, place
+from ..places import OURS, USER, Place, kind_of, place
 from ..record import ByIdentity
 from ..rule import Rule
 from ..statements import tree, user_files
@@ -58,6 +58,12 @@ def _has_modes(m: Any) -> bool:
         return False
     names = code.co_names  # F.dropout(x, training=self.training)
     return "training" in names and any("dropout" in n or n == "batch_norm" for n in names)
+
+
+def _forward_of_users(m: Any) -> bool:
+    """Whether a module's forward is the program's; containers of the package call others where they were called."""
+    code = getattr(type(m).forward, "__code__", None)
+    return code is not None and kind_of(code) == USER
 
 
 def measured(where: Place) -> bool:
@@ -192,7 +198,7 @@ class TrainEvaluation(Rule):
         if modes().grad or site is None or site in self.deliberate:
             return
         if record.here.modules:
-            if record.detailed:
+            if record.detailed and any(map(_forward_of_users, record.here.modules)):
                 self.deliberate.add(site)  # in a module's forward, at every step
             return
         scope = record.scope()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...nn import Module, Parameter
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import Place, assignment, place, place_of_error
+from ..places import Place, assignment, place, place_of_error, variable
 from ..record import ByIdentity, shape_of, told_apart
 from ..rule import Rule
 from .sources import made_at
@@ -109,7 +109,7 @@ class Optimized(Rule):
         self.sites: dict[int, Site | None] = {}  # where optimizers step
         self.fed: ByIdentity[bool] = ByIdentity()  # tensors that were given to modules
         self.lost: dict[int, Lost] = {}
-        self.changes = self.soon = 0  # replacements and copies so far; in how many of the next steps to judge
+        self.changes = self.soon = 0  # what was made or replaced so far; in how many of the next steps to judge
         self.labels: dict[int, str] = {}
         self.by_hand = self.judged = False  # whether the program sets gradients itself; whether anything was judged
 
@@ -135,7 +135,7 @@ class Optimized(Rule):
 
     def step_ended(self, step: Step) -> None:
         record = self.record
-        changes = len(record.replacements) + len(record.copies)
+        changes = len(record.replacements) + len(record.copies) + len(record.made_tensors)
         if changes != self.changes:
             self.changes, self.soon = changes, 3
         if (step.detailed or self.soon) and record.backward_count > 1:
@@ -253,7 +253,7 @@ class Optimized(Rule):
         return self._orphaned(p, owner, idle, table) or self._made_again(p, owner, idle, table)
 
     def _leaf_again(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
-        """The plain tensor ``p``, if it was computed from one that an optimizer has."""
+        """The plain tensor ``p``, if it was computed from one that an optimizer has, or has taken its variable."""
         event = self.record.events.get(p)
         todo, seen = [] if event is None else list(event.inputs), 0
         while todo and seen < 16:
@@ -265,7 +265,12 @@ class Optimized(Rule):
                 return self._holds(p, owner, where, idle[id(q)][1], f"{owner.name or 'a tensor'} was "
                     f"made anew at {where}")
             todo += before.inputs
-        return None
+        nameless = [made for q, made in idle.values() if shape_of(q) == shape_of(p) and id(q) not in table.owners
+            and not variable(q)]
+        if not nameless or not owner.name:
+            return None
+        where = None if event is None else event.place
+        return self._holds(p, owner, where, nameless[0], f"{owner.name} is another tensor now than the one that it has")
 
     def _orphaned(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
         """``p``, if it was made when the optimizer of the rest of its model had one that no model has any more."""
