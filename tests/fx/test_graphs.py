@@ -67,6 +67,13 @@ def test_nodes_are_inserted_where_one_says(torch, fx, graph):
     assert [n.name for n in graph.nodes][3:6] == ["abs_1", "sin", "relu"] and c < relu
 
 
+def test_where_nodes_go_may_be_said_without_a_block(torch, fx, graph):
+    graph.inserting_before(next(iter(graph.nodes)))
+    graph.placeholder("first")
+    graph.placeholder("second")
+    assert [n.name for n in graph.nodes][:3] == ["first", "second", "x"]
+
+
 def test_nodes_are_erased_while_one_goes_through(torch, fx, graph):
     x, relu, add, _ = graph.nodes
     with pytest.raises(RuntimeError, match="Tried to erase Node relu but it still had 1 users in the graph"):

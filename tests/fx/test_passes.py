@@ -162,3 +162,39 @@ def test_decompositions(torch, module):
     made = module("experimental.proxy_tensor").make_fx(lambda x: torch.tanh(x) + 1,
         decomposition_table={aten.tanh.default: lambda x: torch.exp(x) * 0})(torch.ones(1))
     assert "aten.tanh" not in made.code and "aten.exp.default" in made.code and made(torch.ones(1)).item() == 1
+
+
+def test_passes_run_in_an_order_that_is_allowed(torch, fx, module):
+    base, manager = module("passes.infra.pass_base"), module("passes.infra.pass_manager")
+    ran = []
+
+    class Note(base.PassBase):
+        def __init__(self, name):
+            self.name = name
+
+        def call(self, graph_module):
+            ran.append(self.name)
+            return base.PassResult(graph_module, graph_module.graph.eliminate_dead_code())
+
+    first, second = Note("first"), Note("second")
+    traced = fx.symbolic_trace(lambda x: (x + 1, x)[1])
+    before = manager.this_before_that_pass_constraint(first, second)
+    result = manager.PassManager([second, first], [before], steps=3)(traced)
+    assert ran == ["first", "second", "first", "second"] and result.modified is True
+    assert result.graph_module.code.strip().endswith("return x")
+    with pytest.raises(RuntimeError, match="Circular dependency detected"):
+        manager.PassManager([first, second], [before, lambda a, b: not before(a, b)]).solve_constraints()
+    with pytest.raises(Exception, match="An error occurred when running the 'wrong' pass"):
+        def wrong(gm):
+            return None
+
+        manager.PassManager([wrong])(traced)
+
+
+def test_a_graph_is_put_in_order(torch, fx, module):
+    traced = fx.symbolic_trace(lambda x: torch.relu(torch.neg(x)))
+    _, neg, relu, _ = traced.graph.nodes
+    relu.append(neg)
+    made = module("passes.tools_common").legalize_graph(traced)
+    made.graph.lint()
+    assert [node.name for node in made.graph.nodes] == ["x", "neg", "relu", "output"]

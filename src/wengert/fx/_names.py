@@ -168,6 +168,8 @@ def as_recorded(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     if name.startswith("upsample"):
         return _as_interpolation(f, name, args, kwargs)
     row = _parameters(f)
+    if name == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):  # its older form
+        args = (args[0], *args[1])
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in row):
         return f, args, {"indexing": None} | kwargs if name == "meshgrid" else kwargs
     bound = inspect.Signature(row).bind(*args, **{k: v for k, v in kwargs.items() if k != "_stacklevel"})

@@ -71,7 +71,10 @@ class Recorded:
 
 
 class Patcher:
-    """Replaces entries of namespaces and methods of classes; as a context, puts back what was there."""
+    """Replaces entries of namespaces and methods of classes; as a context, puts back what was there.
+
+    While the context lasts, functions are recorded as they are written.
+    """
 
     current: Patcher | None = None
 
@@ -126,11 +129,14 @@ class Patcher:
 
     def __enter__(self) -> Self:
         self.before, Patcher.current = Patcher.current, self
+        self.recorded = Recorded()
+        self.recorded.__enter__()
         return self
 
     def __exit__(self, *args: object) -> None:
         self.revert_all_patches()
         self.made.clear()
+        self.recorded.__exit__()
         Patcher.current = self.before
 
 

@@ -14,14 +14,15 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..functions.checks import _assert
+from ..names.absent import absent_from
 from ..names.homes import OURS, their_module
 from ..nn import Module, Parameter, Sequential
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
 from . import _callers
+from ._compatibility import compatibility  # noqa: F401
 from ._patching import (  # noqa: F401  programs take these from here
     Patcher,
-    Recorded,
     _wrapped_fns_to_patch,
     _wrapped_methods_to_patch,
     find_proxy,
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
     from .node import Argument, Node
 
 _VARIABLE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_patch_wrapped_functions, _autowrap_check = Patcher.wrap_listed, Patcher.wrap_known
 _Patcher, _find_proxy, _create_wrapped_func = Patcher, find_proxy, wrapped
 _orig_module_call, _orig_module_getattr = Module.__call__, Module.__getattr__
 _CONSTANTS = (Tensor, pytree.TreeSpec)
+__getattr__ = absent_from(__name__)
 _proxyable_classes: dict[type, None] = {}
 
 
@@ -274,7 +277,7 @@ class Tracer(TracerBase):
         try:
             called, args = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
             self._parameter_proxies = {}
-            with self._patched() as patcher, Recorded():
+            with self._patched() as patcher:
                 patcher.wrap_listed()
                 for names in (namespace, *map(vars, self._autowrap_search)):
                     patcher.wrap_known(names, self._autowrap_function_ids)

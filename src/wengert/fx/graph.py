@@ -27,12 +27,10 @@ from ._codegen import (  # noqa: F401  programs take these from here
 )
 from ._names import short_name, type_name
 from .immutable_collections import immutable_dict
-from .node import _LEGAL, Node, map_aggregate, map_arg  # noqa: F401
+from .node import _LEGAL, Argument, Node, Target, map_aggregate, map_arg  # noqa: F401
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from .node import Argument, Target
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 _Namespace, _format_target, _is_from_torch = Namespace, format_target, is_from_torch
@@ -59,6 +57,20 @@ class _NodeList:
 
     def __reversed__(self) -> Iterator[Node]:
         return iter(_NodeList(self.graph, not self.backwards))
+
+
+class _InsertPoint:
+    """Where new nodes of a graph go. It counts at once; as a context, it ends what it has changed."""
+
+    def __init__(self, graph: Graph, insert: Callable[[Node], None]) -> None:
+        self.graph, self.before = graph, graph._insert
+        graph._insert = insert
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *args: object) -> None:
+        self.graph._insert = self.before
 
 
 class Graph:
@@ -213,21 +225,13 @@ class Graph:
         """What the graph gives."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
-    @contextmanager
-    def _inserting(self, insert: Callable[[Node], None]) -> Iterator[None]:
-        before, self._insert = self._insert, insert
-        try:
-            yield
-        finally:
-            self._insert = before
-
     def inserting_before(self, n: Node | None = None) -> Any:
-        """A context in which new nodes go before ``n``, or to the beginning."""
-        return self.inserting_after(self._root) if n is None else self._inserting(self._own(n, "before").prepend)
+        """Let new nodes go before ``n``, or to the beginning: from now on, or in a ``with`` block."""
+        return self.inserting_after(self._root) if n is None else _InsertPoint(self, self._own(n, "before").prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """A context in which new nodes go directly after ``n``, or to the end."""
-        return self.inserting_before(self._root) if n is None else self._inserting(self._own(n, "after").append)
+        """Let new nodes go directly after ``n``, or to the end: from now on, or in a ``with`` block."""
+        return self.inserting_before(self._root) if n is None else _InsertPoint(self, self._own(n, "after").append)
 
     def _own(self, n: Node, where: str) -> Node:
         if n.graph is not self:

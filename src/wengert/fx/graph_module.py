@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = ["GraphModule", "reduce_graph_module"]
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"  # in ``meta``: attributes that copies keep
 
 
 class _Sources:
@@ -337,7 +338,7 @@ class GraphModule(Module):
                 "_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks", "meta"):
             if name in body:
                 setattr(made, name, body[name])
-        for name, value in made.meta.get("_user_preserved_attributes", {}).items():
+        for name, value in made.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
             setattr(made, name, value)
         for hook in self._deepcopy_hooks:
             hook(made)

@@ -10,14 +10,13 @@ from . import traceback as fx_traceback
 from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import map_aggregate, map_arg
+from .node import Argument, Node, Target, map_aggregate, map_arg
 from .proxy import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..nn import Module
-    from .node import Argument, Node, Target
 
 __all__ = ["Interpreter", "Transformer"]
 

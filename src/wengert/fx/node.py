@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..arrays.dtypes import dtype
 from ..dispatch.torch_dispatch import OpOverload, OpOverloadPacket
 from ..tensor import Tensor
+from ..tensor.types import device, layout, memory_format
 from ..utils._dtype_abbrs import dtype_abbrs
 from ._names import qualified_name, type_name
 from .immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .graph import Graph
-
-    Target = Callable[..., Any] | str
-    Argument = Any
 
 __all__ = ["Node", "map_arg", "map_aggregate", "has_side_effect"]
 
+Target: TypeAlias = Callable[..., Any] | str
+Argument: TypeAlias = Any
+base_types = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, OpOverload)
 _LEGAL = frozenset(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
 _IMPURE: set[Any] = {operator.setitem}
 _get_qualified_name, _type_repr = qualified_name, type_name  # libraries take these

@@ -10,16 +10,12 @@ from collections import OrderedDict
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..arrays.dtypes import dtype
-from ..dispatch.torch_dispatch import OpOverload
 from ..nn import Parameter
-from ..tensor import Tensor
-from ..tensor.types import device, layout, memory_format
 from . import traceback as fx_traceback
 from ._callers import asserts, unpacked_into
 from ._codegen import magic_methods, reflectable_magic_methods
 from ._names import as_recorded, is_method, short_name
-from .node import Node, map_aggregate, map_arg
+from .node import Node, base_types, map_aggregate, map_arg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["TracerBase", "GraphAppendingTracer", "TraceError", "Proxy", "Attribute", "ParameterProxy", "Scope",
     "ScopeContextManager"]
 
-base_types = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, OpOverload)
 _CONTROL_FLOW = ("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a "
     "*args or **kwargs function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what "
     "types of control flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy iteration "

@@ -32,11 +32,12 @@ _NAMES: dict[str, str] = {
     "func.arrangement": "AnonymousAxis ParsedExpression",
     "func.functorch": "_as_tuple functional_init functional_init_with_buffers",
     "fx": "config tensor_type",
+    "fx._symbolic_trace": "FakeScriptObject ScriptObject",
     "fx.experimental": ("_config accelerator_partitioner const_fold graph_gradual_typechecker merge_matmul meta_tracer "
         "recording rewriter sym_node symbolic_shapes unification validator"),
     "fx.experimental.proxy_tensor": "decompose disable_proxy_modes_tracing maybe_disable_fake_tensor_mode",
-    "fx.passes": ("backends dialect fake_tensor_prop graph_drawer graph_manipulation infra net_min_base "
-        "operator_support param_fetch pass_manager reinplace runtime_assert splitter_base tools_common"),
+    "fx.passes": ("backends dialect fake_tensor_prop graph_drawer graph_manipulation net_min_base operator_support "
+        "param_fetch pass_manager reinplace runtime_assert splitter_base"),
     "nested._internal.nested_tensor": "ViewNestedFromBuffer",
     "profiler": "_memory_profiler _utils",
     "serialization": "SourceChangeWarning check_module_version_greater_or_equal",
@@ -56,6 +57,7 @@ DISTRIBUTED = frozenset(("algorithms", "argparse_util", "autograd", "c10d_logger
 # Names in absent areas that have a value all the same; libraries read them when they are imported.
 _ANSWERS = {
     **dict.fromkeys(("torch.utils._triton.has_triton", "torch.utils._triton.has_triton_package"), lambda: False),
+    "torch.utils.data.functional_datapipe": lambda name, **kwargs: lambda kind: kind,  # which gives pipes a method
     "torch.distributed.constants.default_pg_timeout": timedelta(minutes=30),
 }
 
