@@ -97,5 +97,22 @@ static PyObject *masked_scale(PyObject *module, PyObject *const *args, Py_ssize_
     return (PyObject *)out;
 }
 
+/* square_sum(arrays): the sum of the squares of all elements of a list of arrays, in double precision */
+static PyObject *square_sum(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 1 || !PyList_CheckExact(args[0])) return PyErr_Format(PyExc_TypeError, "expected a list");
+    double total = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[0]); i++) {
+        PyArrayObject *x = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
+        if (!PyArray_CheckExact(x) || !is_real((PyObject *)x) || !PyArray_ISONESEGMENT(x) || !PyArray_ISALIGNED(x)) NOT_HANDLED();
+        double sum = 0;
+        if (PyArray_TYPE(x) == NPY_FLOAT) kernels->fold_squares_f32(&sum, PyArray_DATA(x), 1, PyArray_SIZE(x));
+        else kernels->fold_squares_f64(&sum, PyArray_DATA(x), 1, PyArray_SIZE(x));
+        total += sum;
+    }
+    return PyFloat_FromDouble(total);
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef folds_methods[] = {METHOD(fold_rows), METHOD(masked_scale), {NULL, NULL, 0, NULL}};
+PyMethodDef folds_methods[] = {METHOD(fold_rows), METHOD(masked_scale), METHOD(square_sum), {NULL, NULL, 0, NULL}};

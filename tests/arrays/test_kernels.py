@@ -816,6 +816,19 @@ def test_rows_are_folded_as_defined(dtype, shape):
             np.testing.assert_array_equal(K.fold_rows(odd, rows, kind), folds.fold_rows(odd, rows, kind))
 
 
+def test_squares_of_several_arrays_are_added_up():
+    from wengert.arrays.plain import shortcuts
+
+    draw = np.random.default_rng(2).standard_normal
+    whole = [draw((3, 5)).astype("f4"), draw((4, 1000)).T, draw(7), np.zeros((0, 3)), np.float64(2) + np.zeros(())]
+    cases = [[], whole, [*whole, draw(20)[::2]], [draw(9).astype("f2")], [np.full(3, 3e38, "f4")]]
+    for arrays in cases:
+        expected = sum(float(np.square(a, dtype=np.float64).sum()) for a in arrays)
+        for square_sum in (K.square_sum, shortcuts.square_sum):
+            assert square_sum(arrays) == pytest.approx(expected, rel=1e-12)
+    assert np.isnan(K.square_sum([draw(3), np.full(20, np.nan)]))
+
+
 def test_folds_take_any_last_axes():
     from wengert.arrays.plain.shortcuts import LARGEST
     from wengert.arrays.reduce import fold

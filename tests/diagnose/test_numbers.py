@@ -9,6 +9,7 @@ import pytest
 
 import wengert as torch
 from wengert import diagnose, nn
+from wengert.diagnose.record import Record
 from wengert.diagnose.rules.flow import Norms, gradient_norm
 from wengert.diagnose.rules.replay import is_finite, range_of, replay
 
@@ -61,12 +62,12 @@ def test_replay_of_a_loss_of_unknown_values() -> None:
 def test_gradient_norm() -> None:
     w, b = nn.Parameter(torch.zeros(1, 2)), nn.Parameter(torch.zeros(2))
     w.grad, b.grad = torch.tensor([[3.0, 4.0]]), torch.tensor([100.0, 0.0])
-    assert gradient_norm(torch.optim.SGD([w, b], lr=0.1)) == 5
-    assert gradient_norm(torch.optim.SGD([b], lr=0.1)) == 100
+    assert gradient_norm(Record().held(torch.optim.SGD([w, b], lr=0.1))) == 5
+    assert gradient_norm(Record().held(torch.optim.SGD([b], lr=0.1))) == 100
     w.grad = torch.tensor([[1e25, 0.0]])
-    assert gradient_norm(torch.optim.SGD([w], lr=0.1)) == pytest.approx(1e25)
+    assert gradient_norm(Record().held(torch.optim.SGD([w], lr=0.1))) == pytest.approx(1e25)
     w.grad = torch.tensor([[math.nan, 0.0]])
-    assert math.isnan(gradient_norm(torch.optim.SGD([w], lr=0.1)))
+    assert math.isnan(gradient_norm(Record().held(torch.optim.SGD([w], lr=0.1))))
 
 
 def test_norms_are_bounded() -> None:

@@ -34,7 +34,8 @@ set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_th
 
 globals().update({name: kernel for name, kernel in vars(_kernels).items() if isinstance(kernel, np.ufunc)})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
-node_fields, unbroken, scopes_in = _kernels.node_fields, _kernels.unbroken, _kernels.scopes_in
+node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbroken, _kernels.scopes_in,
+    _kernels.sites)
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 
@@ -98,7 +99,7 @@ for _module, _names in {
     windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
     draws: ("fill_uniform", "fill_normal", "fill_below"),
     lines: ("add_at",),
-    shortcuts: ("fold_rows", "masked_scale", "cross_entropy", "cross_entropy_grad"),
+    shortcuts: ("fold_rows", "square_sum", "masked_scale", "cross_entropy", "cross_entropy_grad"),
     _plain_attention: ("attention",),
 }.items():
     globals().update({name: _or_plain(name, _module) for name in _names})

@@ -7,7 +7,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from ..graph.engine import current_node
-from .places import user_site
+from .places import recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,31 +22,26 @@ class NodeWatch:
         self.watching, self.record = watching, watching.record
         self._all = watching.told("gradient"), watching.told("passed")
         self._light = tuple(watching.told(name, light=True) for name in ("gradient", "passed"))
+        self.made = recorder(self.record.here)  # called for every node
+        self._plain: set[type] = set()  # classes of nodes that nobody wants to be told of outside of windows
+        self.running: Callable[[Any], None]
+        self.check: Callable[..., Any]
         self.detail(False)
 
     def detail(self, detailed: bool) -> None:
         """A detailed window begins or ends."""
         self.detailed = detailed
         self.rules, self.passing = self._all if detailed else self._light
-
-    def made(self, node: Any) -> None:
-        """A node has been made."""
-        facts = node.__dict__
-        facts["_wg_site"] = user_site(2)
-        modules = self.record.here.modules
-        if modules:
-            facts["_wg_modules"] = tuple(modules)
+        self.running = self._running if detailed else self._leaf
+        self.check = self._check if detailed else self._rarely
 
     def maker(self, kind: Any) -> Callable[[], Any]:
         """A function that makes a node of a class."""
-        here = self.record.here
+        made = self.made
 
         def make() -> Any:
             node = kind()
-            facts = node.__dict__
-            facts["_wg_site"] = user_site(2)
-            if here.modules:
-                facts["_wg_modules"] = tuple(here.modules)
+            made(node)
             return node
 
         return make
@@ -61,24 +56,34 @@ class NodeWatch:
     def leave(self, before: Any) -> None:
         """It has ended."""
 
-    def running(self, node: Any) -> None:
+    def _running(self, node: Any) -> None:
         """The walk has come to ``node``."""
+        self._leaf(node)
+        self.record.here.since = perf_counter_ns()
+
+    def _leaf(self, node: Any) -> None:
+        """The same, outside of windows."""
         if node.is_leaf:
             self.watching.arrives(node)
-        if self.detailed:
-            self.record.here.since = perf_counter_ns()
 
-    def check(self, node: Any, grads: Any, raw: bool, g: Any = None) -> None:
-        """What ``node`` gave for ``g``."""
+    def _check(self, node: Any, grads: Any, raw: bool, g: Any = None) -> bool:
+        """What ``node`` gave for ``g``; whether anybody wants to be told of such nodes."""
+        wanted = False
         if node.is_leaf:
-            return
+            return wanted
         try:
             for tell in self.rules:
-                tell(node, grads, raw)
+                wanted |= tell(node, grads, raw) is not False
             for tell in self.passing:
-                tell(node, g, grads, raw)
+                wanted |= tell(node, g, grads, raw) is not False
         except Exception as error:
             self.watching.failure(tell, error)
+        return wanted
+
+    def _rarely(self, node: Any, grads: Any, raw: bool, g: Any = None) -> None:
+        """The same, outside of windows."""
+        if node.__class__ not in self._plain and not self._check(node, grads, raw, g):
+            self._plain.add(node.__class__)
 
     def failed(self) -> None:
         """The walk has raised."""

@@ -15,16 +15,17 @@ from itertools import islice
 from sys import _getframe
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..arrays import kernels
 from ..arrays.errors import frames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import CodeType, FrameType
 
     Site = tuple[CodeType, int]
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-WATCHER, OURS, LIBRARY, USER = range(-1, 3)
+WATCHER, OURS, FROZEN, LIBRARY, USER = range(-1, 4)
 
 
 def _library_folders() -> tuple[str, ...]:
@@ -46,14 +47,16 @@ KEPT = 100_000  # a program that makes code without end shall not fill the memor
 
 def kind_of(code: CodeType) -> int:
     """Whose code it is: ``OURS`` (``WATCHER``, where it is in between because of a diagnosis), that of a ``LIBRARY``
-    (Python's included), or the ``USER``'s.
+    (Python's included; ``FROZEN``: of its import system), or the ``USER``'s.
     """
     kind = _kinds.get(id(code))
     if kind is None:
         name = code.co_filename
         if name.startswith((PACKAGE, "<wengert")):
             kind = WATCHER if name.endswith(_WATCHERS) else OURS
-        elif name.startswith("<frozen") or os.path.realpath(name).startswith(_LIBRARIES):
+        elif name.startswith("<frozen"):
+            kind = FROZEN
+        elif os.path.realpath(name).startswith(_LIBRARIES):
             kind = LIBRARY
         else:
             kind = USER
@@ -65,9 +68,9 @@ def kind_of(code: CodeType) -> int:
     return kind
 
 
-def user_site(depth: int = 1) -> Site | None:
+def user_site() -> Site | None:
     """The innermost frame of the user's code; without one, of a library's that called the package."""
-    frame: FrameType | None = _getframe(depth)
+    frame: FrameType | None = _getframe(1)
     library = None
     known = _kinds.get
     while frame is not None:
@@ -78,10 +81,29 @@ def user_site(depth: int = 1) -> Site | None:
         if kind:  # not our own, as most are
             if kind == USER:
                 return code, frame.f_lasti
-            if kind == LIBRARY and library is None and not code.co_filename.startswith("<frozen"):
+            if kind == LIBRARY and library is None:
                 library = code, frame.f_lasti
         frame = frame.f_back
     return library
+
+
+def note_place(node: Any, modules: list[Any]) -> None:
+    """Note where a node is made, and in which modules."""
+    facts = node.__dict__
+    facts["_wg_site"] = user_site()
+    if modules:
+        facts["_wg_modules"] = tuple(modules)
+
+
+def recorder(here: Any) -> Callable[[Any], None]:
+    """A function that notes where a node is made, and that ``here.modules`` are running."""
+    return (lambda node: note_place(node, here.modules)) if _native is None else _native(*_KNOWN, here)[1]
+
+
+_native: Any = getattr(kernels._native, "sites", None)  # the same, compiled
+_KNOWN = _kinds, kind_of, LIBRARY, USER
+if _native is not None:
+    user_site = _native(*_KNOWN, None)[0]
 
 
 def user_frames(depth: int = 1) -> Iterator[FrameType]:
@@ -119,7 +141,7 @@ def maker_site(x: Any) -> tuple[Site | None, bool]:
             continue
         if kind == USER:
             return (code, frame.f_lasti), library
-        library = library or not code.co_filename.startswith("<frozen")
+        library = library or kind == LIBRARY
     return user_site(), library
 
 

@@ -113,13 +113,14 @@ class Scope:
 class Made:
     """A module or an optimizer: ``site`` is where it was made; None if that was before the diagnosis began."""
 
-    __slots__ = ("__weakref__", "_object", "calls", "eval_site", "library", "mode_step", "notes", "site", "steps",
-        "train_site")
+    __slots__ = ("__weakref__", "_object", "backwards", "calls", "eval_site", "library", "mode_step", "notes", "site",
+        "steps", "train_site")
 
     def __init__(self, x: Any, site: Site | None, library: bool = False) -> None:
         self._object, self.site = weakref.ref(x), site
         self.library = library  # whether a library's code made it, not the program's own
         self.calls = self.steps = 0  # of a module (in detailed windows), of an optimizer
+        self.backwards = 0  # how many there were when an optimizer had made its last step
         self.eval_site: Site | None = None  # of a module: the last eval() and train() of it or of one that contains it
         self.train_site: Site | None = None
         self.mode_step = 0  # how many steps had been made then
@@ -158,31 +159,28 @@ class Gradient:
         self.zeroed: Site | None = None
         self.wasted: list[int] = []
 
-    def clear(self, site: Site | None) -> None:
-        """They are cleared, at ``site``."""
-        self.wasted = self.filled if self.consumed is None else []
-        self.filled, self.carried, self.consumed, self.zeroed = [], False, None, site
-
 
 class Backward:
     """One call of ``backward()`` or ``grad()``.
 
     ``roots``: its edges, only while it runs. ``root``: the events of its roots, in detailed windows. ``leaves``: ids of
     the leaves that got a gradient. ``step``: the number of optimizer steps before it. ``options``: ``retain_graph`` and
-    the like, as given. ``captured``: whether it is a ``grad()``, which fills no ``.grad``.
-    ``inspected``: whether rules are told of its nodes that are told of them in detailed windows only.
+    the like, as given. ``captured``: whether it is a ``grad()``, which fills no ``.grad``. ``inspected``: whether rules
+    are told of its nodes that are told of them in detailed windows only.
     """
 
     __slots__ = ("__weakref__", "captured", "detailed", "failed", "inspected", "leaves", "loss", "notes", "number",
         "options", "root", "roots", "site", "step")
 
-    def __init__(self, number: int, site: Site | None, step: int) -> None:
-        self.number, self.site, self.step = number, site, step
+    def __init__(self, captured: bool = False) -> None:
+        self.number = self.step = 0
+        self.site: Site | None = None
         self.roots: Any = ()
         self.root: list[Event] = []
         self.leaves: set[int] = set()
         self.options: dict[str, Any] = {}
-        self.detailed = self.captured = self.failed = self.inspected = False
+        self.captured = captured
+        self.detailed = self.failed = self.inspected = False
         self.loss: float | None = None  # of a single root of one element
         self.notes: dict[str, Any] = {}
 
@@ -212,10 +210,17 @@ class Refused:
 
 
 class Step:
-    """One ``optimizer.step()``. ``number`` counts the steps of all optimizers from 1; ``closure``: it got one."""
+    """One ``optimizer.step()``. ``number`` counts the steps of all optimizers from 1; ``closure``: it got one;
+    ``plain``: neither that, nor detailed, nor the first one of its optimizer. ``held``: what ``Record.held`` gives,
+    while it runs.
+    """
+
+    __slots__ = ("closure", "detailed", "held", "made", "number", "plain", "site")
 
     def __init__(self, number: int, made: Made, site: Site | None, detailed: bool, closure: bool = False) -> None:
         self.number, self.made, self.site, self.detailed, self.closure = number, made, site, detailed, closure
+        self.plain = made.steps > 0 and not detailed and not closure
+        self.held: list[tuple[Gradient | None, Any]] = []
 
     @property
     def optimizer(self) -> Any:
@@ -274,7 +279,7 @@ class _Here(threading.local):
         self.backward: Backward | None = None  # the backward that is running
         self.steps: list[Step] = []  # the optimizer steps that are running, outermost first
         self.off: Scope | None = None  # the call of set_grad_enabled(False) that holds, if any
-        self.options: dict[str, Any] = {}  # how backward() or grad() was called that is about to walk
+        self.called: Backward | None = None  # the call of backward() or grad() that is about to walk
         self.switching = False  # whether train() or eval() is running
 
 
@@ -285,6 +290,8 @@ class Record:
         self.here = _Here()
         self.modules: ByIdentity[Made] = ByIdentity()
         self.optimizers: list[Made] = []
+        self._optimizers: ByIdentity[Made] = ByIdentity()
+        self._held: ByIdentity[tuple[int, int, list[tuple[Gradient | None, Any]]]] = ByIdentity()
         self.gradients: ByIdentity[Gradient] = ByIdentity()
         self.events: ByIdentity[Event] = ByIdentity()  # of tensors: what made them
         self.arrays: ByIdentity[Event] = ByIdentity()  # of NumPy arrays that came from tensors
@@ -386,18 +393,17 @@ class Record:
 
     def made(self, x: Any) -> Made | None:
         """The row of a module or an optimizer."""
-        if isinstance(x, Module):
-            return self.modules.get(x)
-        return next((made for made in reversed(self.optimizers) if made.object() is x), None)
+        return self.modules.get(x) if isinstance(x, Module) else self._optimizers.get(x)
 
     def enter_optimizer(self, optimizer: Any, site: Site | None = None, library: bool = False) -> Made:
         """The row of an optimizer, which it gets if it has none."""
-        made = self.made(optimizer)
+        made = self._optimizers.get(optimizer)
         if made is None:
             if len(self.optimizers) >= ROWS:
                 self.optimizers = [row for row in self.optimizers if row.object() is not None]
             made = Made(optimizer, site, library)
             self.optimizers.append(made)
+            self._optimizers.put(optimizer, made)
         return made
 
     def enter_module(self, module: Module, site: Site | None = None) -> Made:
@@ -418,6 +424,21 @@ class Record:
             found.shape = shape_of(tensor)
             self.events.put(tensor, found)
         return found
+
+    def held(self, optimizer: Any) -> list[tuple[Gradient | None, Any]]:
+        """The generations of the gradient of each parameter of an optimizer, and what has its ``.grad``; parameters
+        that have neither are left out. This is what every step asks: it is looked up again only when there are other
+        parameters, or gradients of other leaves.
+        """
+        groups = optimizer.param_groups
+        count = len(groups[0]["params"]) if len(groups) == 1 else sum(len(group["params"]) for group in groups)
+        row, leaves = self._held.find(id(optimizer)), len(self.gradients)
+        if row is None or row[1][0] != count or row[1][1] != leaves or self.detailed:
+            found = [(self.gradients.get(p), p._wg_meta) for group in groups for p in group["params"]
+                if p._wg_meta is not None]
+            self._held.put(optimizer, (count, leaves, found))
+            return found
+        return row[1][2]
 
     def consume(self, leaf: Any, number: int) -> None:
         """A step, or a write by hand (a negative number), has used what a leaf's ``.grad`` holds."""

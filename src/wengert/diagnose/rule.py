@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Rule:
     """One family of verdicts.
 
-    ``in_windows``: the names of methods that are told of nodes (``gradient``, ``passed``) in detailed windows only.
+    ``in_windows``: the names of methods that have nothing to do outside of detailed windows. (An optimizer's first
+    step, and one with a closure, are told to all.)
     """
 
     in_windows: tuple[str, ...] = ()
@@ -71,10 +72,12 @@ class Rule:
     def backward_begins(self, backward: Backward) -> Iterable[Finding] | None:
         """A walk begins; ``backward.roots`` are its edges."""
 
-    def gradient(self, node: Any, grads: Any, raw: bool) -> None:
-        """A node gave ``grads`` (arrays if ``raw``, else tensors) for its inputs. Called for every node: be quick."""
+    def gradient(self, node: Any, grads: Any, raw: bool) -> bool | None:
+        """A node gave ``grads`` (arrays if ``raw``, else tensors) for its inputs. Called for every node: be quick.
+        False: nodes of its class need not be told of outside of windows.
+        """
 
-    def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
+    def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> bool | None:
         """``gradient``, for rules that need the gradient ``g`` that came in too (a list for several outputs)."""
 
     def backward_ended(self, backward: Backward) -> Iterable[Finding] | None:

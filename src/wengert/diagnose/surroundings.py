@@ -24,7 +24,7 @@ from ..optim import Optimizer
 from ..tensor import Tensor
 from .chains import stub
 from .places import called_by_user, maker_site, user_frames, user_site
-from .record import Event, Made, Refused, Replacement, shape_of
+from .record import Backward, Event, Made, Refused, Replacement, shape_of
 from .scopes import ScopeWatch
 
 if TYPE_CHECKING:
@@ -123,18 +123,20 @@ class Surroundings:
             here = record.here
             rows: list[Tensor] = []
             inputs: list[Tensor] = []
-            if here.backward is None and not here.options:
+            if here.backward is None and here.called is None:
+                called = here.called = Backward(captured)
                 roots: Any = args[0] if args else kwargs.get("tensors", kwargs.get("outputs"))
-                options = {**dict(zip(names, args[1:])), **kwargs, "captured": captured}
-                inputs, rows = _tensors(options.get("inputs")), _tensors(roots)
-                for name, value in options.items():  # a record keeps no tensor alive
-                    options[name] = value if value is None or type(value) is bool else True
+                rows = [roots] if isinstance(roots, Tensor) else _tensors(roots)
+                if len(args) > 1 or kwargs:
+                    options = {**dict(zip(names, args[1:])), **kwargs}
+                    inputs = _tensors(options.get("inputs"))
+                    for name, value in options.items():  # a record keeps no tensor alive
+                        options[name] = value if value is None or type(value) is bool else True
+                    called.options = options
                 if record.detailed:
-                    options["events"] = [record.event_of(t) for t in rows]
-                if len(rows) == 1 and type(rows[0]._wg_data) is np.ndarray:
-                    options["loss"] = float(rows[0]._wg_data.real.item()) if rows[0]._wg_data.size == 1 else None
-                    options["root"] = weakref.ref(rows[0])
-                here.options = options
+                    called.root = [record.event_of(t) for t in rows]
+                if len(rows) == 1 and type(a := rows[0]._wg_data) is np.ndarray and a.size == 1:
+                    called.loss = float(a.real.item())
                 if captured:
                     return self._capture(original, args, kwargs, rows, inputs)
             try:
@@ -143,7 +145,7 @@ class Surroundings:
                 self._refused(error, rows, inputs)
                 raise
             finally:
-                here.options = {}
+                here.called = None
 
         return call
 
@@ -176,7 +178,7 @@ class Surroundings:
             self._refused(error, rows, inputs)
             raise
         finally:
-            record.here.options = {}
+            record.here.called = None
         for t, gradient in zip(inputs, found):
             if t._wg_edge is None and gradient is not None:
                 record.gradient_of(t).captured += 1
@@ -185,7 +187,7 @@ class Surroundings:
     def _refused(self, error: BaseException, rows: list[Any], inputs: list[Any]) -> None:
         """A backward has raised; note it if it had not begun, and explain it if the program goes on all the same."""
         record = self.record
-        if record.here.options and rows:  # a walk takes the options
+        if record.here.called is not None and rows:  # a walk takes it
             root, wanted = ([record.event_of(t) for t in group] for group in (rows, inputs))
             off = None if modes().grad else record.scope()
             record.refused.append(Refused(error, user_site(), root, wanted, record.step_count, record.detailed, off))
@@ -278,14 +280,13 @@ class Surroundings:
         self.record.enter_optimizer(optimizer, *maker_site(optimizer))
 
     def _zeroed(self, found: Any, holder: Any, set_to_none: bool = True) -> None:
-        site, known = user_site(), self.record.gradients.find  # in every step: as quick as can be
-        groups = ([holder.parameters()] if isinstance(holder, Module)
-            else [group["params"] for group in holder.param_groups])
-        for group in groups:
-            for p in group:
-                row = known(id(p))
-                if row is not None:
-                    row[1].clear(site)
+        site, record = user_site(), self.record
+        rows = ([(record.gradients.get(p), None) for p in holder.parameters()] if isinstance(holder, Module)
+            else record.held(holder))
+        for facts, _ in rows:
+            if facts is not None:
+                facts.wasted = facts.filled if facts.consumed is None else []
+                facts.filled, facts.carried, facts.consumed, facts.zeroed = [], False, None, site
 
     def _parameter_made(self, found: Any, cls: Any, data: Any = None, requires_grad: bool = True) -> None:
         site = user_site()

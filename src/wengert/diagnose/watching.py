@@ -71,19 +71,20 @@ class Watching:
         self.gives_way = self.joins = False  # what another diagnosis does to this one: end it; become a part of it
 
     def told(self, name: str, light: bool = False) -> list[Callable[..., Any]]:
-        """The methods ``name`` of the rules that define it; ``light``: of those that want it outside of windows too."""
+        """The methods ``name`` of the rules that define it; ``light``: without those that want it in windows only."""
         found = [getattr(rule, name) for rule in self.rules if getattr(type(rule), name) is not getattr(Rule, name)
             and not (light and name in rule.in_windows)]
         self._told.append(found)
         return found
 
-    def take(self, name: str, *args: Any) -> list[Finding]:
+    def take(self, name: str, *args: Any, light: bool = False) -> list[Finding]:
         """Ask the rules, take in what they find, and give that."""
         taken: list[Finding] = []
-        asked = self._asked[name]
+        asked = self._light[name] if light else self._asked[name]
         if not asked:
             return taken
-        before, quiet = modes(), quieten(IGNORED)
+        before = modes()
+        quiet = None if light else quieten(IGNORED)  # outside of windows they see to it themselves: it takes time
         if before.more:  # the program's modes are not told what rules ask
             change(functions=(), dispatch=())
         try:
@@ -91,11 +92,13 @@ class Watching:
                 try:
                     found = tell(*args)
                     if found is not None:
+                        quiet = quiet or quieten(IGNORED)
                         taken += map(self.report.add, found)
                 except Exception as error:
                     self.failure(tell, error)
         finally:
-            restore(quiet)
+            if quiet is not None:
+                restore(quiet)
             if before.more:
                 set_modes(before)
         return taken
@@ -128,6 +131,8 @@ class Watching:
         self._asked = {name: self.told(name) for name in ("backward_begins", "backward_ended", "step_begins",
             "step_ended", "window_ended", "failed", "ended", "cut", "wrote", "clipped", "module_called",
             "data_set", "gradchecked", "begins")}
+        self._light = {name: self.told(name, light=True)
+            for name in ("backward_begins", "backward_ended", "step_begins", "step_ended")}
         self._curious = self.told("wants_modules")
         self.record.begun = user_site()
         if not modes().grad:
@@ -244,20 +249,20 @@ class Watching:
         if here.backward is not None:  # one inside of another
             return other or _nothing
         record.backward_count += 1
-        backward = here.backward = Backward(record.backward_count, user_site(), record.step_count)
+        backward = here.backward = here.called or Backward()
+        here.called = None
+        backward.number, backward.site, backward.step = record.backward_count, user_site(), record.step_count
         backward.roots, backward.detailed = roots, record.detailed
-        backward.options, here.options = here.options, {}
-        backward.root = backward.options.pop("events", [])
-        backward.captured = backward.options.pop("captured", False)
-        if len(roots) == 1 and (loss := backward.options.pop("loss", None)) is not None:
-            backward.loss = loss
+        if len(roots) > 1:
+            backward.loss = None
         record.backwards.append(backward)
         self._count_loops()
         self._trace()
         if self._again:  # a window had too many calls, which are traced no longer
             self.nodes.detail(True)
         backward.inspected = self.nodes.detailed
-        self.take("backward_begins", backward)
+        light = not (backward.detailed or backward.inspected)
+        self.take("backward_begins", backward, light=light)
 
         def ended() -> None:
             here.backward = None
@@ -265,7 +270,7 @@ class Watching:
             backward.roots = ()
             if other is not None:
                 other()
-            self.take("backward_ended", backward)
+            self.take("backward_ended", backward, light=light)
 
         return ended
 
@@ -281,16 +286,16 @@ class Watching:
         backward = self.record.here.backward
         if backward is None or backward.captured:
             return
-        leaf = node.variable
+        leaf, number = node.variable, backward.number
         key, meta = id(leaf), leaf._wg_meta
         backward.leaves.add(key)
         row = self.record.gradients.find(key)
         facts = self.record.gradient_of(leaf) if row is None else row[1]
         facts.ever += 1
-        facts.last = backward.number
+        facts.last = number
         old = None if meta is None else meta.grad
         if old is None:  # most often
-            facts.filled, facts.carried, facts.consumed = [backward.number], False, None
+            facts.filled, facts.carried, facts.consumed = [number], False, None
             return
         if facts.consumed is not None:
             known, version = facts.mark
@@ -301,12 +306,12 @@ class Watching:
             elif old._wg_vc[0] == version:
                 facts.carried = True
             else:
-                facts.carried = facts.carried and backward.number - 1 in facts.filled  # scaled by hand, perhaps
+                facts.carried = facts.carried and number - 1 in facts.filled  # scaled by hand, perhaps
         elif facts.filled and not _holds(old):
             old = None
         if old is None:
             facts.filled, facts.carried = [], False
-        facts.filled.append(backward.number)
+        facts.filled.append(number)
         if len(facts.filled) > 2 * FILLED:
             del facts.filled[:-FILLED]
         facts.consumed = None
@@ -322,8 +327,9 @@ class Watching:
         if len(here.steps) > 1:
             return
         record.steps.append(step)
+        step.held = record.held(optimizer)
         self._trace()
-        self.take("step_begins", step)
+        self.take("step_begins", step, light=step.plain)
         self.tracer.inside.step = record.detailed and not closure  # what it calls is not traced
 
     def _step_ended(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -337,8 +343,10 @@ class Watching:
             return
         self.tracer.inside.step = False
         record.step_count += 1
-        self._consumed(step)
-        self.take("step_ended", step)
+        self._consumed(step, optimizer)
+        step.held = []
+        self.take("step_ended", step, light=step.plain)
+        step.made.backwards = record.backward_count
         if record.detailed and self._enough(optimizer):
             self._first = False
             self.close()
@@ -350,19 +358,15 @@ class Watching:
             # in other threads, whose own end ``threading`` keeps to itself if it is just this class
             raise StepsDone if threading.current_thread() is threading.main_thread() else SystemExit
 
-    def _consumed(self, step: Step) -> None:
+    def _consumed(self, step: Step, optimizer: Any) -> None:
         """A step has used the gradients of its parameters, and has written to these."""
-        record, optimizer, number = self.record, step.optimizer, step.number
-        known, detailed = record.gradients.find, record.detailed
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                meta = p._wg_meta
-                if meta is not None and (grad := meta.grad) is not None:
-                    row = known(id(p))  # in every step: as quick as can be
-                    facts = record.gradient_of(p) if row is None else row[1]
-                    facts.consumed, facts.mark = number, (id(grad), grad._wg_vc[0])
-                if detailed and p._wg_vc is not None:
-                    record.writes.append(Write(f"{type(optimizer).__name__}.step()", p._wg_vc, p._wg_vc[0], step.site))
+        record, number = self.record, step.number
+        for facts, meta in record.held(optimizer) if step.closure else step.held:
+            if facts is not None and (grad := meta.grad) is not None:
+                facts.consumed, facts.mark = number, (id(grad), grad._wg_vc[0])
+        if record.detailed:
+            record.writes.extend(Write(f"{type(optimizer).__name__}.step()", p._wg_vc, p._wg_vc[0], step.site)
+                for group in optimizer.param_groups for p in group["params"] if p._wg_vc is not None)
 
     def _enough(self, optimizer: Any) -> bool:
         """Whether the window has seen enough."""

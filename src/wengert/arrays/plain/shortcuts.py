@@ -54,6 +54,15 @@ def fold_rows(x: Array, rows: int, kind: int) -> Array:
     return (np.maximum if kind == LARGEST else np.minimum).reduce(parts, 1)  # type: ignore[no-any-return]
 
 
+def square_sum(arrays: list[Array]) -> float:
+    """The sum of the squares of all elements of arrays of floating-point numbers, in double precision."""
+    total = 0.0
+    for x in arrays:
+        flat = x.ravel().astype(np.float64, copy=False)
+        total += float(flat.dot(flat))
+    return total
+
+
 def masked_scale(x: Array, mask: Array, scale: float) -> Array:
     """``x * mask * scale`` for a mask of truth values that broadcasts to ``x``."""
     kept = np.multiply(x, mask)

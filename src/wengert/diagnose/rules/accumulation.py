@@ -47,6 +47,8 @@ class Group:
 class Accumulation(Rule):
     """``accumulation-scale``."""
 
+    in_windows = ("backward_begins",)
+
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.factors: dict[int, float] = {}  # by the number of an event: what it multiplies by
@@ -56,7 +58,6 @@ class Accumulation(Rule):
         self.groups: dict[tuple[int, Any], list[Group]] = {}
         self.made: dict[int, Made] = {}
         self.clips: dict[Any, tuple[int, int]] = {}  # by site: the first backward of the accumulation, how many by then
-        self.last: dict[int, int] = {}  # by optimizer: how many backwards there were at its last step
         self.said: set[Any] = set()
 
     # -- what scales --------------------------------------------------------------------------------------------------
@@ -95,27 +96,26 @@ class Accumulation(Rule):
     # -- what a step has accumulated ----------------------------------------------------------------------------------
 
     def step_begins(self, step: Step) -> Iterable[Finding] | None:
+        if step.plain and not self.groups and self.record.scaler is None:
+            return None
         facts = self._longest(step)
         if facts is None:
             return None
         found: Iterable[Finding] | None = self._still_scaled(step.optimizer, facts, step.site, "step() uses")
         if found is None and step.detailed and len(facts.filled) > 1 and not facts.carried and not step.closure:
             self._accumulated(step, facts)
-        elif found is None and not step.detailed:
+        elif found is None and not step.detailed and self.groups:
             found = self._incomplete(step, facts)
-        self.last[id(step.made)] = self.record.backward_count
         return found
 
     def _longest(self, step: Step) -> Gradient | None:
         """The facts of the parameter with the most gradients: in light steps, of the first one that has any."""
         found: Gradient | None = None
-        for group in step.optimizer.param_groups:
-            for p in group["params"]:
-                facts = self.record.gradients.get(p)
-                if facts is not None and facts.filled and (found is None or len(facts.filled) > len(found.filled)):
-                    found = facts
-                    if not step.detailed:
-                        return found
+        for facts, _ in step.held:
+            if facts is not None and facts.filled and (found is None or len(facts.filled) > len(found.filled)):
+                found = facts
+                if not step.detailed:
+                    return found
         return found
 
     def _accumulated(self, step: Step, facts: Gradient) -> None:
@@ -241,7 +241,7 @@ class Accumulation(Rule):
         if len(usual) != 1 or step.site in self.said or facts.carried:
             return None
         count, found = usual.pop(), len(facts.filled)
-        lost = len(facts.wasted) if facts.wasted and facts.wasted[-1] > self.last.get(id(step.made), 0) else 0
+        lost = len(facts.wasted) if facts.wasted and facts.wasted[-1] > step.made.backwards else 0
         if found > count:
             text = (f"This step has the gradients of {found} micro-batches, each scaled as one of {count}: the last "
                 "ones before were left over, and carried into it.")

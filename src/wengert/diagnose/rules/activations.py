@@ -54,6 +54,8 @@ class _Activation:
 class Activations(Rule):
     """See above. What is counted belongs to a window; a verdict needs three calls in it, or two windows in a row."""
 
+    in_windows = ("backward_begins",)
+
     def __init__(self, record: Any) -> None:
         super().__init__(record)
         self.seen: dict[Any, _Activation] = {}

@@ -134,6 +134,8 @@ class Impure(Rule):
 
     def backward_ended(self, backward: Any) -> Iterable[Finding] | None:
         """The second runs are over."""
+        if not self.complete:
+            return None
         runs, self.complete = self.complete, []
         return [finding for run in runs for finding in self._compared(run)]
 

@@ -10,7 +10,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy import ndarray
 
+from ...arrays.kernels import square_sum
 from ..findings import Finding
 from ..rule import Rule
 from .layers import layer_place
@@ -54,30 +56,22 @@ class Norms:
         self.top = max(self.top, norm)
 
 
-def gradient_norm(optimizer: Any) -> float:
-    """The norm of all gradients of weights that an optimizer has; NaN or inf if one is not finite.
+def gradient_norm(rows: Iterable[tuple[Any, Any]]) -> float:
+    """The norm of all gradients of weights that an optimizer has (see ``Record.held``); NaN or inf if one is not
+    finite.
 
     Vectors (biases, scales) count only where there is nothing else: this runs in every step.
     """
-    arrays = [meta.grad._wg_data for group in optimizer.param_groups for p in group["params"]
-        if (meta := p._wg_meta) is not None and meta.grad is not None]
-    weights = [a for a in arrays if a.ndim > 1] or arrays
-    total = 0.0
-    for a in weights:
-        if type(a) is np.ndarray and a.dtype.kind == "f":
-            flat = a.ravel()
-            square = float(flat.dot(flat))
-            if square - square != 0.0:  # perhaps only the square overflows
-                flat = flat.astype("f8")
-                square = float(flat.dot(flat))
-            total += square
+    arrays = [a for _, meta in rows if (grad := meta.grad) is not None and type(a := grad._wg_data) is ndarray
+        and a.dtype.kind == "f"]
+    total = square_sum([a for a in arrays if a.ndim > 1] or arrays)
     return sqrt(total) if isfinite(total) else total
 
 
 class Flow(Rule):
     """See above."""
 
-    in_windows = ("passed",)
+    in_windows = ("passed", "backward_begins", "backward_ended")
 
     def __init__(self, record: Any) -> None:
         super().__init__(record)
@@ -173,7 +167,7 @@ class Flow(Rule):
 
     def step_begins(self, step: Step) -> Iterable[Finding] | None:
         notes = step.made.notes
-        norm = notes["norm"] = gradient_norm(step.made.object())
+        norm = notes["norm"] = gradient_norm(step.held)
         norms = notes.get("norms")
         if norms is None:
             norms = notes["norms"] = Norms()

@@ -169,6 +169,8 @@ class TrainEvaluation(Rule):
     training step uses.
     """
 
+    in_windows = ("step_begins", "backward_begins")
+
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.looks: dict[Any, int] = {}

@@ -103,8 +103,13 @@ class Nonfinite(Rule):
             return None
         if self.waiting is not None:  # an earlier gradient is the cause
             return self._say(self.waiting)
+        return self._of_loss(backward)
+
+    def _of_loss(self, backward: Backward) -> Iterator[Finding]:
+        """The loss is not finite."""
         origin = self._origin_of(backward.root[0] if backward.root else None, backward.roots[0][0])
-        return None if origin is None else self._forward(origin, f"the loss is {loss}")
+        if origin is not None:
+            yield from self._forward(origin, f"the loss is {backward.loss}")
 
     def _origin_of(self, event: Event | None, edge: Any) -> Origin | None:
         found = self.origins.get(id(event)) if event is not None else None
@@ -131,20 +136,21 @@ class Nonfinite(Rule):
 
     # -- backward -----------------------------------------------------------------------------------------------------
 
-    def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
+    def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> bool | None:
         if self.done or self.waiting is not None:
-            return
+            return None
         kind = node.__class__
         risky = self.risky.get(kind)
         if risky is None:
             name = node.name()
             risky = self.risky[kind] = not node.is_leaf and (node.written_by_user or any(s in name for s in _RISKY))
         if not risky and not self.record.detailed:
-            return
+            return False
         for x in grads:
             if x is not None and not is_finite(x if raw else x._wg_data):
                 self._found(node, g, grads, raw)
-                return
+                break
+        return None
 
     def _found(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
         """A node gave a gradient that is not finite."""
@@ -182,9 +188,12 @@ class Nonfinite(Rule):
         found, self.waiting = self.waiting, None
         if norm is None or (isfinite(norm) and not (found is not None and _unusable(step))):
             return None  # the program has seen to it, or the gradients belong to others
-        if found is None:
-            found = self._unknown(step)
-        return None if found is None else self._say(found)
+        return self._of_gradients(step) if found is None else self._say(found)
+
+    def _of_gradients(self, step: Step) -> Iterator[Finding]:
+        found = self._unknown(step)
+        if found is not None:
+            yield from self._say(found)
 
     def _unknown(self, step: Step) -> Finding | None:
         """The gradients are not finite, and no node is known that made them so."""

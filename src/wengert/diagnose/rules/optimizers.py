@@ -102,6 +102,8 @@ def _kept(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any, Any]]:
 class Optimized(Rule):
     """``not-in-optimizer`` and ``optimizer-holds-other``."""
 
+    in_windows = ("step_begins",)
+
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.held: ByIdentity[Made] = ByIdentity()  # what an optimizer has or had

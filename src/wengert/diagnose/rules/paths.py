@@ -36,6 +36,8 @@ REOPENED = 2  # how often a backward that begins at a leaf opens a detailed wind
 class Paths(Rule):
     """The verdicts on parameters without gradients."""
 
+    in_windows = ("backward_begins", "backward_ended", "step_begins")
+
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.leaves = Leaves(record)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from ...arrays.flags import IGNORED, quieten, restore
 from ..rule import Rule
 from ..snapshot import Snapshot, labelled, norm
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 #: How many places with a ``backward()`` have a snapshot at most, and how many steps of an optimizer norms.
 PLACES = 4
-COLUMNS = 128
+COLUMNS = 64
 
 
 class Norms:
@@ -35,16 +36,16 @@ class Norms:
     def take(self, record: Record, step: Step) -> None:
         """Take in a step that is about to be made."""
         number = step.made.steps
-        if number % self.stride:
-            return
         parameters = [p for group in step.optimizer.param_groups for p in group["params"]]
         if len(parameters) != self._count:
             known = {id(p): label for p, _, label in labelled(record)}
             self._count = len(parameters)
             self.names = [known.get(id(p)) or record.name_of(p) or f"parameter {i}" for i, p in enumerate(parameters)]
         self.steps.append(number)
+        quiet = quieten(IGNORED)
         self.columns.append([None if (meta := p._wg_meta) is None or (grad := meta.grad) is None
             else norm(grad._wg_data) for p in parameters])
+        restore(quiet)
         if len(self.steps) > COLUMNS:
             self.stride *= 2
             self.steps, self.columns = self.steps[::2], self.columns[::2]
@@ -53,7 +54,7 @@ class Norms:
 class Picture(Rule):
     """Collects what the page shows."""
 
-    in_windows = ("gradient",)
+    in_windows = ("gradient", "backward_begins", "backward_ended")
 
     def __init__(self, record: Record) -> None:
         super().__init__(record)
@@ -106,8 +107,9 @@ class Picture(Rule):
             self.snapshots[backward.site] = now
 
     def step_begins(self, step: Step) -> None:
-        number = self.record.optimizers.index(step.made)
-        norms = self.norms.get(number)
+        norms = step.made.notes.get("picture")
         if norms is None:
-            norms = self.norms[number] = Norms(step.optimizer)
-        norms.take(self.record, step)
+            norms = step.made.notes["picture"] = Norms(step.optimizer)
+            self.norms[self.record.optimizers.index(step.made)] = norms
+        if not step.made.steps % norms.stride:
+            norms.take(self.record, step)

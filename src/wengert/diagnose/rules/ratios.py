@@ -45,6 +45,8 @@ class Seen:
 class UpdateRatio(Rule):
     """``update-ratio``."""
 
+    in_windows = ("step_ended",)
+
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.seen: dict[int, Seen] = {}

@@ -23,10 +23,11 @@ FAR = 64
 class StaleGradient(Rule):
     """``stale-gradient``: steps, and updates by hand, with gradients that an earlier one has used, or with none."""
 
+    in_windows = ("backward_ended", "step_ended")
+
     def __init__(self, record: Any) -> None:
         super().__init__(record)
         self.said: set[Any] = set()
-        self.last: dict[int, int] = {}  # by id of an optimizer's row: how many backwards there were at its last step
         self.emptied: dict[int, int] = {}  # how many of its steps found the gradients cleared
         self.arrays: dict[int, int] = {}  # ids of the memory of gradients, since the last backward: ids of the leaves
         self.users: dict[int, int] = {}  # by the number of an event that has used one: the leaf
@@ -37,16 +38,13 @@ class StaleGradient(Rule):
     def step_begins(self, step: Step) -> Iterable[Finding] | None:
         if step.closure or step.site in self.said:
             return None
-        known, stale, empty = self.record.gradients.find, False, True
-        for group in step.optimizer.param_groups:
-            for p in group["params"]:
-                row = known(id(p))  # in every step: as quick as can be
-                if row is not None:
-                    facts = row[1]
-                    if facts.carried or facts.consumed is not None:
-                        stale = True
-                    elif facts.filled and p._wg_meta.grad is not None:
-                        empty = False
+        stale, empty = False, True
+        for facts, meta in step.held:
+            if facts is not None:
+                if facts.carried or facts.consumed is not None:
+                    stale = True
+                elif empty and facts.filled and meta.grad is not None:
+                    empty = False
         if stale:
             return self._stale(step)
         if empty:
@@ -54,7 +52,6 @@ class StaleGradient(Rule):
         return None
 
     def step_ended(self, step: Step) -> Iterable[Finding] | None:
-        self.last[id(step.made)] = self.record.backward_count
         if step.closure and step.site not in self.said and any(f.carried for _, f in self._facts(step)):
             return self._stale(step)
         return None
@@ -93,7 +90,7 @@ class StaleGradient(Rule):
 
     def _empty(self, step: Step) -> Iterator[Finding]:
         """The gradients were cleared after the backward and before the step, more than once."""
-        last, cleared = self.last.get(id(step.made), 0), []
+        last, cleared = step.made.backwards, []
         for group in step.optimizer.param_groups:
             for p in group["params"]:
                 facts = self.record.gradients.get(p)

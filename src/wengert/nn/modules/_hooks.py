@@ -222,18 +222,24 @@ class HookedCall:
     def __init__(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.module, self.args, self.kwargs = module, args, kwargs
         self.result: Any = None
-        self.finished: set[int] = set()  # the always-called hooks that have run
+        self.finished: list[int] = []  # the forward hooks that have run
 
     def run(self) -> Any:
+        module = self.module
         try:
-            full, legacy = self.module._get_backward_hooks()
-            pre = self.module._get_backward_pre_hooks()
-            self.before_forward()
-            capture = BackwardHook(self.module, full, pre) if full or pre else None
-            if capture is not None:
+            full = legacy = pre = capture = None
+            if (module._backward_hooks or module._backward_pre_hooks or _global_backward_hooks
+                    or _global_backward_pre_hooks):
+                full, legacy = module._get_backward_hooks()
+                pre = module._get_backward_pre_hooks()
+            if module._forward_pre_hooks or _global_forward_pre_hooks:
+                self.before_forward()
+            if full or pre:
+                capture = BackwardHook(module, full or [], pre or [])
                 self.args = capture.setup_input_hook(self.args)
-            self.result = self.module.forward(*self.args, **self.kwargs)
-            self.after_forward()
+            self.result = module.forward(*self.args, **self.kwargs)
+            if module._forward_hooks or _global_forward_hooks:
+                self.after_forward()
             if capture is not None:
                 if not isinstance(self.result, (Tensor, tuple)):
                     warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of "
@@ -265,7 +271,7 @@ class HookedCall:
 
     def after_forward(self) -> None:
         for key, hook in (*_global_forward_hooks.items(), *self.module._forward_hooks.items()):
-            self.finished.add(key)
+            self.finished.append(key)
             self.call_forward_hook(key, hook)
 
     def call_forward_hook(self, key: int, hook: Callable[..., Any]) -> None:
