@@ -137,15 +137,13 @@ def __getattr__(name: str) -> Any:
         if name in FUNCTIONS:
             return FUNCTIONS[name]
     from .names.homes import MOVED
-    from .names.missing import AREAS, missing
+    from .names.missing import AREAS
 
     if name in MOVED:
         return _import_module(f"{__package__}.{name}")
-    if name in AREAS:
-        from .names.absent import absent_module
+    from .names.absent import absent_module, absent_name
 
-        return absent_module(name)
-    raise missing(_sys.modules[__package__], name)
+    return absent_module(name) if name in AREAS else absent_name(__package__, name)
 
 
 def __dir__() -> list[str]:

@@ -80,3 +80,38 @@ def test_modules_that_nobody_imported_by_name(torch):
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120,
         env={k: v for k, v in os.environ.items() if k != "CI"})
+
+
+def test_names_of_the_core(torch):
+    assert torch._C._TensorMeta is type(torch.Tensor)
+    assert not torch._C._are_functorch_transforms_active()
+    seen = []
+    torch.func.vmap(lambda x: seen.append(torch._C._are_functorch_transforms_active()) or x)(torch.ones(2))
+    torch.func.grad(lambda x: seen.append(torch._C._are_functorch_transforms_active()) or x)(torch.tensor(1.0))
+    assert seen == [True, True] and not torch._C._are_functorch_transforms_active()
+    assert torch.distributed.autograd.is_available() in (True, False)
+    parse = torch._C._nn._parse_to
+    assert parse("cpu") == parse(device="cpu") == (torch.device("cpu"), None, False, None)
+    assert parse(torch.float64, True) == (None, torch.float64, True, None)
+    assert parse(torch.ones(1), memory_format=torch.preserve_format) == (
+        torch.device("cpu"), torch.float32, False, torch.preserve_format)
+    with pytest.raises(TypeError):
+        parse(1.5, "what")
+
+
+def test_mapping_by_its_old_names(torch):
+    old = importlib.import_module(f"{torch.__name__}._vmap_internals")
+    x = torch.arange(6.0).view(2, 3)
+    assert old._vmap(torch.sum)(x).tolist() == old._vmap(torch.sum, 0, 0, allow_none_pass_through=True)(x).tolist()
+
+
+def test_rows_of_parallel_lists_by_type(torch):
+    group = importlib.import_module(f"{torch.__name__}.utils._foreach_utils")._group_tensors_by_device_and_dtype
+    a, b, c = torch.ones(1), torch.ones(2, dtype=torch.float64), torch.ones(3)
+    found = group([[a, b, c], [c, None, a]], with_indices=True)
+    cpu = torch.device("cpu")
+    assert list(found) == [(cpu, torch.float32), (cpu, torch.float64)] or len(found) == 2
+    lists, indices = found[cpu, torch.float32]
+    assert [list(map(id, row)) for row in lists] == [[id(a), id(c)], [id(c), id(a)]] and list(indices) == [0, 2]
+    lists, indices = found[cpu, torch.float64]
+    assert lists[0][0] is b and lists[1][0] is None and list(indices) == [1]

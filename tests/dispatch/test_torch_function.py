@@ -448,3 +448,18 @@ def test_a_class_is_asked_when_a_mode_has_called_on(torch, call):
         call(x)
     name = asked[-1]
     assert asked[-2:] == [f"mode {name}", name] and name in ("item", "detach", "new_zeros")
+
+
+def test_types_replaced_by_plain_tensors(torch):
+    """What a class passes on with ``types`` of plain tensors: the results are plain, and its members can be read."""
+
+    class Named(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            types = tuple(torch.Tensor if t is Named else t for t in types)
+            return torch.Tensor.__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2, 3).as_subclass(Named)
+    assert tuple(x.shape) == (2, 3) and x.dtype == torch.float32
+    assert (x + 1).tolist() == [[2.0] * 3] * 2 and torch.stack([x, x]).shape == (2, 2, 3)
+    assert not x.requires_grad and x.sum().item() == 6.0

@@ -663,3 +663,25 @@ def test_a_worker_of_another_loader_inside_a_worker_process_leaves_the_first_alo
 def test_sparse_samples_need_a_collate_fn_of_their_own():
     with pytest.raises(RuntimeError, match="provide a custom collate_fn"):
         default_collate([torch.eye(2).to_sparse()] * 2)
+
+
+def test_arrays_are_stacked_as_tensors_are(torch):
+    collate = torch.utils.data.default_collate
+    for kind in ("float32", "float64", "int16", "bool", "uint8", "complex64"):
+        rows = [(np.arange(6).reshape(2, 3) + i).astype(kind) for i in range(3)]
+        batch = collate(rows)
+        assert batch.dtype == torch.from_numpy(rows[0]).dtype
+        assert batch.tolist() == np.stack(rows).tolist()
+        batch.zero_()
+        assert rows[1].any()  # a copy
+    turned = collate([np.arange(6.0).reshape(2, 3).T, np.ones((3, 2))])
+    assert turned.is_contiguous() and turned[0].tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    assert collate([np.ones(2), np.ones(2, "float32")]).dtype == torch.float64
+    assert collate([np.array(1.5), np.array(2.5)]).tolist() == [1.5, 2.5]
+    with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
+        collate([np.ones(2), np.ones(3)])
+    with pytest.raises(TypeError, match="default_collate: batch must contain"):
+        collate([np.array(["a"]), np.array(["b"])])
+    swapped = np.dtype("int32").newbyteorder()
+    with pytest.raises((TypeError, ValueError)):
+        collate([np.array([1], swapped), np.array([2], swapped)])

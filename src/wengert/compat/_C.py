@@ -34,7 +34,7 @@ from ..functions.places import PLACES
 from ..functions.random import Generator
 from ..graph.engine import keeps_graph
 from ..graph.modes import inference_mode as _InferenceMode
-from ..graph.modes import is_grad_enabled, is_inference_mode_enabled
+from ..graph.modes import is_grad_enabled, is_inference_mode_enabled, transforms
 from ..graph.node import InputMetadata
 from ..library.fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ..library.fallback import get_mode as _get_autograd_fallback_mode
@@ -87,6 +87,11 @@ _has_xpu = False  # bitsandbytes
 
 def _get_tracing_state() -> None:
     """The state of a running trace: there is none."""
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a transformation of ``torch.func`` is running."""
+    return bool(transforms.get()[0])
 
 
 def _log_api_usage_once(event: str) -> None:
@@ -152,5 +157,6 @@ class _Profiler(ModuleType):
 
 _profiler = sys.modules[f"{_KNOWN_AS}._profiler"] = _Profiler(f"{_KNOWN_AS}._profiler")
 TensorBase = Tensor
+_TensorMeta = type(Tensor)
 _VariableFunctions = _VariableFunctionsClass = _VF
 __getattr__ = absent_from(__name__)

@@ -252,7 +252,8 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """What ``Tensor.__torch_function__`` does: call through, and give results the subclass's type."""
-    if types and all(t in PLAIN for t in types):  # our functions never call it on plain tensors: another library's did
+    if types and all(t in PLAIN for t in types) and not owners_of((*args, *kwargs.values())):
+        # our functions never call it on plain tensors: another library's did
         from ..tensor.functions import function
 
         return function(func.__name__)(*args, **kwargs)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # Names in modules that are here: what headers of libraries and of PyTorch's own tests import.
 _NAMES: dict[str, str] = {
-    "_C": ("ScriptObject _TensorBase _dispatch_get_registrations_for_dispatch_key "
+    "": "PyTorchFileReader PyTorchFileWriter",
+    "_C": ("ScriptMethod ScriptObject _TensorBase _dispatch_get_registrations_for_dispatch_key "
         "_dispatch_tls_set_dispatch_key_excluded"),
     "_C._profiler": "_EventType _ExtraFields_PyCCall _ExtraFields_PyCall _TensorMetadata",
     "_higher_order_ops": "_fake_associative_scan _fake_map _fake_scan",

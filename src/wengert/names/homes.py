@@ -22,7 +22,8 @@ THEIRS = "torch"
 # PyTorch's private modules that are here: where each is, and what is below it. Programs and libraries say these names.
 MOVED = {
     **{n: f"compat.{n}" for n in (
-        "_C", "_VF", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str", "_utils")},
+        "_C", "_VF", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str", "_utils",
+        "_vmap_internals")},
     "_higher_order_ops": "func.control_flow",
     "_subclasses.fake_tensor": "library.fake_tensor",
 }

@@ -97,6 +97,7 @@ NAMES: dict[str, str] = {
     "serialization.SourceChangeWarning": "modules are not saved with their source; save the state_dict",
     "multiprocessing.init_reductions": "tensors can be sent as soon as torch.multiprocessing is imported",
     "_C.ScriptObject": _SCRIPTED,
+    **dict.fromkeys(("PyTorchFileReader", "PyTorchFileWriter"), "torch.load and torch.save read and write files"),
     "saddmm": "use torch.sparse.addmm",
     **dict.fromkeys(("_scaled_mm", "_scaled_grouped_mm", "nn.functional.scaled_mm", "nn.functional.scaled_grouped_mm",
         "nn.functional.ScalingType", "nn.functional.SwizzleType"), _SCALED),

@@ -32,6 +32,7 @@ __all__ = [
     "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag", "safe_globals", "save",
     "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options", "skip_data",
 ]
+DEFAULT_PROTOCOL = 2
 MAP_LOCATION = Any  # where tensors go: a device, its name, a dictionary of names, a function of (storage, name)
 _LATER = {
     **dict.fromkeys(("skip_data", "get_default_mmap_options", "set_default_mmap_options"), "archive"),
@@ -50,7 +51,7 @@ def __getattr__(name: str) -> Any:
     return absent_name(__name__, name)
 
 
-def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
+def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL,
         _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False) -> None:
     """Write an object with its tensors to a file that PyTorch can read.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
 from typing import Any
@@ -12,6 +13,7 @@ import wengert
 
 Collate = Callable[..., Any]
 
+np_str_obj_array_pattern = re.compile("[SUO]")  # types of arrays that are no numbers; libraries read it
 NO_BATCH = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 
@@ -26,7 +28,8 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, wengert.Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)) and type(data).__module__ == "numpy":
-        if isinstance(data, np.str_) or (isinstance(data, np.ndarray) and data.dtype.kind in "SUO"):
+        if isinstance(data, np.str_) or (
+                isinstance(data, np.ndarray) and np_str_obj_array_pattern.search(data.dtype.str)):
             return data
         return wengert.as_tensor(data)
     if isinstance(data, Mapping):
@@ -117,8 +120,13 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: dict[Any, Collate] | None =
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: dict[Any, Collate] | None = None) -> Any:
     """Stack NumPy arrays of equal shape; text and objects are refused."""
-    if batch[0].dtype.kind in "SUO":
-        raise TypeError(NO_BATCH.format(batch[0].dtype))
+    first = batch[0]
+    if np_str_obj_array_pattern.search(first.dtype.str):
+        raise TypeError(NO_BATCH.format(first.dtype))
+    if collate_fn_map is not None and collate_fn_map.get(wengert.Tensor) is collate_tensor_fn and (
+            first.dtype.isnative) and all(type(array) is np.ndarray and array.shape == first.shape
+            and array.dtype == first.dtype for array in batch):
+        return wengert.as_tensor(np.array(batch))  # stacked as arrays: a tensor for each would cost more than the copy
     return collate([wengert.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 

@@ -98,9 +98,15 @@ def seed_worker(base_seed: int, worker_id: int) -> int:
     random.seed(seed)
     wengert.manual_seed(seed)
     wengert.set_num_threads(1)
-    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    np.random.seed(np.random.SeedSequence(entropy).generate_state(4))
+    np.random.seed(_generate_state(base_seed, worker_id))
     return seed
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four numbers that seed NumPy's random numbers in a worker."""
+    from numpy.random import SeedSequence
+
+    return SeedSequence([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4).tolist()
 
 
 def run(settings: Settings, worker_id: int, tasks: Any, results: Any, stop: Any) -> None:
