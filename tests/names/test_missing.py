@@ -42,6 +42,7 @@ def test_a_reason_and_an_alternative(name):
 
 
 USES = {
+    "PyTorchFileReader": "torch.load",
     "fx.experimental.symbolic_shapes.ShapeEnv": "this part of torch.fx is not here",
     "export.export": "programs are not exported; save the module's state_dict",
     "package.PackageExporter": "programs are not packaged",

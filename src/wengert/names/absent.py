@@ -57,7 +57,8 @@ DISTRIBUTED = frozenset(("algorithms", "argparse_util", "autograd", "c10d_logger
 
 # Names in absent areas that have a value all the same; libraries read them when they are imported.
 _ANSWERS = {
-    **dict.fromkeys(("torch.utils._triton.has_triton", "torch.utils._triton.has_triton_package"), lambda: False),
+    **dict.fromkeys(("torch.distributed.autograd.is_available", "torch.utils._triton.has_triton",
+        "torch.utils._triton.has_triton_package"), lambda: False),
     "torch.utils.data.functional_datapipe": lambda name, **kwargs: lambda kind: kind,  # which gives pipes a method
     "torch.distributed.constants.default_pg_timeout": timedelta(minutes=30),
 }
@@ -148,7 +149,7 @@ def absent_name(module: str, name: str) -> Any:
             return import_module(f"{module}.{name}")
         if name in _NAMES.get(below, "").split() or f"{below}.".startswith("testing._internal."):
             why = reason(below, name) or area(below) or "it is not needed here"
-            return absent(f"torch.{below}.{name}", why)
+            return absent(f"torch.{below}.{name}".replace("..", "."), why)
     raise missing(sys.modules[module], name)
 
 
