@@ -126,3 +126,28 @@ def test_shapes_are_shown(torch, fx):
     found = traced.graph.find_nodes(op="call_method")[0].meta["tensor_meta"]
     assert (tuple(found.shape), found.stride, found.dtype) == ((3,), (1,), torch.float32)
     assert found.memory_format is torch.contiguous_format
+
+
+def test_files_with_programs_are_refused_unless_they_are_allowed(tmp_path):
+    import wengert as torch
+
+    traced = torch.fx.symbolic_trace(torch.nn.Linear(2, 2))
+    torch.save(traced, tmp_path / "traced.pt")
+    for weights_only in (True, False):
+        with pytest.raises(pickle.UnpicklingError, match="runs code from a file"):
+            torch.load(tmp_path / "traced.pt", weights_only=weights_only)
+
+
+@pytest.mark.parametrize(("op", "target", "kwargs"), [
+    ("placeholder", "x=print('run')", {}), ("call_module", 'a") or print("run', {}),
+    ("call_function", print, {"end='', file=print('run'), sep": 1}), ("call_method", "__class__(print('run'))", {}),
+])
+def test_no_name_in_a_graph_becomes_other_code(op, target, kwargs, capsys):
+    import wengert as torch
+
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    graph.output(graph.create_node(op, target, () if op == "placeholder" else (x,), kwargs))
+    with pytest.raises((ValueError, AttributeError)):
+        exec(f"{graph.python_code('self').src}\nforward(None, 1)", {})
+    assert "run" not in capsys.readouterr().out

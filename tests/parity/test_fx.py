@@ -180,6 +180,7 @@ getattr(x, 'name'), x.name.other(1), x.f.g
 math.sqrt(x), math.floor(y)
 operator.add(x, y), operator.getitem(x, 0), operator.truediv(x, y)
 t.nn.functional.relu(input=x)
+t.ops.aten.add.Tensor(x, y), t.ops.aten.sum.dim_IntList(x, [1], keepdim=True), t.ops.aten.relu(x)
 """.strip().splitlines()
 
 

@@ -104,7 +104,7 @@ class OpOverloadPacket:
 
     def __init__(self, name: str, namespace: str) -> None:
         self._opname, self.namespace = name, namespace
-        self.__name__ = name
+        self.__name__, self.__module__ = name, f"torch._ops.{namespace}"
         self._made: list[str] = []
 
     def __getattr__(self, name: str) -> OpOverload:

@@ -34,7 +34,7 @@ def unpacked_into(depth: int) -> int | None:
 def asserts(depth: int) -> bool:
     """Whether the caller is an ``assert`` statement that tests a value."""
     row, at = _instructions(depth)
-    while row[at].opname in ("TO_BOOL", "COPY"):
+    while row[at].opname in ("COMPARE_OP", "TO_BOOL", "COPY"):  # which ask for the truth value in later versions
         at += 1
     return row[at].opname.startswith("POP_JUMP") and row[at].opname.endswith("IF_TRUE") and (
         row[at + 1].opname == "LOAD_ASSERTION_ERROR"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import enum
 import inspect
+import json
 import keyword
 import math
 import os
@@ -158,7 +159,7 @@ def parse_stack_trace(stack_trace: str) -> _Stack | None:
 def format_target(base: str, target: str) -> str:
     """The expression for the attribute at a path: ``self.layers.0`` needs a ``getattr``."""
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        base = f"{base}.{part}" if part.isidentifier() else f"getattr({base}, {json.dumps(part)})"
     return base
 
 
@@ -234,7 +235,7 @@ class _Writer:
         return self.paint("blue", repr(arg))
 
     def arguments(self, args: Iterable[Any], kwargs: dict[str, Any]) -> str:
-        return ", ".join([*map(self.value, args), *(f"{k} = {self.value(v)}" for k, v in kwargs.items())])
+        return ", ".join([*map(self.value, args), *(f"{_name(k)} = {self.value(v)}" for k, v in kwargs.items())])
 
     def annotation(self, node: Node) -> str:
         """`` : int``, or in verbose code ``: "f32[2, 3]"``."""
@@ -277,7 +278,7 @@ class _Writer:
         if node.op == "placeholder":
             default = f" = {self.value(node.args[0])}" if node.args else ""
             described = node.meta.get("desc") if self.options["expanded_def"] else None
-            self.free.append(f"{target}{kind}{default}{'' if described is None else f'  # {described}'}")
+            self.free.append(f"{_name(target)}{kind}{default}{'' if described is None else f'  # {described}'}")
             raw = target.replace("*", "")
             if raw != repr(node):
                 self.body.append(f"{node!r} = {raw}\n")
@@ -323,6 +324,13 @@ class _Writer:
         gone = [] if node.op == "output" else [*self.last_uses.get(node, ()), *(() if node.users else (node,))]
         ending = f";  {self.paint('dim', ' = '.join([*map(repr, gone), 'None']))}" if gone else ""
         self.body.append(f"{ending}\n")
+
+
+def _name(text: str) -> str:
+    """A name in a graph, which may come from a file: what is none would become other code."""
+    if not text.removeprefix("*").removeprefix("*").isidentifier():
+        raise ValueError(f"{text!r} cannot be the name of an argument")
+    return text
 
 
 def _accepted(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

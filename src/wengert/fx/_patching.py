@@ -11,6 +11,7 @@ import functools
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ..dispatch.torch_dispatch import OpOverload, OpOverloadPacket
 from ..dispatch.torch_function import is_public
 from ..dispatch.watch_functions import surround
 from ..functions.checks import _assert
@@ -131,6 +132,8 @@ class Patcher:
         self.before, Patcher.current = Patcher.current, self
         self.recorded = Recorded()
         self.recorded.__enter__()
+        for cls in (OpOverload, OpOverloadPacket):
+            self.patch_method(cls, "__call__", _recorded_call(cls.__call__), deduplicate=False)
         return self
 
     def __exit__(self, *args: object) -> None:
@@ -138,6 +141,19 @@ class Patcher:
         self.made.clear()
         self.recorded.__exit__()
         Patcher.current = self.before
+
+
+def _recorded_call(original: Any) -> Any:
+    """The call of an operator of ``torch.ops``: with proxies it is recorded."""
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        proxy = find_proxy(args, kwargs)
+        if proxy is None:
+            return original(self, *args, **kwargs)
+        return type(proxy).__torch_function__(self, (type(proxy),), args, kwargs)
+
+    return call
 
 
 def _put(place: Any, name: str, value: Any) -> None:

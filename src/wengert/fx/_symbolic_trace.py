@@ -102,7 +102,7 @@ def _give_attributes(source: Any, node: Any) -> None:
 def _annotation(f: Any, name: str) -> Any:
     """The type of an argument. Our own annotations are texts, PyTorch's are not; a program's stay as they are."""
     said = None if f is Sequential.forward else inspect.get_annotations(f).get(name)
-    if isinstance(said, str) and f.__globals__.get("__package__", "").partition(".")[0] == OURS:
+    if isinstance(said, str) and (f.__globals__.get("__package__") or "").partition(".")[0] == OURS:
         try:
             return eval(said, {**f.__globals__, "Any": Tensor})  # the layers that we make by a table say Any
         except NameError:
