@@ -283,6 +283,7 @@ CALLS = {
     "_local_scalar_dense.default": (K(3.5),),
     "_reshape_alias.default": (X, [3, 2], [2, 1]),
     "lift_fresh.default": (X,),
+    "lift_fresh_copy.default": (X,),
     "_new_zeros_with_same_feature_meta.default": (X, Y, "named", {"self_num_batch_dims": 1}),
     "native_dropout.default": (X, 0.3, False),
     "slice_inverse.default": (N(2, 3), N(2, 3, seed=1), 1, 0, 3, 1),
