@@ -66,7 +66,8 @@ _SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "auto
     "profiler", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage",
     "testing", "torch_version", "types", "utils", "version", "xpu"))
 _LOWLEVEL = ("_dirichlet_grad", "_standard_gamma_grad", "_convert_indices_from_coo_to_csr",
-    "_convert_indices_from_csr_to_coo", "_int_mm", "_shape_as_tensor", "_unique", "_unique2", "adaptive_max_pool1d",
+    "_convert_indices_from_csr_to_coo", "_has_compatible_shallow_copy_type", "_int_mm",
+    "_shape_as_tensor", "_unique", "_unique2", "adaptive_max_pool1d",
     "addmv_",
     "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits",
     "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cosine_embedding_loss", "crow_indices_copy",
@@ -86,7 +87,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     **{n: ("types", n) for n in ("SymBool", "SymFloat", "SymInt")},
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("functions.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
-    "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
+    "vmap": ("func", "vmap"), **{n: ("amp", n) for n in ("GradScaler", "autocast")},
     **{n: ("amp.autocast_mode", n) for n in (
         "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
         "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
@@ -97,7 +98,9 @@ _ELSEWHERE = {  # name -> (module, its name there)
     **{f"_check{n}": ("functions.checks", f"_check{n}") for n in (
         "", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")},
     **{n: ("functions.checks", n) for n in ("_assert", "_assert_async")}, "_disable_dynamo": ("compiler", "disable"),
-    "explain": ("diagnose", "explain"), "OutOfMemoryError": ("functions.checks", "OutOfMemoryError"),
+    "explain": ("diagnose", "explain"), "Tag": ("dispatch.keys", "Tag"),
+    "StorageBase": ("functions.storage", "UntypedStorage"),
+    **{n: ("functions.checks", n) for n in ("AcceleratorError", "OutOfMemoryError")},
     "Stream": ("compat.streams", "Stream"), "Event": ("compat.streams", "Event"),
     "get_device_module": ("accelerator", "get_device_module"),
     "compile": ("compiler", "compile"), **{n: ("func.control_flow", n) for n in ("cond", "while_loop")},

@@ -17,6 +17,7 @@ import functools
 import sys
 import warnings
 from builtins import isinstance as isinstance_
+from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin
 
@@ -26,15 +27,24 @@ from .nn import Module
 from .nn.modules.module import of_compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = [
-    "Attribute", "Final", "Future", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing",
-    "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "trace_module",
-    "unused", "wait", "ScriptFunction", "ScriptModule", "TracerWarning", "script_method",
+    "annotate", "Attribute", "Error", "export", "Final", "fork", "freeze", "Future", "ignore", "interface",
+    "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "optimized_execution", "save",
+    "script", "script_if_tracing", "script_method", "ScriptFunction", "ScriptModule", "ScriptWarning",
+    "set_fusion_strategy", "trace", "trace_module", "TracerWarning", "unused", "wait",
 ]
 
 T = TypeVar("T")
+
+
+class Error(Exception):
+    """PyTorch's error of compiled code; programs run as Python here, whose errors are their own."""
+
+
+class ScriptWarning(Warning):
+    """PyTorch's warning of what it compiles; nothing is compiled here, so it never comes."""
 
 
 class TracerWarning(Warning):
@@ -186,7 +196,24 @@ def export(fn: T) -> T:
     return fn
 
 
-unused = script_method = script_if_tracing = _overload = _overload_method = export
+unused = script_method = script_if_tracing = _overload = _overload_method = interface = export
+_script_if_tracing = _drop = _copy_to_script_wrapper = export
+
+
+@contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """A block that runs as any other."""
+    yield
+
+
+def set_fusion_strategy(strategy: Any) -> list[Any]:
+    """Nothing is fused: the strategy before is an empty list."""
+    return []
+
+
+def _unwrap_optional(x: Any) -> Any:
+    assert x is not None, "Unwrapping null optional"
+    return x
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:

@@ -6,13 +6,24 @@ False
 
 from __future__ import annotations
 
-from .names.missing import missing_from
+from typing import Any
 
-__all__ = ["is_in_onnx_export"]
+from .names.absent import absent_from
+
+__all__ = ["is_in_onnx_export", "register_custom_op_symbolic", "unregister_custom_op_symbolic"]
 
 
 def is_in_onnx_export() -> bool:
     """Whether a program is being exported: no."""
     return False
 
-__getattr__ = missing_from(__name__)
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    """Does nothing: what an operator is exported as is never asked."""
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Does nothing."""
+
+
+__getattr__ = absent_from(__name__)

@@ -23,7 +23,7 @@ from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading
 from ..autograd.grad_mode import is_view_replay_enabled as _is_view_replay_enabled
 from ..autograd.graph import increment_version as _increment_version
 from ..dispatch.function_modes import _get_function_stack_at, _len_torch_function_stack
-from ..dispatch.keys import DispatchKey, DispatchKeySet
+from ..dispatch.keys import DispatchKey, DispatchKeySet, Tag
 from ..dispatch.keys import keys_of as _dispatch_keys
 from ..dispatch.keys import parsed as _parse_dispatch_key
 from ..dispatch.torch_dispatch import DisableTorchDispatch as _DisableTorchDispatch
@@ -45,7 +45,7 @@ from ..tensor import Tensor, device, dtype
 from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
 from ..tensor.copy_slices import CopySlices
 from ..utils._python_dispatch import _len_torch_dispatch_stack
-from . import _VF
+from . import _VF, vmap_helpers
 
 _KNOWN_AS = f"{__name__.partition('.')[0]}._C"  # by programs, which name the modules below it
 has_lapack = has_spectral = True
@@ -155,6 +155,8 @@ class _Profiler(ModuleType):
         return absent_name(self.__name__, name)
 
 
+_functorch = sys.modules[f"{_KNOWN_AS}._functorch"] = vmap_helpers
+_are_functorch_transforms_active = vmap_helpers.are_transforms_active
 _profiler = sys.modules[f"{_KNOWN_AS}._profiler"] = _Profiler(f"{_KNOWN_AS}._profiler")
 TensorBase = Tensor
 _TensorMeta = type(Tensor)

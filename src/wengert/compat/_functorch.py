@@ -1,4 +1,4 @@
-"""``torch._functorch``: a package of modules whose names are all in ``func.functorch`` (see ``names.homes``)."""
+"""``torch._functorch``: a package of modules whose names are in ``func.functorch`` (see ``names.homes``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from ..names.missing import missing_from
 
-_MODULES = ("apis", "batch_norm_replacement", "eager_transforms", "functional_call", "make_functional", "vmap")
+_MODULES = ("apis", "batch_norm_replacement", "eager_transforms", "functional_call", "make_functional")
 
 
 def __getattr__(name: str) -> Any:
@@ -14,6 +14,10 @@ def __getattr__(name: str) -> Any:
         from ..func import deprecated
 
         return deprecated
+    if name == "vmap":
+        from . import vmap_helpers
+
+        return vmap_helpers
     if name in _MODULES:
         from ..func import functorch
 

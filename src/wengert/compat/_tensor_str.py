@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.lazy import plain
-from ..functions.printing import annotated, get_printoptions, values_text
+from ..functions.printing import annotated, get_printoptions, set_printoptions, values_text
+from ..functions.show import show
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..tensor import Tensor
 
 
@@ -22,6 +26,22 @@ class _Options:
 
 
 PRINT_OPTS = _Options()
+
+
+@contextmanager
+def printoptions(**kwargs: Any) -> Iterator[None]:
+    """Inside, tensors are printed with these options; sentence-transformers and vllm use it."""
+    before = get_printoptions()
+    set_printoptions(**kwargs)
+    try:
+        yield
+    finally:
+        set_printoptions(**before)
+
+
+def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
+    """What ``repr`` gives; torch-geometric puts text in place of the numbers."""
+    return show(inp, tensor_contents)
 
 
 def _tensor_str(self: Tensor, indent: int) -> str:

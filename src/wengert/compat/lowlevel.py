@@ -314,6 +314,11 @@ globals().update({
 })
 
 
+def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> bool:
+    """Whether ``input.data = from_`` is possible: both have the same layout."""
+    return input.layout is from_.layout
+
+
 def _shape_as_tensor(input: Any) -> Any:
     """The sizes of ``input`` as a tensor."""
     return T["tensor"](input.shape)

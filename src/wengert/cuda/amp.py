@@ -46,3 +46,12 @@ def custom_bwd(bwd: Any) -> Any:
     """Of old: ``torch.amp.custom_bwd`` for graphics cards."""
     warnings.warn(_MOVED.format("custom_bwd", "args..., device_type='cuda'"), FutureWarning, stacklevel=2)
     return amp.custom_bwd(bwd, device_type="cuda")
+
+
+class common:
+    """A module of PyTorch's, which spacy-curated-transformers asks."""
+
+    @staticmethod
+    def amp_definitely_not_available() -> bool:
+        """``True``: there is no card."""
+        return True

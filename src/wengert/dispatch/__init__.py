@@ -10,7 +10,9 @@ from .. import ops
 def _namespace(name: str) -> Any:
     from . import torch_dispatch
 
-    return getattr(torch_dispatch, name)
+    return getattr(torch_dispatch, name) if name in ("aten", "prim") else torch_dispatch._Namespace(name)
 
 
-ops.LATER.update(aten=_namespace, prim=_namespace)
+# of PyTorch's own operators; those of other devices, processes and profilers are named alone, in tables and comparisons
+ops.LATER.update(dict.fromkeys(("_c10d_functional", "aten", "c10d", "c10d_functional", "prim", "prims", "profiler",
+    "quantized", "quantized_decomposed"), _namespace))

@@ -7,13 +7,20 @@ from typing import Any
 
 _NAMES = ("Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU NestedTensor "
     "BackendSelect AutogradCPU AutogradCUDA AutogradMeta AutogradOther Autograd AutogradNestedTensor "
-    "AutogradFunctionality ADInplaceOrView AutocastCPU AutocastCUDA Functionalize Conjugate Negative "
-    "ZeroTensor FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper FuncTorchDynamicLayerFrontMode "
+    "AutogradFunctionality ADInplaceOrView AutocastXPU AutocastMPS AutocastCPU AutocastCUDA Functionalize Conjugate "
+    "Negative ZeroTensor FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper FuncTorchDynamicLayerFrontMode "
     "FuncTorchDynamicLayerBackMode PythonTLSSnapshot Python PreDispatch PythonDispatcher CompositeImplicitAutograd "
     "CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional")
 
 # in the order of priority
 DispatchKey: Any = enum.Enum("DispatchKey", _NAMES, module="torch._C", start=0)  # type: ignore[misc]
+
+
+_TAGS = ("core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace "
+    "inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order "
+    "nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction view_copy")
+# what a library says of its operators, to compilers
+Tag: Any = enum.Enum("Tag", _TAGS, module="torch", start=0)  # type: ignore[misc]
 
 
 class DispatchKeySet(frozenset[Any]):

@@ -18,6 +18,12 @@ class OutOfMemoryError(RuntimeError):
     __module__ = "torch"
 
 
+class AcceleratorError(RuntimeError):
+    """Raised by PyTorch when work on a device has failed; here, never."""
+
+    __module__ = "torch"
+
+
 def _check_with(error: type[Exception], cond: Any, message: Callable[[], Any] | None = None) -> None:
     """Raise ``error`` unless ``cond``, a truth value, holds; ``message()`` is its text.
 

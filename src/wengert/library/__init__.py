@@ -209,12 +209,22 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
     CustomOpDef(_find(op, "register_autocast"), _find(op)).register_autocast(device_type, cast_inputs)
 
 
+def _namespaces() -> set[str]:
+    return {"aten", "prim", *(name.partition("::")[0] for name in OPERATORS)}
+
+
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, **_: Any) -> Any:
-    """Register how the results of an operator look; also a decorator."""
+    """Register how the results of an operator look; also a decorator.
+
+    Nothing is registered for an operator of a C++ library, such as torchvision's, of which none can be loaded: a name
+    in a namespace that nobody has defined an operator in.
+    """
     if isinstance(op, str):
         _check_name(op)
 
     def register(func: Callable[..., Any]) -> None:
+        if isinstance(op, str) and op not in OPERATORS and op.partition("::")[0] not in _namespaces():
+            return
         operator = _find(op, "register_fake")
         if "compositeimplicitautograd" in operator.kernels:
             raise RuntimeError(NO_META.format(operator.qualname))

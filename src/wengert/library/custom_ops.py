@@ -11,7 +11,7 @@ from ..autograd.function import Function
 from ..dispatch import torch_dispatch as dispatch
 from ..functions.copying import memory_of
 from ..graph.modes import modes, no_grad, set_modes
-from ..ops import NAMESPACES
+from ..ops import NAMESPACES, Namespace
 from ..tensor import Tensor, classes
 from ..tensor.autograd_meta import requires_grad
 from .fallback import below, fallen_back
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPERATORS: dict[str, CustomOperator] = {}
-
-
-class Namespace:
-    """``torch.ops.name``: the operators that users have defined under that name."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = f"torch.ops.{name}"
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
-
-    def __repr__(self) -> str:
-        return f"<module '{self.__name__}' from 'torch.ops'>"
 
 
 class Packet(dispatch.OpOverloadPacket):

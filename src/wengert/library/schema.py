@@ -28,7 +28,7 @@ class Parameter:
         declared, _, default = text.partition("=")
         kind, self.name = declared.strip().rsplit(" ", 1)
         self.mutated = "!" in kind
-        self.type = re.sub(r"\([^)]*\)", "", kind)
+        self.type = re.sub(r"\([^)]*\)|!", "", kind)
         if self.type.rstrip("?[]0123456789") not in _WORDS and "." not in self.type:
             raise RuntimeError("\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, "
                 "float, bool, Scalar; for a full list, please see "

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # Names in modules that are here: what headers of libraries and of PyTorch's own tests import.
 _NAMES: dict[str, str] = {
-    "": "PyTorchFileReader PyTorchFileWriter",
+    "": ("AnyType ComplexType DictType FloatType IntType ListType OptionalType PyTorchFileReader PyTorchFileWriter "
+        "StringType TensorType TupleType Type"),
     "_C": ("ScriptMethod ScriptObject _TensorBase _dispatch_get_registrations_for_dispatch_key "
         "_dispatch_tls_set_dispatch_key_excluded"),
     "_C._profiler": "_EventType _ExtraFields_PyCCall _ExtraFields_PyCall _TensorMetadata",
@@ -31,7 +32,8 @@ _NAMES: dict[str, str] = {
     "autograd": "_calculate_shape",
     "backends.cuda": "SDPAParams",
     "func.arrangement": "AnonymousAxis ParsedExpression",
-    "func.functorch": "_as_tuple functional_init functional_init_with_buffers",
+    "func.functorch": ("_as_tuple _create_batched_inputs _process_batched_inputs _unwrap_batched functional_init "
+        "functional_init_with_buffers"),
     "fx": "config tensor_type",
     "fx._symbolic_trace": "FakeScriptObject ScriptObject",
     "fx.experimental": ("_config accelerator_partitioner const_fold graph_gradual_typechecker merge_matmul meta_tracer "
@@ -40,11 +42,17 @@ _NAMES: dict[str, str] = {
     "fx.passes": ("backends dialect fake_tensor_prop graph_drawer graph_manipulation net_min_base operator_support "
         "param_fetch pass_manager reinplace runtime_assert splitter_base"),
     "nested._internal.nested_tensor": "ViewNestedFromBuffer",
+    "nn.functional": "ScalingType SwizzleType scaled_grouped_mm scaled_mm",
+    "onnx": "OperatorExportTypes TensorProtoDataType errors symbolic_helper symbolic_opset9 symbolic_opset11 utils",
     "profiler": "_memory_profiler _utils",
     "serialization": "SourceChangeWarning check_module_version_greater_or_equal",
+    "sparse": ("SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS "
+        "to_sparse_semi_structured"),
     "testing.comparison": "default_tolerances",
     "utils": "ThroughputBenchmark",
-    "utils.data": "IterDataPipe MapDataPipe MP_STATUS_CHECK_INTERVAL functional_datapipe",
+    "utils.data": "IterDataPipe MapDataPipe MP_STATUS_CHECK_INTERVAL functional_datapipe signal_handling",
+    "utils.data.dataloader": "_sharding_worker_init_fn",
+    "utils.data.worker": "ManagerWatchdog _ResumeIteration",
 }
 
 # The modules of torch.distributed that can be imported.
@@ -55,10 +63,18 @@ DISTRIBUTED = frozenset(("algorithms", "argparse_util", "autograd", "c10d_logger
     "_tools"))
 
 
+def _infer_schema(*args: Any, **kwargs: Any) -> Any:
+    return import_module(".library", __package__.partition(".")[0]).infer_schema(*args, **kwargs)
+
+
 # Names in absent areas that have a value all the same; libraries read them when they are imported.
 _ANSWERS = {
     **dict.fromkeys(("torch.distributed.autograd.is_available", "torch.utils._triton.has_triton",
         "torch.utils._triton.has_triton_package"), lambda: False),
+    **dict.fromkeys(("torch._decomp.register_decomposition", "torch._inductor.decomposition.register_decomposition",
+        "torch._inductor.lowering.register_lowering"), lambda *args, **kwargs: lambda function: function),
+    "torch._library.infer_schema.infer_schema": _infer_schema,
+    "torch.onnx.symbolic_helper.parse_args": lambda *kinds: lambda function: function,
     "torch.utils.data.functional_datapipe": lambda name, **kwargs: lambda kind: kind,  # which gives pipes a method
     "torch.distributed.constants.default_pg_timeout": timedelta(minutes=30),
 }
@@ -145,7 +161,7 @@ def absent_name(module: str, name: str) -> Any:
     """What one of our modules gives for a name that it lacks; ``AttributeError`` if headers do not import that name."""
     below = known_as(module.partition(".")[2])
     if not name.startswith("__"):
-        if name in submodules(module):  # which Python's import statement looks up here before it imports it
+        if below and name in submodules(module):  # which Python's import statement looks up here before it imports it
             return import_module(f"{module}.{name}")
         if name in _NAMES.get(below, "").split() or f"{below}.".startswith("testing._internal."):
             why = reason(below, name) or area(below) or "it is not needed here"

@@ -22,8 +22,8 @@ THEIRS = "torch"
 # PyTorch's private modules that are here: where each is, and what is below it. Programs and libraries say these names.
 MOVED = {
     **{n: f"compat.{n}" for n in (
-        "_C", "_VF", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str", "_utils",
-        "_vmap_internals")},
+        "_C", "_VF", "_dynamo", "_functorch", "_guards", "_jit_internal", "_logging", "_ops", "_subclasses",
+        "_tensor_str", "_utils", "_vmap_internals")},
     "_higher_order_ops": "func.control_flow",
     "_subclasses.fake_tensor": "library.fake_tensor",
 }
@@ -36,14 +36,15 @@ HOMES = {
     "_functorch.apis": "func.functorch", "_functorch.batch_norm_replacement": "func.functorch",
     "_functorch.deprecated": "func.deprecated", "_functorch.eager_transforms": "func.functorch",
     "_functorch.functional_call": "func.functorch", "_functorch.make_functional": "func.functorch",
-    "_functorch.vmap": "func.functorch", "_tensor": "tensor.tensor", "cpu.amp.autocast_mode": "cpu.amp",
+    "_functorch.vmap": "compat.vmap_helpers", "_tensor": "tensor.tensor", "cpu.amp.autocast_mode": "cpu.amp",
     "cpu.amp.grad_scaler": "cpu.amp", "cuda.amp.autocast_mode": "cuda.amp", "cuda.amp.grad_scaler": "cuda.amp",
     "cuda.graphs": "cuda", "cuda.random": "cuda", "cuda.streams": "cuda",
     "func.functorch.einops._parsing": "func.arrangement", "func.functorch.einops": "func.arrangement",
     "func.functorch.experimental.control_flow": "func.control_flow", "func.functorch.experimental": "func.functorch",
-    "jit._script": "jit", "jit._trace": "jit", "masked._ops": "masked",
+    "jit._script": "jit", "jit._trace": "jit", "jit.annotations": "compat._jit_internal", "masked._ops": "masked",
     "multiprocessing.spawn": "multiprocessing", "nn.modules": "nn",
     "nn.modules.linear_cross_entropy_options": "nn.modules.loss", "nn.parameter": "nn",
+    "nn.utils._named_member_accessor": "compat.named_members",
     **{f"optim.{n}": "optim" for n in ("adadelta", "adagrad", "adam", "adamax", "adamw", "optimizer", "rmsprop",
         "sgd")},
     "signal.windows.windows": "signal.windows", "testing._comparison": "testing.comparison",

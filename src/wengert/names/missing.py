@@ -26,6 +26,7 @@ _DECOMPOSED = "operators are not decomposed into others; torch.ops.aten has them
 _SCRIPTED = "there is no TorchScript; torch.jit.script and torch.jit.trace give the Python function or module itself"
 _SCALED = "numbers of eight bits have no products of their own; multiply float32 tensors, and apply the scales"
 _GROUPED = "products of groups of rows are not here; multiply the groups one by one, or pad them and use torch.bmm"
+_TRITON = "there is no Triton; everything runs on the CPU"
 _DATAPIPES = "there are no data pipes; use Dataset, IterableDataset and DataLoader"
 
 # Modules of PyTorch with nothing behind them here, and modules below these as well: why, and what there is instead.
@@ -51,7 +52,10 @@ AREAS: dict[str, str] = {
     "ao": _QUANTIZED,
     "backends.quantized": _QUANTIZED,
     "classes": "C++ classes cannot be loaded; write them in Python",
+    "compiler._cache": _COMPILED,
+    "cuda._memory_viz": _NO_CUDA,
     "cuda.jiterator": _NO_CUDA,
+    "cuda.profiler": _NO_CUDA,
     "distributed": "processes are not joined to groups, as torch.distributed.is_available() says; train in one process",
     "export": _EXPORTED,
     "func.functorch": f"this part of functorch is not here: {_COMPILED}",
@@ -69,17 +73,21 @@ AREAS: dict[str, str] = {
     "nn.quantized": _QUANTIZED,
     "nn.utils._expanded_weights": "gradients of single samples come from torch.func.vmap of torch.func.grad",
     "nn.utils._per_sample_grad": "gradients of single samples come from torch.func.vmap of torch.func.grad",
+    "numa": "processes are not bound to parts of the machine",
     "onnx": _EXPORTED,
     "package": "programs are not packaged; save the state_dict with torch.save, and install the program's source",
     "profiler._memory_profiler": "profiles have no memory by category; profile(profile_memory=True) has it by operator",
     "profiler._pattern_matcher": "profiles are not searched; torch.profiler.profile lists what took the time",
     "profiler._utils": "profiles have no tree of events; torch.profiler.profile lists what took the time",
     "quantization": _QUANTIZED,
+    "sparse._triton_ops": _TRITON,
+    "sparse._triton_ops_meta": _TRITON,
     "testing._internal": "PyTorch's own tests are not here; torch.testing has assert_close and make_tensor",
+    "utils._appending_byte_serializer": _COMPILED,
     "utils._config_module": _COMPILED,
     "utils._import_utils": "optional packages are imported where they are used",
     "utils._traceback": "tracebacks are Python's own; use the module traceback",
-    "utils._triton": "there is no Triton; everything runs on the CPU",
+    "utils._triton": _TRITON,
     "utils.bundled_inputs": _EXPORTED,
     "utils.cpp_extension": "there is no C++ library; write a torch.autograd.Function or torch.library.custom_op",
     "utils.data.datapipes": _DATAPIPES,
@@ -94,6 +102,8 @@ NAMES: dict[str, str] = {
     "utils.data.MapDataPipe": _DATAPIPES,
     "utils.data.functional_datapipe": _DATAPIPES,
     "utils.collect_env": "`wengert --version` and numpy.show_config() say what is installed",
+    **dict.fromkeys(("sparse.SparseSemiStructuredTensor", "sparse.SparseSemiStructuredTensorCUSPARSELT",
+        "sparse.SparseSemiStructuredTensorCUTLASS", "sparse.to_sparse_semi_structured"), _NO_CUDA),
     "serialization.SourceChangeWarning": "modules are not saved with their source; save the state_dict",
     "multiprocessing.init_reductions": "tensors can be sent as soon as torch.multiprocessing is imported",
     "_C.ScriptObject": _SCRIPTED,
@@ -116,7 +126,7 @@ _KINDS = (
         "kernels of other libraries are not here; call the operator itself (conv2d, batch_norm ...)"),
     (r"align_(to|as|tensors)|refine_names|rename_?|names|has_names", "dimensions have no names, as in PyTorch 2.13"),
     (r"\w+_(ipu|xla)_\w+", "there is no such device; everything runs on the CPU"),
-    (r"Script(Class|Dict|List|Method|Object)\w*|\w*Type|Gradient|Tag|SUM|AVG|Graph|Node|Block|Value|Argument",
+    (r"Script(Class|Dict|List|Method|Object)\w*|\w*Type|Gradient|SUM|AVG|Graph|Node|Block|Value|Argument",
         _SCRIPTED),
     (r"AliasDb|CompilationUnit|parse_ir|import_ir_\w+", _SCRIPTED),
 )

@@ -35,6 +35,9 @@ __all__ = [
 ]
 
 
+HAS_NUMPY = True  # torchdata asks
+
+
 def __getattr__(name: str) -> Any:
     if name == "_utils":  # a package of PyTorch's, whose modules are here
         import sys

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...names.absent import absent_from
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import _DatasetKind
@@ -232,3 +233,6 @@ def _checked_context(context: Any, num_workers: int) -> Any:
             f"but got multiprocessing_context={context}"
         )
     return context
+
+
+__getattr__ = absent_from(__name__)

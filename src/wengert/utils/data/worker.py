@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import wengert
 
+from ...names.absent import absent_from
 from .fetch import _DatasetKind
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def get_worker_info() -> WorkerInfo | None:
 
 class StreamEnded:
     """The result of a task for which an ``IterableDataset`` had nothing left."""
+
+
+_IterableDatasetStopIteration = StreamEnded  # the name under which libraries look for it
 
 
 class _Verbatim(str):
@@ -196,3 +200,6 @@ def _sender(results: Any) -> Callable[[Any], None]:
 
     Thread(target=send_all, daemon=True).start()
     return waiting.put
+
+
+__getattr__ = absent_from(__name__)
