@@ -159,6 +159,5 @@ _functorch = sys.modules[f"{_KNOWN_AS}._functorch"] = vmap_helpers
 _are_functorch_transforms_active = vmap_helpers.are_transforms_active
 _profiler = sys.modules[f"{_KNOWN_AS}._profiler"] = _Profiler(f"{_KNOWN_AS}._profiler")
 TensorBase = Tensor
-_TensorMeta = type(Tensor)
 _VariableFunctions = _VariableFunctionsClass = _VF
 __getattr__ = absent_from(__name__)
