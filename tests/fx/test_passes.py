@@ -198,3 +198,16 @@ def test_a_graph_is_put_in_order(torch, fx, module):
     made = module("passes.tools_common").legalize_graph(traced)
     made.graph.lint()
     assert [node.name for node in made.graph.nodes] == ["x", "neg", "relu", "output"]
+
+
+def test_arguments_and_operators_in_a_normal_form(torch, fx, module):
+    normalize = module("experimental.normalize")
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    made = normalize.NormalizeArgs(fx.symbolic_trace(model)).transform()
+    assert '"0")(input = input_1)' in made.code
+    traced = fx.symbolic_trace(lambda x: torch.add(torch.nn.functional.dropout(x, 0.5, False), torch.relu(x)))
+    by_name = normalize.NormalizeArgs(traced).transform()
+    assert "dropout(input = x, p = 0.5, training = False, inplace = False)" in by_name.code
+    assert "torch.relu(input = x)" in by_name.code
+    assert "dropout + relu" in normalize.NormalizeOperators(traced).transform().code
+    assert by_name(torch.ones(1)).item() == 2
