@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 
     from ..nn import Module
     from .findings import Finding
-    from .record import Event
+    from .record import Event, Made
 
-#: Detailed windows: the first steps of each optimizer, and rounds that begin at these numbers of steps.
+#: Detailed windows: the first steps of each optimizer, and rounds that begin after these numbers of steps: not after
+#: 10, 20 or 50, where programs evaluate.
 FIRST = 3
 #: So many backwards of a gradient that nobody clears are known.
 FILLED = 1000
-LATER = frozenset(m * 10**e for e in range(1, 8) for m in (1, 2, 5))
+LATER = frozenset(m * 10**e + 2 for e in range(1, 8) for m in (1, 2, 5))
 
 
 class StepsDone(SystemExit):
@@ -59,11 +60,12 @@ class Watching:
         self._undo: list[Callable[[], None]] = []
         self._told: list[list[Callable[..., Any]]] = []
         self.nodes, self.tracer, self._surroundings = NodeWatch(self), Tracer(self), Surroundings(self)
-        self.opened = 0  # the number of events when the window was opened
+        self.opened = self._opened = 0  # the numbers of events and of steps when the window was opened
         self._thread = 0  # the one that began
         self._handles: list[Any] = []  # of the hooks of a window
         self._scope: Scope | None = None  # the one whose module calls are told
-        self._rounds: set[int] = set()  # ids of the optimizers that have stepped in a later window
+        self._due: set[Made] = set()  # the optimizers that a later window waits for
+        self._seen: dict[Made, int] = {}  # how many steps each had made when the last window closed
         self._loops = 0  # backwards of a program without optimizers
         self._first, self._again = True, False  # whether the first window is open; whether to open one at the next step
         self._before: Any = None  # what listened to walks before
@@ -174,7 +176,7 @@ class Watching:
         if record.detailed or not self.on:
             return
         self.look_away()
-        record.detailed, self.opened = True, record.event_count
+        record.detailed, self.opened, self._opened = True, record.event_count, record.step_count
         self.nodes.detail(True)
         self._trace()
         self._look_at_modules()
@@ -189,7 +191,7 @@ class Watching:
         record = self.record
         if not record.detailed:
             return
-        record.detailed = False
+        record.detailed, self._seen = False, {made: made.steps for made in record.optimizers}
         self.nodes.detail(False)
         self._trace()
         self._stop_looking()
@@ -347,11 +349,12 @@ class Watching:
         step.held = []
         self.take("step_ended", step, light=step.plain)
         step.made.backwards = record.backward_count
-        if record.detailed and self._enough(optimizer):
+        if record.detailed and self._enough(step.made):
             self._first = False
             self.close()
         elif not record.detailed and (record.step_count in LATER or self._again):
-            self._rounds.clear()
+            self._due = {made for made in record.optimizers if made.object() is not None
+                and (not made.steps or made.steps != self._seen.get(made))}
             self._again = False
             self.open()
         if self.limit is not None and record.step_count >= self.limit:
@@ -368,15 +371,16 @@ class Watching:
             record.writes.extend(Write(f"{type(optimizer).__name__}.step()", p._wg_vc, p._wg_vc[0], step.site)
                 for group in optimizer.param_groups for p in group["params"] if p._wg_vc is not None)
 
-    def _enough(self, optimizer: Any) -> bool:
-        """Whether the window has seen enough."""
+    def _enough(self, made: Made) -> bool:
+        """Whether the window has seen enough: its first steps, or a step of each optimizer that is in use."""
         record = self.record
+        steps = record.step_count - self._opened
         if record.event_count - self.opened > LIMIT:
             return True
         if self._first:
-            return record.step_count >= 4 * FIRST or all(made.steps >= FIRST for made in record.optimizers)
-        self._rounds.add(id(optimizer))
-        return len(self._rounds) >= min(len(record.optimizers), 4)
+            return steps >= 4 * FIRST or all(made.steps >= FIRST for made in record.optimizers)
+        self._due.discard(made)
+        return steps >= 2 * FIRST or not self._due
 
     # -- modules ------------------------------------------------------------------------------------------------------
 

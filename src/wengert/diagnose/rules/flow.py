@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from ...arrays.kernels import square_sum
-from ..findings import Finding
+from ..findings import VERDICTS, Finding
 from ..rule import Rule
 from .layers import layer_place
 
@@ -31,19 +31,25 @@ _SHRINK, _GROW, _DEPTH = 1e-5, 1e4, 5
 _FORGOTTEN = 1e-12  # over the steps of a sequence: the last ones may be all that counts
 
 
+AFTER = 8  # steps after a spike of which the losses are looked at
 _GROWN = ("Scale the initial weights to the width of the layers (nn.init.kaiming_normal_, xavier_uniform_), normalise "
     "between them, or clip gradients (nn.utils.clip_grad_norm_).")
 
 
 class Norms:
-    """The norms of an optimizer's gradients: ``recent``, one for each of the last steps, and what was before."""
+    """The norms of an optimizer's gradients: ``recent``, one for each of the last steps, and what was before.
 
-    __slots__ = ("first", "lr", "recent", "sites", "top")
+    ``usual``: after a spike, how large the losses were before it; ``after``: in how many steps they are looked at.
+    """
+
+    __slots__ = ("after", "first", "lr", "recent", "sites", "top", "usual")
 
     def __init__(self) -> None:
         self.recent: list[float] = []
         self.first: list[float] = []
         self.top = 0.0
+        self.usual: dict[Any, float] = {}
+        self.after = 0
         self.sites: Any = None
 
     def add(self, norm: float) -> None:
@@ -176,10 +182,31 @@ class Flow(Rule):
             middle = median(recent)
             if norm > 50 * middle > 0 and "spike" not in notes:
                 notes["spike"] = _spike(self._backward_place(step), step, norm, recent)
+                norms.usual, norms.after = self._usual(), AFTER
+        if norms.after > 0:
+            self._harms(norms, notes["spike"])
         if isfinite(norm):
             norms.add(norm)
         norms.sites = step.site
         return None
+
+    def _usual(self) -> dict[Any, float]:
+        """How large the losses of the last backwards before this step were, by the places of the backwards."""
+        found: dict[Any, float] = {}
+        for b in list(self.record.backwards)[-33:]:
+            if b.step < self.record.step_count and b.loss is not None:
+                found[b.site] = max(found.get(b.site, 0.0), abs(b.loss))
+        return found
+
+    def _harms(self, norms: Norms, finding: Finding) -> None:
+        """A spike at which the loss is not larger than before, nor in the steps that follow, is that of a problem with
+        a steep place, not of a bad batch or a large step.
+        """
+        losses = [b for b in self.record.backwards if b.step == self.record.step_count and b.site in norms.usual]
+        harmless = (bool(losses) or norms.after < AFTER) and all(
+            b.loss is not None and abs(b.loss) <= 3 * norms.usual[b.site] for b in losses)
+        norms.after = norms.after - 1 if harmless else 0
+        finding.severity = "info" if harmless else VERDICTS["norm-spike"][0]
 
     def _backward_place(self, step: Step) -> Place | None:
         rows = self.record.backwards
@@ -222,6 +249,7 @@ def diverged(record: Any, large: bool, fact: str) -> Finding | None:
     for made in record.optimizers:
         if "spike" in made.notes:
             finding = made.notes["spike"]
+            finding.severity = VERDICTS["norm-spike"][0]
             finding.evidence.append(f"later {fact}")
             return finding
     flow = record.notes.get("flow")

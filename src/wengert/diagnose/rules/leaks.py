@@ -150,7 +150,7 @@ class Leaks(Rule):
     def module_called(self, module: Any, args: Any, output: Any, site: Any) -> None:
         """A module was called, in a detailed window."""
         if not self.record.here.modules and not current_node():
-            self.outputs.called(output)
+            self.outputs.called(module, output)
 
     def ended(self) -> Iterable[Finding] | None:
         """What was still pending."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ..places import Site
     from ..record import Made, Record, Step
 
+#: Outside of detailed windows, it is judged after these numbers of steps.
+CHECKS = frozenset(5 * 2**e for e in range(40))
+
 
 @dataclass
 class Owner:
@@ -140,7 +143,7 @@ class Optimized(Rule):
         changes = len(record.replacements) + len(record.copies) + len(record.made_tensors)
         if changes != self.changes:
             self.changes, self.soon = changes, 3
-        if (step.detailed or self.soon) and record.backward_count > 1:
+        if (step.detailed or self.soon or record.step_count in CHECKS) and record.backward_count > 1:
             self.soon = max(self.soon - 1, 0)
             self.judged = True
             self._judge()

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..findings import Finding
     from ..record import Backward, Record
 
-MANY = 6  # outputs that are alive at once
-MOST = 64  # outputs that are known
+MANY = 6  # outputs of one model that are alive at once
+MOST = 64  # outputs of one that are known, and models
 STEPS = 4  # steps of which something is kept that nobody walks
 LOOKED = 50  # nodes of a graph
 
@@ -35,7 +35,7 @@ class Hook:
 
     def __call__(self, module: Any, args: Any, output: Any) -> None:
         if _active is not None and not _active.record.detailed:
-            _active.called(output)
+            _active.called(module, output)
 
     def __reduce__(self) -> Any:
         return getattr, (nullcontext(), "__exit__")
@@ -73,7 +73,7 @@ class Outputs:
 
     def __init__(self, record: Record, explain: Callable[..., list[Finding]]) -> None:
         self.record, self.explain = record, explain
-        self.nodes: deque[weakref.ref[Any]] = deque(maxlen=MOST)
+        self.nodes: dict[int, deque[weakref.ref[Any]]] = {}  # by id of the model
         self.candidates: list[Finding] = []
         self.kept: list[weakref.ref[Any]] = []  # the nodes of the candidates
         self.many = MANY  # so many are to be alive for a search
@@ -90,7 +90,7 @@ class Outputs:
                 self.watched.add(id(model))
                 self.handles.append(model.register_forward_hook(Hook()))
 
-    def called(self, output: Any) -> None:
+    def called(self, module: Any, output: Any) -> None:
         """A model gave ``output``."""
         if self.many > MOST or self.candidates:
             return
@@ -100,20 +100,25 @@ class Outputs:
         edge = getattr(output, "_wg_edge", None)
         if edge is None:
             return
-        nodes = self.nodes
+        nodes = self.nodes.get(id(module))
+        if nodes is None:
+            if len(self.nodes) >= MOST or next(module.parameters(), None) is None:
+                return
+            nodes = self.nodes[id(module)] = deque(maxlen=MOST)
         while nodes and nodes[0]() is None:
             nodes.popleft()
         nodes.append(weakref.ref(edge[0]))
         if len(nodes) >= self.many:
-            self._search()
+            self._search(nodes)
 
-    def _search(self) -> None:
-        alive = [node for node in (ref() for ref in self.nodes) if node is not None and not walked(node)]
-        self.nodes = deque(map(weakref.ref, alive), maxlen=MOST)
+    def _search(self, nodes: deque[weakref.ref[Any]]) -> None:
+        alive = [node for node in (ref() for ref in nodes) if node is not None and not walked(node)]
+        nodes.clear()
+        nodes.extend(map(weakref.ref, alive))
         if len(alive) < self.many:
             return
         self.candidates = self.explain({id(node): i for i, node in enumerate(alive[:-1])})
-        self.kept = list(self.nodes)[:-1]
+        self.kept = list(nodes)[:-1]
         if not self.candidates:
             self.many *= 2
 
@@ -127,7 +132,7 @@ class Outputs:
         alive = {node for node in (ref() for ref in self.kept) if node is not None}
         if alive and not alive.isdisjoint(reachable_nodes([edge for edge, _ in backward.roots])):
             self.candidates = []
-            self.many = 2 * max(self.many, len(self.nodes))  # more than what is kept for one backward
+            self.many = 2 * max(self.many, len(self.kept))  # more than what is kept for one backward
 
     def made_here(self, result: Any) -> None:
         """An operator gave ``result``, in a detailed window."""

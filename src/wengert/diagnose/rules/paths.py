@@ -243,7 +243,8 @@ class Paths(Rule):
             return []
         way = Way((*roots, *refused))
         rows = self._candidates(way)
-        missing = [row for row in rows if not row.got]
+        replaced = self._replaced()
+        missing = [row for row in rows if not row.got and id(row.ref()) not in replaced]
         cuts = Cuts(self, way)
         rest = [row for row in missing if row.wanted and not cuts.explains(row)]
         for row in rows:
@@ -263,6 +264,18 @@ class Paths(Rule):
         cuts = Cuts(self, way)
         arrive = [row for row in rows if row.got and row.wanted and row.held and not cuts.explains(row)]
         return cuts.findings() if all(map(cuts.absent, arrive)) else []
+
+    def _replaced(self) -> set[int]:
+        """Ids of parameters that learn by other means than gradients: the program has put others in their place, and
+        what is there now has no gradient either.
+        """
+        found: set[int] = set()
+        for r in self.record.replacements:
+            holder = r.holder()
+            now = None if holder is None else holder._parameters.get(r.name)
+            if now is not None and not ((facts := self.record.gradients.get(now)) is not None and facts.ever):
+                found.update(id(p) for p in (ref() for ref in r.old) if p is not None and p is not now)
+        return found
 
     def about_leaf(self, leaf: Any) -> list[Finding]:
         """Why one leaf has no gradient, for ``explain``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..findings import Finding
-from ..places import place
+from ..places import LIBRARY, kind_of, place
 from ..record import told_apart
 from .sources import made_at, origin
 
@@ -152,6 +152,7 @@ def _unused(rows: list[Row], depth: int, leaves: list[Row], uses: dict[Event, Ev
     if depth < 0:
         home = place(row.made) or (made_at(row.held[0][0]) if row.held else None)
         path = row.name or "the tensor"
+        severity = "info" if _inherited(row) else severity
     else:
         path, made = row.chain[depth]
         home, path = origin(row.chain, depth), path or type(made.object()).__name__
@@ -168,6 +169,14 @@ def _unused(rows: list[Row], depth: int, leaves: list[Row], uses: dict[Event, Ev
             [f"{home}: {path} is made here"] if home is not None else [], severity)
     return Finding("unused", home, f"{path} is made here, but no loss was computed with it; {names} cannot learn.",
         "Call it in forward(), or remove it.", parameters, ["it was never called"], severity)
+
+
+def _inherited(row: Row) -> bool:
+    """Whether a class of a library made the parameter in its own ``__init__``, which the user's class has inherited."""
+    module = row.chain[-1][1].object() if row.chain else None
+    name = row.name.rpartition(".")[2]
+    codes = (getattr(vars(cls).get("__init__"), "__code__", None) for cls in type(module).__mro__)
+    return next((kind_of(code) == LIBRARY for code in codes if code is not None and name in code.co_names), False)
 
 
 def _call(rows: list[Row], depth: int, uses: dict[Event, Event]) -> tuple[Place | None, bool]:
