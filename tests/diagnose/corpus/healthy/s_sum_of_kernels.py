@@ -17,5 +17,6 @@ class RBF:
 
 x = torch.randn(20, 10)
 k0, k1, k2, k3, k4, k5, k6, k7 = (RBF(i) for i in range(8))
+mixture = k0(x) * k1(x) + k2(x) * k3(x) + k4(x) * k5(x) + k6(x) * k7(x)
 covariance = k0(x) + k1(x) + k2(x) + k3(x) + k4(x) + k5(x) + k6(x) + k7(x)
-print(covariance.shape)
+print(mixture.shape, covariance.shape)
