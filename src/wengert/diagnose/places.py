@@ -122,6 +122,12 @@ def called_by_user() -> bool:
     return next((kind for kind in kinds if kind != WATCHER), OURS) != OURS
 
 
+def called_by_library() -> bool:
+    """Whether what is watched was called by a library's code, and not by the program's own."""
+    kinds = (kind_of(frame.f_code) for frame in frames(_getframe(1)))
+    return next((kind for kind in kinds if kind > OURS), USER) == LIBRARY
+
+
 _WATCHERS = (*(os.path.join("diagnose", f"{name}.py") for name in ("watching", "surroundings", "scopes", "places")),
     os.path.join("dispatch", "watch_functions.py"))
 

@@ -354,7 +354,7 @@ class Watching:
             self.close()
         elif not record.detailed and (record.step_count in LATER or self._again):
             self._due = {made for made in record.optimizers if made.object() is not None
-                and (not made.steps or made.steps != self._seen.get(made))}
+                and made.steps != self._seen.get(made)}
             self._again = False
             self.open()
         if self.limit is not None and record.step_count >= self.limit:
@@ -378,7 +378,7 @@ class Watching:
         if record.event_count - self.opened > LIMIT:
             return True
         if self._first:
-            return steps >= 4 * FIRST or all(made.steps >= FIRST for made in record.optimizers)
+            return steps >= 4 * FIRST or all(m.steps >= FIRST for m in record.optimizers if m.object() is not None)
         self._due.discard(made)
         return steps >= 2 * FIRST or not self._due
 

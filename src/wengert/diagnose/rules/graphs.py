@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...graph.engine import reachable_nodes
 from ..findings import Finding
 from ..holders import tensors
-from ..places import frames_of_error, is_users, place_of_error
+from ..places import called_by_library, frames_of_error, is_users, place_of_error
 from ..record import node_place
 from ..rule import Rule
 from ..statements import assignments
@@ -39,7 +39,7 @@ class Retained(Rule):
         """See which of the retained graphs this one goes through, and note this one if it is retained."""
         options = backward.options
         retained = bool(options.get("retain_graph")) and not options.get("create_graph")
-        retained = retained and self.count < LOOKED and backward.site is not None
+        retained = retained and self.count < LOOKED and backward.site is not None and not called_by_library()
         for row in list(self.graphs):
             if not row[1] or backward.number - row[2] > WAITED:
                 self.graphs.remove(row)

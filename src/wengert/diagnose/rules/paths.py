@@ -42,6 +42,7 @@ class Paths(Rule):
         super().__init__(record)
         self.leaves = Leaves(record)
         self.roots: list[tuple[Place | None, list[Event]]] = []
+        self.looked = -1  # the number of steps before the last look after a backward
         self.later: deque[tuple[Place | None, list[Event]]] = deque(maxlen=8)
         self.uses: dict[Event, Event] = {}  # of leaves: the last call that took them
         self.conversions: list[Event] = []
@@ -111,7 +112,9 @@ class Paths(Rule):
             alone = all(t is not None and t._wg_edge is None for t in own) and backward.leaves <= {id(t) for t in own}
             if alone and own and not backward.captured and len(self.empty) < ROOTS:
                 self.empty.append((backward.place, backward.root))
-            self.leaves.look(self._loose(backward.root))
+            if not backward.captured or self.record.step_count != self.looked:
+                self.looked = self.record.step_count
+                self.leaves.look(self._loose(backward.root))
             self.leaves.arrived(backward.leaves)
 
     def step_begins(self, step: Any) -> None:
