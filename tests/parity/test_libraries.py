@@ -1,6 +1,7 @@
 """Libraries that are written for PyTorch, on PyTorch and on wengert: the same numbers.
 
-A library that is not installed is skipped; with ``WENGERT_REQUIRE_LIBRARIES=1`` that is a failure.
+``libraries/lock.txt`` has the versions. A library that is not installed is skipped; with
+``WENGERT_REQUIRE_LIBRARIES=1`` that is a failure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = Path(__file__).with_name("libraries")
-RELATIVE, ABSOLUTE = 1e-3, 2e-4  # float32, after some steps of training
+RELATIVE, ABSOLUTE = 2e-3, 1e-6  # float32, after some steps of training
 
 pytestmark = pytest.mark.parity
 
