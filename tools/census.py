@@ -473,7 +473,8 @@ HEAD = """# Census: what the most used PyTorch libraries need
 The sources of the {libraries} most downloaded PyTorch libraries of PyPI were read (those that require torch, or are
 written for it) and every name of PyTorch 2.13 in them was noted: {names} names. Under `wengert run`, {here} of them are
 there; {named} are names alone, which can be imported, annotated with and asked for by `isinstance`, and refuse to be
-used; {missing} are missing. Of the {many} names that three or more libraries use, {many_here} are there.
+used; {missing} are missing. Of the {many} names that three or more libraries use, {many_here} are there. Left out are
+flash-attn, which consists of CUDA kernels, and lightning, which has the code of pytorch-lightning once more.
 
 `tools/census.py` reads the sources without running them; `tools/census.txt` is what it found: the libraries with their
 versions, and for each name the number of libraries that use it, of those that use it only where it may be
