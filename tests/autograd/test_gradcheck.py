@@ -612,6 +612,7 @@ def test_verdict_precision():
 
     assert verdict(lambda x: x * x, doubles(ours, 1.0, 2.0, dtype=ours.float32)).verdict == "precision"
     assert verdict(lambda x: x**3, doubles(ours, 0.5, 2.0), eps=0.3).verdict == "precision"
+    assert verdict(lambda x: x.sin() * x, doubles(ours, 2e9, 3.1e9)).verdict == "precision"  # the step is rounded
 
 
 def test_verdict_non_deterministic():

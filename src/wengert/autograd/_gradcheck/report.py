@@ -113,7 +113,8 @@ def _judge(f: Callable[[float], float], slope: float, quotient: float, eps: floa
             return ("kink", f"not differentiable here: the slope is {left:.6g} on the left and {right:.6g} on the "
                 f"right, the gradient says {slope:.6g}")
 
-    best, error = _derivative(f, here, ulp, max(abs(complex(array[at])), 1e-2))
+    size = abs(complex(array[at]))
+    best, error = _derivative(f, here, ulp, max(size, 1e-2))
     off = abs(quotient - slope)
     if abs(best - slope) <= tolerance + 3 * error and error < max(off, tolerance):
         return ("precision",
@@ -121,6 +122,9 @@ def _judge(f: Callable[[float], float], slope: float, quotient: float, eps: floa
     if off <= tolerance + noise(eps):
         return ("precision", f"rounding in {array.dtype} alone changes the difference quotient by up to "
             f"{noise(eps):.2g}; check in float64")
+    if off <= tolerance + noise(eps) + abs(slope) * ulp * size / eps:
+        return ("precision", f"a step of {eps:g} is rounded in {array.dtype} at an input of {size:.3g}; scale the "
+            "inputs, or choose a larger eps")
     return "wrong", "the gradient is wrong"
 
 

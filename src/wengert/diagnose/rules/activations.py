@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ..record import Backward, Event
 
 _RELUS = frozenset(("relu", "relu_", "relu6", "relu6_"))
-_CLAMPS = frozenset(("clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "clip_"))  # from 0 on: a ReLU
+_BY_HAND = frozenset(("clamp", "clamp_", "clamp_min", "clamp_min_", "maximum", "where", "mul", "div", "reciprocal"))
+_QUOTIENTS = frozenset(("div", "reciprocal"))
+_ATTENTION = frozenset(("softmax", "scaled_dot_product_attention"))
 _SQUASHING = frozenset(("sigmoid", "sigmoid_", "tanh", "tanh_"))
 _MASKED = -9e3  # a logit that a mask has put out
 _AFFINE = frozenset(("linear", "addmm", "matmul", "mm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "einsum",
@@ -30,7 +32,7 @@ _PASSING = frozenset(("dropout", "reshape", "view", "flatten", "max_pool2d", "ma
 _BEFORE = _AFFINE | {"batch_norm_channels", "layer_norm", "group_norm", "add", "add_"}
 _TURNED = frozenset(("transpose", "t", "permute", "view", "reshape", "unsqueeze_index", "div", "mul", "masked_fill",
     "chunk", "split", "unbind", "select_index", "index"))
-_FEW, _ROWS = 3, 8
+_FEW, _ROWS, _MANY = 3, 8, 32
 _COOLER = ("Divide the scores by the square root of their width (q @ k.mT / math.sqrt(d)), or normalise what they are "
     "made of; smaller initial weights.")
 
@@ -40,7 +42,7 @@ class _Activation:
 
     def __init__(self, event: Event, where: Place | None) -> None:
         self.event, self.where = event, where
-        self.calls = self.rows = 0
+        self.calls = self.rows = self.batch = 0
         self.hidden = False  # whether a layer with weights follows
         self.alive: Any = None
         self.flat = 0.0  # the largest share of elements in a call whose slope is not nearly zero
@@ -52,7 +54,9 @@ class _Activation:
 
 
 class Activations(Rule):
-    """See above. What is counted belongs to a window; a verdict needs three calls in it, or two windows in a row."""
+    """See above. What is counted belongs to a window; a verdict needs three calls in it, two windows in a
+    row, or many inputs in one call.
+    """
 
     in_windows = ("backward_begins",)
 
@@ -61,12 +65,14 @@ class Activations(Rule):
         self.seen: dict[Any, _Activation] = {}
         self.events: dict[int, _Activation] = {}  # by the id of an event, in this step
         self.before: dict[Any, int] = {}  # windows in a row that ended badly
+        self.late: dict[Any, Finding] = {}  # what is found if it stays so until the end
         self.losses: list[float] = []
         self.keep: list[Event] = []
 
     def called(self, event: Event, call: Any, result: Any) -> None:
         name = event.name
-        if name in _RELUS or name in _SQUASHING or name == "softmax" or (name in _CLAMPS and _is_relu(call.args)):
+        if name in _RELUS or name in _SQUASHING or name in _ATTENTION or (name in _BY_HAND and _by_hand(
+                event, call.args, result)):
             if event.wanted and isinstance(result, Tensor):
                 self._activated(event, result._wg_data, call)
         elif name in _AFFINE and self.events:
@@ -83,7 +89,8 @@ class Activations(Rule):
                 self._follow(given, depth - 1)
 
     def _activated(self, event: Event, a: Any, call: Any) -> None:
-        if type(a) is not np.ndarray or a.dtype.kind != "f" or a.ndim < 2 or a.size < 4 or not event.inputs:
+        if type(a) is not np.ndarray or a.dtype.kind != "f" or a.size < 4 or not event.inputs or a.ndim < (
+                1 if event.name in _SQUASHING else 2):
             return
         if event.step >= 0 and self.keep and self.keep[-1].step != event.step:
             self.events.clear()
@@ -95,21 +102,29 @@ class Activations(Rule):
             if len(self.seen) > 500:
                 return
             seen = self.seen[key] = _Activation(event, _place(self.record, event))
-            seen.layer = _layer_before(event)
-            seen.leaves = _leaves_before(event)
+            first = _first(event)
+            seen.layer, seen.leaves = _layer_before(first), _leaves_before(first)
         self.events[id(event)] = seen
         self.keep.append(event)
         seen.calls += 1
         seen.step = event.step
-        if event.name == "softmax":
-            _share(seen, a, call)
+        if event.name in _ATTENTION:
+            if event.name != "softmax":
+                a, logits = _scores(call)
+            else:
+                axis = call.args[1] if len(call.args) > 1 and type(call.args[1]) is int else a.ndim - 1
+                logits = call.args[0]._wg_data if isinstance(call.args[0], Tensor) else None
+                a, logits = np.moveaxis(a, axis, -1), None if logits is None else np.moveaxis(logits, axis, -1)
+            if logits is not None:
+                _share(seen, a, logits)
             return
         axis = 1 if a.ndim in (4, 5) else a.ndim - 1
         others = tuple(i for i in range(a.ndim) if i != axis)
-        seen.rows += a.size // max(a.shape[axis], 1)
-        if event.name in _SQUASHING:
-            b = np.abs(2 * a - 1) if event.name.startswith("sigmoid") else np.abs(a)
-            seen.flat = max(seen.flat, float((b < 0.995).mean()))
+        seen.rows += a.size // max(a.shape[axis], 1) if a.ndim > 1 else a.size
+        seen.batch += a.shape[0]
+        if event.name in _SQUASHING or event.name in _QUOTIENTS:
+            b = np.abs(a) if event.name.startswith("tanh") else np.abs(2 * a - 1)
+            seen.flat = max(seen.flat, 1 - float((b >= 0.995).mean()))
             seen.range = f"{float((b >= 0.995).mean()):.0%} of its values are within 0.005 of the limits"
         else:
             alive = a.any(axis=others)
@@ -126,15 +141,23 @@ class Activations(Rule):
             bad = self._bad(seen)
             if bad:
                 last[key] = self.before.get(key, 0) + 1
-                steps = {key} if seen.calls >= _FEW else set()
-                if (steps or last[key] >= 2) and self._counts(seen):
+                if not self._counts(seen):
+                    continue
+                if seen.calls >= _FEW or last[key] >= 2:
                     found.append(self._finding(seen))
+                elif seen.alive is not None and seen.batch >= _MANY and seen.alive.mean() <= 0.03:
+                    self.late[key] = self._finding(seen)
+            else:
+                self.late.pop(key, None)
         self.before = last
         self.seen.clear()
         self.events.clear()
         self.keep.clear()
         self.losses.clear()
         return found
+
+    def ended(self) -> Iterable[Finding] | None:
+        return self.late.values()
 
     def _bad(self, seen: _Activation) -> bool:
         if seen.rows < _ROWS:
@@ -146,8 +169,8 @@ class Activations(Rule):
     def _counts(self, seen: _Activation) -> bool:
         """Whether it is an activation between layers, or one that ends a model which is wrong all the same."""
         if seen.hidden:
-            return seen.event.name != "softmax" or seen.event.step < _FEW  # attention may become sharp by learning
-        if seen.event.name in _CLAMPS:
+            return seen.event.name not in _ATTENTION or seen.event.step < _FEW  # attention may become sharp by learning
+        if seen.event.name in _BY_HAND:
             return False
         if seen.alive is not None:
             return seen.layer is not None
@@ -174,30 +197,63 @@ class Activations(Rule):
                 "zeros and the weights with kaiming_normal_, lower the learning rate, or use LeakyReLU or GELU.",
                 parameters=rows, evidence=facts)
         facts.append(seen.range)
-        name = seen.event.name.rstrip("_")
+        name = "sigmoid" if seen.event.name in _QUOTIENTS else seen.event.name.rstrip("_")
         return Finding("saturated", where, f"{name} is saturated: nearly all of its values are at its limits, where "
-            "its gradient is almost zero.", _COOLER if name == "softmax" else "Scale the inputs (mean 0, deviation 1) "
+            "its gradient is almost zero.", _COOLER if name in _ATTENTION else "Scale the inputs (mean 0, deviation 1) "
             "and the initial weights (nn.init.xavier_uniform_), or normalise before the activation.", parameters=rows,
             evidence=facts)
 
 
-def _is_relu(args: tuple[Any, ...]) -> bool:
-    """Whether ``clamp`` with these arguments cuts at zero."""
-    return len(args) > 1 and type(args[1]) in (int, float) and args[1] == 0
+def _by_hand(event: Event, args: tuple[Any, ...], result: Any) -> bool:
+    """Whether a call is a ReLU, or a sigmoid, that is written with other operations."""
+    name = event.name
+    if name.startswith("clamp"):
+        return len(args) > 1 and type(args[1]) in (int, float) and args[1] == 0
+    if name in _QUOTIENTS:
+        below = event.inputs[-1]
+        return below.name == "add" and any(given.name == "exp" for given in below.inputs)
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    if name != "maximum" and not any(t._wg_data.dtype.kind == "b" for t in tensors):
+        return False
+    kept = result._wg_data if isinstance(result, Tensor) else None
+    return any(type(kept) is np.ndarray and t._wg_edge is not None and t._wg_data.shape == kept.shape
+        and np.array_equal(kept, np.maximum(t._wg_data, 0)) for t in tensors)
 
 
-def _share(seen: _Activation, a: Any, call: Any) -> None:
+def _first(event: Event) -> Event:
+    """The first of the operations that are an activation written by hand; of another, itself."""
+    if event.name in _QUOTIENTS:
+        event = next(given for given in event.inputs[-1].inputs if given.name == "exp")
+        if event.inputs and event.inputs[0].name == "neg":
+            event = event.inputs[0]
+    return event
+
+
+def _scores(call: Any) -> tuple[Any, Any]:
+    """The weights and the logits of some rows of an attention that is one call; None if it has a mask."""
+    q, k = (x._wg_data if isinstance(x, Tensor) else None for x in call.args[:2])
+    mask, causal, scale = (call.args[i] if len(call.args) > i else None for i in (3, 5, 6))
+    if mask is not None or type(q) is not np.ndarray or type(k) is not np.ndarray or q.ndim != k.ndim or (
+            q.shape[:-2] != k.shape[:-2]):
+        return None, None
+    q, k = (x.reshape(-1, *x.shape[-2:])[:8].astype("f8") for x in (q, k))
+    logits = q @ np.swapaxes(k, -1, -2) * (scale or q.shape[-1] ** -0.5)
+    if causal:
+        logits = np.where(np.tri(*logits.shape[-2:]) > 0, logits, -np.inf)
+    a = np.exp(logits - logits.max(-1, keepdims=True))
+    return a / a.sum(-1, keepdims=True), logits
+
+
+def _share(seen: _Activation, a: Any, logits: Any) -> None:
     """Take in the result of a softmax: in how many rows the largest entry, and its equals, have everything. Rows of
     which a mask leaves nothing else do not count.
     """
-    logits = call.args[0]._wg_data if isinstance(call.args[0], Tensor) else None
-    axis = call.args[1] if len(call.args) > 1 else None
-    if type(logits) is not np.ndarray or logits.shape != a.shape or type(axis) is not int or not a.size:
+    if type(logits) is not np.ndarray or logits.shape != a.shape or not a.size:
         return
-    top = a >= 0.99 * a.max(axis, keepdims=True)
-    counts = ((logits > _MASKED) & ~top).any(axis)
+    top = a >= 0.99 * a.max(-1, keepdims=True)
+    counts = ((logits > _MASKED) & ~top).any(-1)
     if counts.any():
-        sharp = float(((a * top).sum(axis)[counts] >= 0.995).mean())
+        sharp = float(((a * top).sum(-1)[counts] >= 0.995).mean())
         seen.rows += int(counts.sum())
         seen.flat = max(seen.flat, 1 - sharp)
         seen.range = f"in {sharp:.0%} of its rows the largest entry has everything"
@@ -214,14 +270,15 @@ def _place(record: Any, event: Event) -> Place | None:
 def _leaves_before(event: Event, depth: int = 8) -> list[Any]:
     """The leaves of the layer whose result goes into an activation: its weights; of attention, those of both sides."""
     found: list[Any] = []
-    for given in event.inputs:
+    inputs = event.inputs[:2] if event.name in _ATTENTION else event.inputs
+    for given in inputs:
         leaf = given.tensor() if given.kind == "leaf" and given.recorded else None
         if leaf is not None:
             found.append(leaf)
         elif depth and given.name in _TURNED and len(given.inputs) == 1 and given.inputs[0].kind == "leaf":
             found += _leaves_before(given, 0)
     if depth and (not found or event.name in ("add", "add_", "sub")):
-        for given in event.inputs:
+        for given in inputs:
             if given.name in _BEFORE or given.name in _PASSING or given.name in _TURNED:
                 found += _leaves_before(given, depth - 1)
     return list({id(leaf): leaf for leaf in found}.values())

@@ -14,11 +14,12 @@ from numpy import ndarray
 
 from ...arrays.kernels import square_sum
 from ..findings import VERDICTS, Finding
+from ..places import place
 from ..rule import Rule
 from .layers import layer_place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ..places import Place
     from ..record import Backward, Made, Step
@@ -42,7 +43,7 @@ class Norms:
     ``usual``: after a spike, how large the losses were before it; ``after``: in how many steps they are looked at.
     """
 
-    __slots__ = ("after", "first", "lr", "recent", "sites", "top", "usual")
+    __slots__ = ("after", "first", "recent", "site", "top", "usual")
 
     def __init__(self) -> None:
         self.recent: list[float] = []
@@ -50,7 +51,7 @@ class Norms:
         self.top = 0.0
         self.usual: dict[Any, float] = {}
         self.after = 0
-        self.sites: Any = None
+        self.site: Any = None  # of the last step
 
     def add(self, norm: float) -> None:
         """Take in the norm of a step."""
@@ -87,6 +88,7 @@ class Flow(Rule):
         self.kinds: dict[type, int] = {}
         self.chains: dict[tuple[str, Place | None], list[_Chain]] = {}
         record.notes["flow"] = self
+        self.by_hand: dict[str, Any] = {}  # the notes, as of an optimizer, of what the program updates itself
         self.walks = 0  # with a chain of layers, in detailed windows
 
     # -- from layer to layer ------------------------------------------------------------------------------------------
@@ -126,6 +128,8 @@ class Flow(Rule):
                     self.labels[edge[0]] = before
 
     def backward_ended(self, backward: Backward) -> None:
+        if not self.record.optimizers and not backward.captured and not backward.failed:
+            self._by_hand(backward)
         if not self.links and not self.series:
             return
         if not backward.failed and not self.record.checking:
@@ -171,24 +175,25 @@ class Flow(Rule):
 
     # -- from step to step --------------------------------------------------------------------------------------------
 
-    def step_begins(self, step: Step) -> Iterable[Finding] | None:
+    def step_begins(self, step: Step) -> None:
         notes = step.made.notes
         norm = notes["norm"] = gradient_norm(step.held)
-        norms = notes.get("norms")
-        if norms is None:
-            norms = notes["norms"] = Norms()
-        recent = norms.recent
-        if norm > 20 * norms.top and len(recent) >= 8 and isfinite(norm):
-            middle = median(recent)
-            if norm > 50 * middle > 0 and "spike" not in notes:
-                notes["spike"] = _spike(self._backward_place(step), step, norm, recent)
-                norms.usual, norms.after = self._usual(), AFTER
-        if norms.after > 0:
-            self._harms(norms, notes["spike"])
-        if isfinite(norm):
-            norms.add(norm)
-        norms.sites = step.site
-        return None
+        if _is_spike(notes, norm, step.site):
+            notes["spike"] = _spike(self._backward_place(step), f"step {step.number}", norm, notes["norms"].recent[:-1],
+                f"learning rate in step {step.number}: " + _rates(step.optimizer))
+            notes["norms"].usual, notes["norms"].after = self._usual(), AFTER
+        if notes["norms"].after > 0:
+            self._harms(notes["norms"], notes["spike"])
+
+    def _by_hand(self, backward: Backward) -> None:
+        """Parameters that the program updates itself have new gradients."""
+        rows = [p for p, facts in self.record.gradients.items() if facts.by_hand and id(p) in backward.leaves]
+        held = [(p, meta) for p in rows if (meta := p._wg_meta) is not None and meta.grad is not None]
+        if held:
+            norm = gradient_norm(held)
+            if _is_spike(self.by_hand, norm, backward.site):
+                self.by_hand["spike"] = _spike(backward.place, f"backward {backward.number}", norm,
+                    self.by_hand["norms"].recent[:-1], "")
 
     def _usual(self) -> dict[Any, float]:
         """How large the losses of the last backwards before this step were, by the places of the backwards."""
@@ -214,25 +219,48 @@ class Flow(Rule):
 
     def ended(self) -> Iterable[Finding] | None:
         found = []
-        for made in self.record.optimizers:
-            if "spike" in made.notes:
-                found.append(made.notes["spike"])
-            elif _diverging(made, 1e6):
-                finding = _divergence(self.record, made, [])
+        for made, notes in _series(self.record):
+            if "spike" in notes:
+                found.append(notes["spike"])
+            elif _diverging(notes, 1e6):
+                finding = _divergence(made, notes, [])
                 if "large-update" in self.record.notes:  # the cause
                     finding.severity = "info"
                 found.append(finding)
         return found
 
 
-def _spike(where: Place | None, step: Step, norm: float, before: list[float]) -> Finding:
+def _series(record: Any) -> list[tuple[Made | None, dict[str, Any]]]:
+    """The optimizers and what was noted of their gradients; None for the program itself, if it updates parameters."""
+    flow = record.notes.get("flow")
+    return [*((made, made.notes) for made in record.optimizers), *([] if flow is None else [(None, flow.by_hand)])]
+
+
+def _is_spike(notes: dict[str, Any], norm: float, site: Any) -> bool:
+    """Take in the norm of a step's gradients; whether it is the first that is far above those before."""
+    norms = notes.get("norms")
+    if norms is None:
+        norms = notes["norms"] = Norms()
+    norms.site, recent, found = site, norms.recent, False
+    if isfinite(norm):
+        if norm > 20 * norms.top and len(recent) >= 8 and "spike" not in notes:
+            middle = median(recent)
+            found = norm > 50 * middle > 0 and norms.top < 1000 * middle  # no steady growth
+        norms.add(norm)
+    return found
+
+
+def _spike(where: Place | None, name: str, norm: float, before: list[float], rates: str) -> Finding:
     middle = median(before)
-    rates = ", ".join(f"{group.get('lr', 0):g}" for group in step.optimizer.param_groups)
-    return Finding("norm-spike", where, f"The gradient of step {step.number} has the norm {norm:.3g}, "
+    return Finding("norm-spike", where, f"The gradient of {name} has the norm {norm:.3g}, "
         f"{norm / middle:.3g} times the median of the steps before it ({middle:.3g}).", "Look at the batch of that "
         "step (outliers, a wrong label or scale) and at a learning rate that was raised; nn.utils.clip_grad_norm_ "
         "limits what such a step does.", evidence=[f"norms of the steps before: {min(before):.3g} to {max(before):.3g}",
-        f"learning rate in step {step.number}: {rates}"])
+        *([rates] if rates else [])])
+
+
+def _rates(optimizer: Any) -> str:
+    return "" if optimizer is None else ", ".join(f"{group.get('lr', 0):g}" for group in optimizer.param_groups)
 
 
 def diverged(record: Any, large: bool, fact: str) -> Finding | None:
@@ -246,19 +274,18 @@ def diverged(record: Any, large: bool, fact: str) -> Finding | None:
         finding = record.notes["large-update"]
         finding.evidence.append(f"later {fact}")
         return finding
-    for made in record.optimizers:
-        if "spike" in made.notes:
-            finding = made.notes["spike"]
-            finding.severity = VERDICTS["norm-spike"][0]
+    for _, notes in _series(record):
+        if "spike" in notes:
+            finding = notes["spike"]
             finding.evidence.append(f"later {fact}")
             return finding
     flow = record.notes.get("flow")
     if flow is not None and (found := flow.explosion()) is not None:
         found.evidence.append(fact)
         return found
-    for made in record.optimizers:
-        if _diverging(made, 1e3):
-            return _divergence(record, made, [fact])
+    for made, notes in _series(record):
+        if _diverging(notes, 1e3):
+            return _divergence(made, notes, [fact])
     return None
 
 
@@ -268,9 +295,9 @@ def overflowing(where: Place | None, fact: str) -> Finding:
         evidence=[fact])
 
 
-def _diverging(made: Made, factor: float) -> bool:
+def _diverging(notes: dict[str, Any], factor: float) -> bool:
     """Whether the norms of the gradients have grown by this factor, and are still large."""
-    norms = made.notes.get("norms")
+    norms = notes.get("norms")
     if norms is None or len(norms.recent) < 2 or not norms.first[0]:
         return False
     recent = norms.recent[-3:]
@@ -279,14 +306,13 @@ def _diverging(made: Made, factor: float) -> bool:
         and sum(n > 30 * start for n in norms.recent[-5:]) >= min(2, len(norms.recent) - 1))
 
 
-def _divergence(record: Any, made: Made, facts: list[str]) -> Finding:
-    norms, optimizer = made.notes["norms"], made.object()
-    step = next((s for s in reversed(record.steps) if s.made is made), None)
-    rates = "" if optimizer is None else ", ".join(sorted({f"{group.get('lr', 0):g}" for group in
-        optimizer.param_groups}))
+def _divergence(made: Made | None, notes: dict[str, Any], facts: list[str]) -> Finding:
+    norms = notes["norms"]
+    rates = "" if made is None else ", ".join(sorted(set(_rates(made.object()).split(", "))))
+    of = f" ({rates})" if rates else ""
     series = ", ".join(f"{n:.2g}" for n in [*norms.first[:3], *norms.recent[-4:]][:8])
-    return Finding("exploding", None if step is None else step.place, "The steps make the gradients larger and larger: "
-        f"their norm went from {norms.first[0]:.2g} to {norms.recent[-1]:.2g}. The learning rate ({rates}) is too "
+    return Finding("exploding", place(norms.site), "The steps make the gradients larger and larger: "
+        f"their norm went from {norms.first[0]:.2g} to {norms.recent[-1]:.2g}. The learning rate{of} is too "
         "large for these gradients.", "Lower the learning rate, or clip the gradients before the step "
         "(nn.utils.clip_grad_norm_).", evidence=[f"norms of the gradients, step by step: {series}", *facts])
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 _MASKS = ("Where", "MaskedFill", "NanToNum", "MaskedScatter", "IndexPut", "MaskedSelect", "Index", "SWhere")
 _WEAK = ("Mul", "Clamp", "Relu", "Maximum", "Minimum", "Max", "Min", "Threshold")
+#: What lets through a gradient that is not zero; behind others it may be zero for another reason than a weak mask.
+_CLEAR = ("Add", "Sub", "Rsub", "Neg", "Sum", "Mean", "View", "Reshape", "Expand", "Unsqueeze", "Squeeze", "Transpose",
+    "Permute", "T", "Log", "Sqrt", "Abs", "Select", "Slice", "Cat", "Stack", "Clone", "ToCopy", "Mul")
 
 
 def masking(roots: Any, node: Any, arrived: list[Any], given: list[Any]) -> Any:
@@ -31,7 +34,7 @@ def masking(roots: Any, node: Any, arrived: list[Any], given: list[Any]) -> Any:
             if edge is not None:
                 users.setdefault(edge[0], []).append(user)
                 stack.append(edge[0])
-    return _nearest(node, users, _MASKS) or _nearest(node, users, _WEAK, _puts_out)
+    return _nearest(node, users, _MASKS) or _nearest(node, users, _WEAK, True)
 
 
 def _zero_there(arrived: Iterable[Any], given: Iterable[Any]) -> bool:
@@ -49,21 +52,19 @@ def _zero_there(arrived: Iterable[Any], given: Iterable[Any]) -> bool:
     return False
 
 
-def _puts_out(user: Any) -> bool:
-    """Whether a user of a value may be a mask: of a product, one factor is none that is learnt."""
-    return not user.name().startswith("Mul") or None in user.edges
-
-
-def _nearest(node: Any, users: dict[Any, list[Any]], names: tuple[str, ...],
-        counts: Callable[[Any], bool] = bool) -> Any:
-    """The nearest user of ``node``, over any number of others, whose name is one of ``names``, if it ``counts``."""
+def _nearest(node: Any, users: dict[Any, list[Any]], names: tuple[str, ...], weak: bool = False) -> Any:
+    """The nearest user of ``node``, over any number of others, whose name is one of ``names``. ``weak``: a product
+    counts only if one factor is not learnt, and not everything lies between.
+    """
     queue, seen = deque([node]), {node}
     while queue:
         for user in users.get(queue.popleft(), ()):
             if user in seen:
                 continue
             seen.add(user)
-            if user.name().partition("Backward")[0] in names and counts(user):
+            name = user.name().partition("Backward")[0]
+            if name in names and not (weak and name == "Mul" and None not in user.edges):
                 return user
-            queue.append(user)
+            if not weak or name in _CLEAR:
+                queue.append(user)
     return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...tensor import Tensor
+from ...tensor.functions import function
 from ..findings import Finding
 from ..places import USER, kind_of, main_variables, place, variables
 from ..record import node_modules, node_place
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..record import Backward, Event, Step
+    from ..watching import Watching
 
 #: In light steps only these nodes are looked at: those whose rules can make inf or NaN of moderate numbers.
 _RISKY = ("Sqrt", "Pow", "Log", "Div", "Reciprocal", "Norm", "Std", "Var", "Atan2", "Acos", "Asin", "Atanh", "Tan",
@@ -44,6 +46,22 @@ class Nonfinite(Rule):
         self.seen: Origin | None = None  # a value that the program has read, which is not finite
         self.spread: set[int] = set()  # ids of nodes that get a gradient that is not finite
         self.inside: Backward | None = None
+
+    def begins(self, watching: Watching) -> None:
+        """Note when the program asks whether a loss is finite: it may stop then."""
+        for name in ("isfinite", "isnan", "isinf"):
+            for f in (function(name), getattr(Tensor, name)):
+                watching.around(f, self._asking)
+
+    def _asking(self, original: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            x = args[0] if args else kwargs.get("input")
+            if (not self.done and isinstance(x, Tensor) and x._wg_edge is not None and not is_finite(x._wg_data)
+                    and getattr(x._wg_data, "size", 0) == 1):
+                self.seen = self._origin_of(self.record.events.get(x), x._wg_edge)
+            return original(*args, **kwargs)
+
+        return call
 
     # -- forward, in detailed windows -------------------------------------------------------------------------------
 

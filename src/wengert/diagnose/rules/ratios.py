@@ -40,6 +40,7 @@ class Seen:
     site: Any = None  # of the backward that gave the losses
     kind: str = ""
     scheduled: bool = False
+    groups: dict[int, list[tuple[float, float, float]]] = field(default_factory=dict)  # the same of each group
 
 
 class UpdateRatio(Rule):
@@ -52,7 +53,7 @@ class UpdateRatio(Rule):
         self.seen: dict[int, Seen] = {}
         self.grown: ByIdentity[bool] = ByIdentity()
         self.faint: dict[int, tuple[int, Step, float]] = {}  # by optimizer: such steps, the last, the first rate
-        self.before: list[tuple[Any, Any, Any]] = []  # views of parameters, what they were, and of gradients
+        self.before: list[tuple[Any, Any, Any, int]] = []  # views of parameters, what they were, and of gradients
 
     def step_begins(self, step: Step) -> None:
         group = step.optimizer.param_groups[0]
@@ -64,7 +65,7 @@ class UpdateRatio(Rule):
         if not step.detailed or step.closure:
             return
         rows = []
-        for group in step.optimizer.param_groups:
+        for i, group in enumerate(step.optimizer.param_groups):
             for p in group["params"]:
                 gradient = None if p._wg_meta is None else p._wg_meta.grad
                 view, slope = (_sample(p), _sample(gradient)) if gradient is not None else (None, None)
@@ -73,39 +74,32 @@ class UpdateRatio(Rule):
                 if not view.any():  # it starts at zero: at first its steps are as large as itself
                     self.grown.put(p, True)
                 else:
-                    rows.append((view, slope, p._wg_data.ndim))
+                    rows.append((view, slope, i, p._wg_data.ndim))
         top = max((n for *_, n in rows), default=0)
-        rows = [row for row in rows if row[2] >= min(top, 2)]  # of a model with weights, the weights
-        for view, slope, _ in rows[:: len(rows) // PARAMETERS + 1]:
+        rows = [row for row in rows if row[3] >= min(top, 2)]  # of a model with weights, the weights
+        for view, slope, i, _ in rows[:: len(rows) // PARAMETERS + 1]:
             if len(view) == len(slope):
-                self.before.append((view, view.copy(), slope.copy()))
+                self.before.append((view, view.copy(), slope.copy(), i))
 
     def step_ended(self, step: Step) -> None:
         if not self.before:
             return
         seen = self.seen.setdefault(id(step.made), Seen(step.made, step.made.place or step.place))
-        with np.errstate(all="ignore"):
-            size = sum(float(np.square(old, dtype=np.float64).sum()) for _, old, _ in self.before)
-            change = sum(float(np.square(now.astype(np.float64) - old).sum()) for now, old, _ in self.before)
-            slope = sum(float(np.square(g, dtype=np.float64).sum()) for *_, g in self.before)
-            moved = sum(int(np.count_nonzero(g)) for *_, g in self.before)
-            same = sum(int(np.count_nonzero((now == old) & (g != 0))) for now, old, g in self.before)
-        views = [now for now, *_ in self.before]
-        self.before = []
-        if not size or not moved:
+        before, self.before = self.before, []
+        found = _compared(before)
+        if found is None:
             return
-        if change < 0.05**2 * sum(len(now) for now in views):
-            change = min(change, LARGE**2 * size / 2)  # small in itself, of parameters that began at zero
-        optimizer = step.optimizer
-        groups = optimizer.param_groups
-        seen.kind, seen.scheduled = type(optimizer).__name__, any("initial_lr" in g for g in groups)
-        seen.ratios.append((change / size) ** 0.5)
-        seen.gradients.append((slope / size) ** 0.5)
-        seen.unchanged.append(same / moved)
+        groups = step.optimizer.param_groups
+        seen.kind, seen.scheduled = type(step.optimizer).__name__, any("initial_lr" in g for g in groups)
+        for values, value in zip((seen.ratios, seen.unchanged, seen.gradients), found):
+            values.append(value)
+        for i in range(len(groups)) if len(groups) > 1 else ():
+            if (part := _compared([row for row in before if row[3] == i])) is not None:
+                seen.groups.setdefault(i, []).append(part)
         seen.rates.append(tuple(float(g.get("lr", 1.0)) for g in groups))
         self._loss(seen, step)
-        if (found := self._large(seen)) is not None:
-            self.record.notes["large-update"] = found  # the cause of what overflows from here on
+        if (large := self._large(seen)) is not None:
+            self.record.notes["large-update"] = large  # the cause of what overflows from here on
 
     def _loss(self, seen: Seen, step: Step) -> None:
         """Note the loss that the step was made for."""
@@ -122,32 +116,42 @@ class UpdateRatio(Rule):
         best = min((abs(v) if v == v else np.inf) for v in later)
         if any(v < seen.losses[0] <= 0 for v in later):  # it falls below zero, as it may
             return None
-        if not (best > 1.5 * first or (best >= first and max(seen.ratios[:3]) > 6 * LARGE)):
+        if not (best > 1.5 * first or (best >= first and max(seen.ratios[:3]) > 6 * LARGE) or _wrecked(seen)):
             return None
-        return Finding("update-ratio", seen.where, f"{seen.kind} with {_rates(seen)} makes steps that are "
+        return Finding("update-ratio", seen.where, f"{seen.kind} with {_rates(seen.rates[0])} makes steps that are "
             f"{_times(max(seen.ratios[:3]))} as large as the parameters: each step overwrites what was learned.",
             "lower the learning rate until a step changes the parameters by about a thousandth", [], [
                 "update / parameter, step by step: " + ", ".join(f"{r:.2g}" for r in seen.ratios[:4]),
                 "loss, step by step: " + ", ".join(f"{v:.4g}" for v in seen.losses[:4])])
 
     def _small(self, seen: Seen) -> Finding | None:
-        """The finding that the steps are too small to change anything, in every step that was seen."""
-        if len(seen.ratios) < 2 or len(set(seen.rates)) > 1 or max(seen.rates[0]) > 1e-3:
+        """The finding that the steps, or those of some groups, are too small to change anything, in every step that was
+        seen.
+        """
+        if len(seen.ratios) < 2 or len(set(seen.rates)) > 1:
             return None
-        zero = not any(seen.rates[0])
-        lost = min(seen.unchanged) > 0.95 or max(seen.ratios) < SMALL
-        if not (zero or lost) or (max(seen.gradients) < 1e-5 and seen.kind not in INVARIANT):
-            return None  # it is the gradient that is small
-        if zero:
-            text = f"{seen.kind} has {_rates(seen)}: its steps change nothing."
+        rates = seen.rates[0]
+        parts = list(zip(seen.ratios, seen.unchanged, seen.gradients))
+        names: list[str] = []
+        if not any(rates):
+            text = f"{seen.kind} has {_rates(rates)}: its steps change nothing."
         else:
-            text = f"{seen.kind} with {_rates(seen)} makes steps of {max(seen.ratios):.1g} of the parameters' size" + (
-                f": {min(seen.unchanged):.0%} of their elements stay the same, as the change is lost in rounding."
-                if min(seen.unchanged) > 0.5 else ", so that nothing is learned in any number of steps.")
+            optimizer = seen.made.object()
+            if not _tiny(parts, rates, seen.kind):
+                rows = [i for i, row in seen.groups.items() if rates[i] and _tiny(row, rates[i : i + 1], seen.kind)]
+                if not rows or optimizer is None or len(rates) != len(optimizer.param_groups):
+                    return None
+                rates, parts = tuple(rates[i] for i in rows), seen.groups[rows[0]]
+                names = [n for i in rows for n in map(self.record.name_of, optimizer.param_groups[i]["params"]) if n]
+            ratios, unchanged, _ = zip(*parts)
+            text = f"{seen.kind} with {_rates(rates)} makes steps of {max(ratios):.1g} of the parameters' size" + (
+                f": {min(unchanged):.0%} of their elements stay the same, as the change is lost in rounding."
+                if min(unchanged) > 0.5 else ", so that nothing is learned in any number of steps.")
+        slopes = [slope for *_, slope in parts]
         few = self.record.step_count < 10 and seen.scheduled  # a warm-up, perhaps
         return Finding("update-ratio", seen.where, text, "raise the learning rate until a step changes the parameters "
-            "by about a thousandth", [], [f"seen in {len(seen.ratios)} steps",
-                f"gradient / parameter: {min(seen.gradients):.2g} to {max(seen.gradients):.2g}"], "info" if few else "")
+            "by about a thousandth", names, [f"seen in {len(parts)} steps",
+                f"gradient / parameter: {min(slopes):.2g} to {max(slopes):.2g}"], "info" if few else "")
 
     def ended(self) -> Iterable[Finding]:
         for count, step, start in self.faint.values():
@@ -166,6 +170,8 @@ class UpdateRatio(Rule):
 
     def _stays(self, seen: Seen) -> bool:
         """Whether the loss has not become smaller than it was at first, in the end."""
+        if _wrecked(seen):
+            return True
         last = [abs(b.loss) for b in self.record.backwards if b.site == seen.site and b.loss is not None][-5:]
         finite = [v for v in last if v == v]
         return not finite or float(np.median(finite)) > 0.7 * abs(seen.losses[0])
@@ -179,8 +185,39 @@ def _sample(t: Any) -> Any:
     return data.reshape(-1)[:: data.size // ELEMENTS + 1]
 
 
-def _rates(seen: Seen) -> str:
-    return "a learning rate of " + ", ".join(sorted({f"{r:g}" for r in seen.rates[0]}))
+def _compared(rows: list[tuple[Any, Any, Any, int]]) -> tuple[float, float, float] | None:
+    """Of parameters before and after a step: the size of the step, compared to theirs; the share of elements with a
+    gradient that stayed the same; the size of the gradients, compared to theirs. None if there is nothing to compare.
+    """
+    with np.errstate(all="ignore"):
+        size = sum(float(np.square(old.astype(np.float64)).sum()) for _, old, *_ in rows)
+        change = sum(float(np.square(now.astype(np.float64) - old.astype(np.float64)).sum()) for now, old, *_ in rows)
+        slope = sum(float(np.square(g.astype(np.float64)).sum()) for *_, g, _ in rows)
+        moved = sum(int((g != 0).sum()) for *_, g, _ in rows)
+        same = sum(int(((now == old) & (g != 0)).sum()) for now, old, g, _ in rows)
+    if not size or not moved:
+        return None
+    if change < 0.05**2 * sum(len(now) for now, *_ in rows):
+        change = min(change, LARGE**2 * size / 2)  # small in itself, of parameters that began at zero
+    return (change / size) ** 0.5, same / moved, (slope / size) ** 0.5
+
+
+def _tiny(parts: list[tuple[float, float, float]], rates: tuple[float, ...], kind: str) -> bool:
+    """Whether steps change nothing although there are gradients."""
+    ratios, unchanged, slopes = zip(*parts)
+    if len(parts) < 2 or max(rates) > 1e-3 or not (min(unchanged) > 0.95 or max(ratios) < SMALL):
+        return False
+    return max(slopes) >= 1e-5 or kind in INVARIANT  # otherwise it is the gradient that is small
+
+
+def _wrecked(seen: Seen) -> bool:
+    """Whether a step was so large that it threw away everything: the loss jumped with it."""
+    losses = [abs(v) for v in seen.losses[:3] if v == v]
+    return max(seen.ratios[:3]) > 20 * LARGE and len(losses) > 1 and max(losses[1:]) > 1e3 * losses[0]
+
+
+def _rates(rates: tuple[float, ...]) -> str:
+    return "a learning rate of " + ", ".join(sorted({f"{r:g}" for r in rates}))
 
 
 def _times(ratio: float) -> str:
