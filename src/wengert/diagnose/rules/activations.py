@@ -22,13 +22,14 @@ _RELUS = frozenset(("relu", "relu_", "relu6", "relu6_"))
 _BY_HAND = frozenset(("clamp", "clamp_", "clamp_min", "clamp_min_", "maximum", "where", "mul", "div", "reciprocal"))
 _QUOTIENTS = frozenset(("div", "reciprocal"))
 _ATTENTION = frozenset(("softmax", "scaled_dot_product_attention"))
-_SQUASHING = frozenset(("sigmoid", "sigmoid_", "tanh", "tanh_"))
+_SQUASHING = frozenset(("sigmoid", "sigmoid_", "tanh", "tanh_", "hardtanh", "hardtanh_", "hardsigmoid"))
 _MASKED = -9e3  # a logit that a mask has put out
 _AFFINE = frozenset(("linear", "addmm", "matmul", "mm", "bmm", "conv1d", "conv2d", "conv3d", "convolution", "einsum",
     "bilinear", "conv_transpose2d"))
 _PASSING = frozenset(("dropout", "reshape", "view", "flatten", "max_pool2d", "max_pool1d", "avg_pool2d", "transpose",
     "adaptive_avg_pool2d", "batch_norm_channels", "layer_norm", "add", "mul", "mean", "mean_dim", "permute", "squeeze",
-    "unsqueeze", "cat", "stack", "contiguous", "amax", "select_index", "feature_dropout"))
+    "unsqueeze", "cat", "stack", "contiguous", "amax", "select_index", "feature_dropout",
+    "sub"))
 _BEFORE = _AFFINE | {"batch_norm_channels", "layer_norm", "group_norm", "add", "add_"}
 _TURNED = frozenset(("transpose", "t", "permute", "view", "reshape", "unsqueeze_index", "div", "mul", "masked_fill",
     "chunk", "split", "unbind", "select_index", "index"))
@@ -45,7 +46,7 @@ class _Activation:
         self.calls = self.rows = self.batch = 0
         self.hidden = False  # whether a layer with weights follows
         self.alive: Any = None
-        self.flat = 0.0  # the largest share of elements in a call whose slope is not nearly zero
+        self.flat: list[float] = []  # of each call, the share of elements whose slope is not nearly zero
         self.windows = 0  # in a row in which it was dead or saturated
         self.layer: Any = None
         self.leaves: list[Any] = []  # the weights of that layer
@@ -84,7 +85,7 @@ class Activations(Rule):
         found = self.events.get(id(event))
         if found is not None:
             found.hidden = True
-        elif depth and event.name in _PASSING:
+        if depth and (found is not None or event.name in _PASSING):
             for given in event.inputs[:4]:
                 self._follow(given, depth - 1)
 
@@ -123,9 +124,10 @@ class Activations(Rule):
         seen.rows += a.size // max(a.shape[axis], 1) if a.ndim > 1 else a.size
         seen.batch += a.shape[0]
         if event.name in _SQUASHING or event.name in _QUOTIENTS:
-            b = np.abs(a) if event.name.startswith("tanh") else np.abs(2 * a - 1)
-            seen.flat = max(seen.flat, 1 - float((b >= 0.995).mean()))
-            seen.range = f"{float((b >= 0.995).mean()):.0%} of its values are within 0.005 of the limits"
+            low, high = _limits(event.name, call.args)
+            share = float((np.abs(2 * (a - low) / (high - low) - 1) >= 0.995).mean())
+            seen.flat.append(1 - share)
+            seen.range = f"{share:.0%} of its values are within 0.005 of the limits"
         else:
             alive = a.any(axis=others)
             seen.alive = alive if seen.alive is None or seen.alive.shape != alive.shape else seen.alive | alive
@@ -164,12 +166,13 @@ class Activations(Rule):
             return False
         if seen.alive is not None:
             return seen.alive.size >= 3 and float((~seen.alive).mean()) >= 0.9
-        return seen.flat <= 0.2
+        return bool(seen.flat) and sum(seen.flat) <= 0.2 * len(seen.flat) and max(seen.flat) <= 0.4
 
     def _counts(self, seen: _Activation) -> bool:
         """Whether it is an activation between layers, or one that ends a model which is wrong all the same."""
         if seen.hidden:
-            return seen.event.name not in _ATTENTION or seen.event.step < _FEW  # attention may become sharp by learning
+            # attention may become sharp by learning, and distances are made sharp by intention
+            return seen.event.name not in _ATTENTION or (seen.event.step < _FEW and bool(seen.leaves or seen.layer))
         if seen.event.name in _BY_HAND:
             return False
         if seen.alive is not None:
@@ -220,6 +223,14 @@ def _by_hand(event: Event, args: tuple[Any, ...], result: Any) -> bool:
         and np.array_equal(kept, np.maximum(t._wg_data, 0)) for t in tensors)
 
 
+def _limits(name: str, args: tuple[Any, ...]) -> tuple[float, float]:
+    """The limits of an activation."""
+    if name.startswith("hardtanh"):
+        found = [x for x in args[1:3] if type(x) in (int, float)]
+        return (found[0], found[1]) if len(found) == 2 and found[0] < found[1] else (-1.0, 1.0)
+    return (-1.0, 1.0) if name.startswith("tanh") else (0.0, 1.0)
+
+
 def _first(event: Event) -> Event:
     """The first of the operations that are an activation written by hand; of another, itself."""
     if event.name in _QUOTIENTS:
@@ -255,7 +266,7 @@ def _share(seen: _Activation, a: Any, logits: Any) -> None:
     if counts.any():
         sharp = float(((a * top).sum(-1)[counts] >= 0.995).mean())
         seen.rows += int(counts.sum())
-        seen.flat = max(seen.flat, 1 - sharp)
+        seen.flat.append(1 - sharp)
         seen.range = f"in {sharp:.0%} of its rows the largest entry has everything"
 
 

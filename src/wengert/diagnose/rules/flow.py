@@ -19,7 +19,7 @@ from ..rule import Rule
 from .layers import layer_place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from ..places import Place
     from ..record import Backward, Made, Step
@@ -78,7 +78,7 @@ def gradient_norm(rows: Iterable[tuple[Any, Any]]) -> float:
 class Flow(Rule):
     """See above."""
 
-    in_windows = ("passed", "backward_begins", "backward_ended")
+    in_windows = ("passed", "backward_begins")
 
     def __init__(self, record: Any) -> None:
         super().__init__(record)
@@ -245,7 +245,7 @@ def _is_spike(notes: dict[str, Any], norm: float, site: Any) -> bool:
     if isfinite(norm):
         if norm > 20 * norms.top and len(recent) >= 8 and "spike" not in notes:
             middle = median(recent)
-            found = norm > 50 * middle > 0 and norms.top < 1000 * middle  # no steady growth
+            found = norm > 50 * middle > 0 and norms.top < 100 * middle  # no steady growth
         norms.add(norm)
     return found
 
@@ -302,7 +302,7 @@ def _diverging(notes: dict[str, Any], factor: float) -> bool:
         return False
     recent = norms.recent[-3:]
     start = min(norms.first[0], norms.first[1]) if len(norms.first) > 1 else norms.first[0]
-    return bool(recent[-1] > factor * max(start, 1e-3) and recent[-1] >= max(recent[0], norms.top * 1e-3)
+    return bool(recent[-1] > factor * max(start, 1e-3) and recent[-1] >= min(recent[0], sqrt(norms.top * start))
         and sum(n > 30 * start for n in norms.recent[-5:]) >= min(2, len(norms.recent) - 1))
 
 

@@ -10,8 +10,10 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_MASKS = ("Where", "MaskedFill", "NanToNum", "MaskedScatter", "IndexPut", "MaskedSelect", "Index", "SWhere")
+_MASKS = ("Where", "MaskedFill", "NanToNum", "Nansum", "Nanmean", "MaskedScatter", "IndexPut", "MaskedSelect", "Index",
+    "SWhere")
 _WEAK = ("Mul", "Clamp", "Relu", "Maximum", "Minimum", "Max", "Min", "Threshold")
+_INFINITE = ("Log", "Div", "Reciprocal", "Rsqrt", "Exp", "Softmax")  # where their slope is infinite, so are they
 #: What lets through a gradient that is not zero; behind others it may be zero for another reason than a weak mask.
 _CLEAR = ("Add", "Sub", "Rsub", "Neg", "Sum", "Mean", "View", "Reshape", "Expand", "Unsqueeze", "Squeeze", "Transpose",
     "Permute", "T", "Log", "Sqrt", "Abs", "Select", "Slice", "Cat", "Stack", "Clone", "ToCopy", "Mul")
@@ -54,16 +56,17 @@ def _zero_there(arrived: Iterable[Any], given: Iterable[Any]) -> bool:
 
 def _nearest(node: Any, users: dict[Any, list[Any]], names: tuple[str, ...], weak: bool = False) -> Any:
     """The nearest user of ``node``, over any number of others, whose name is one of ``names``. ``weak``: a product
-    counts only if one factor is not learnt, and not everything lies between.
+    counts only if one factor is not learnt, others if ``node`` has a value that must be hidden, and not everything may
+    lie between.
     """
-    queue, seen = deque([node]), {node}
+    queue, seen, infinite = deque([node]), {node}, any(s in node.name() for s in _INFINITE)
     while queue:
         for user in users.get(queue.popleft(), ()):
             if user in seen:
                 continue
             seen.add(user)
             name = user.name().partition("Backward")[0]
-            if name in names and not (weak and name == "Mul" and None not in user.edges):
+            if name in names and (not weak or (None in user.edges if name == "Mul" else infinite)):
                 return user
             if not weak or name in _CLEAR:
                 queue.append(user)

@@ -191,7 +191,7 @@ class _Replay:
                 self.values[id(node), 0] = value
                 if is_finite(value):
                     continue
-            elif not parents:
+            elif not parents and not _takes_nan(node):
                 continue
             else:
                 value = None
@@ -202,7 +202,7 @@ class _Replay:
         name = op.name if op is not None else node.name()
         origin = Origin(name, node.__dict__.get("_wg_site"), value, node_modules(node))
         if value is None:
-            origin.nan = any(p.nan for p in parents)
+            origin.nan = not parents or any(p.nan for p in parents)
         origin.number = int(-node.seq)
         if op is not None and node.saved and not _in_lists(op):
             saved = dict(_saved(node, op))
@@ -240,6 +240,13 @@ class _Replay:
             found = op.forward(*plain, **dict(zip(op.params[len(plain) :], named)))
             return found if type(found) is np.ndarray else np.asarray(found)  # a tuple gives another shape: unknown
         return None
+
+
+def _takes_nan(node: Any) -> bool:
+    """Whether a factor or divisor that no graph knows is NaN."""
+    op = getattr(node, "op", None)
+    return op is not None and op.name in ("mul", "div") and bool(node.saved) and None in node.edges and any(
+        type(a) is np.ndarray and a.dtype.kind == "f" and bool(np.isnan(a).any()) for _, a in _saved(node, op))
 
 
 def _in_lists(op: Any) -> bool:

@@ -1,4 +1,6 @@
-"""Where the program made what no record knows: the assignment of the variable, or attribute, that holds it."""
+"""Where the program made what no record knows: the assignment of the variable, or attribute, that holds it, or a
+function that is called where it is used.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ _RISKY = frozenset(("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciproca
 
 
 def assignment(array: Any, used: Place | None) -> Place | None:
-    """The expression that has given ``array`` to a variable of the program's running functions, if it may have made NaN
-    or inf; None if there is none. ``used``: where the array was used, after the assignment.
+    """The expression that has given ``array`` to a variable of the program's running functions, or the one that did so
+    in a function that is called where it is ``used``, if it may have made NaN or inf; None if there is none.
     """
     if array is None:
         return None
@@ -34,8 +36,19 @@ def assignment(array: Any, used: Place | None) -> Place | None:
             rows = [row for row in _assignments(function_of(code), name)
                 if used is None or used.file != code.co_filename or row.lineno <= used.line]
             if rows:
-                return _place(code.co_filename, rows[-1].value)
-    return None
+                return _place(code.co_filename, rows[-1].value, array)
+    return None if used is None else _called(used, array)
+
+
+def _called(used: Place, array: Any) -> Place | None:
+    """The expression in a function of the program that is called in the statement at ``used``."""
+    around = [node for node in ast.walk(tree(used.file)) if isinstance(node, ast.stmt)
+        and node.lineno <= used.line <= (node.end_lineno or node.lineno)]
+    if not around:
+        return None
+    statement = min(around, key=lambda node: (node.end_lineno or node.lineno) - node.lineno)
+    found = {_in_function(node, array) for node in ast.walk(statement) if isinstance(node, ast.Call)} - {None}
+    return found.pop() if len(found) == 1 else None
 
 
 def origin(chain: tuple[tuple[str, Made], ...], depth: int) -> Place | None:
@@ -74,28 +87,35 @@ def _assignments(region: Any, name: str) -> list[Any]:
     return sorted(found, key=lambda node: node.lineno)
 
 
-def _place(file: str, value: Any) -> Place | None:
+def _place(file: str, value: Any, array: Any) -> Place | None:
     """The line of an expression that may make NaN: in it, or in the function of the program that it calls."""
-    rows = list(_risks(value))
+    rows = list(_risks(value, array))
     if rows:
         return Place(file, rows[0].lineno)
-    if isinstance(value, ast.Call):
-        called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", None)
-        for other in user_files():
-            for node in ast.walk(tree(other)):
-                if isinstance(node, ast.FunctionDef) and node.name == called:
-                    lines = sorted({risk.lineno for risk in _risks(node)})
-                    if len(lines) == 1:
-                        return Place(other, lines[0])
+    return _in_function(value, array) if isinstance(value, ast.Call) else None
+
+
+def _in_function(call: ast.Call, array: Any) -> Place | None:
+    """The only line of a function of the program that may make NaN."""
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+    for other in user_files():
+        for node in ast.walk(tree(other)):
+            if isinstance(node, ast.FunctionDef) and node.name == called:
+                lines = sorted({risk.lineno for risk in _risks(node, array)})
+                if len(lines) == 1:
+                    return Place(other, lines[0])
     return None
 
 
-def _risks(region: Any) -> Iterator[Any]:
-    """The operations in a part of the source that may make NaN."""
+def _risks(region: Any, array: Any) -> Iterator[Any]:
+    """The operations in a part of the source that may make the NaN in ``array``."""
+    single = 1 in array.shape or array.size <= 1  # deviations are those of one example, perhaps
     for node in ast.walk(region):
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Pow)):
-            yield node
+            if not (isinstance(node.right, ast.Constant) and node.right.value):
+                yield node
         elif isinstance(node, ast.Call):
             f = node.func
-            if (f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")) in _RISKY:
+            name = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+            if name in _RISKY and (single or name not in ("std", "var")):
                 yield node
