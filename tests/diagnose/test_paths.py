@@ -121,6 +121,19 @@ def test_gradients_were_off_before() -> None:
     assert [f.id for f in report] == ["no-grad-training"]
 
 
+def test_much_is_computed_before_the_first_backward(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("tracer", "watching"):
+        monkeypatch.setattr(f"wengert.diagnose.{module}.LIMIT", 40)
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with pytest.raises(RuntimeError), watch(model, optimizer) as report:
+        x = torch.ones(2, 3)
+        for _ in range(100):
+            x = x * 0.99
+        model(x).detach().sum().backward()
+    assert [f.id for f in report] == ["cut-detach"]
+
+
 class TestLeaves:
     def test_cut(self) -> None:
         with watch():

@@ -90,7 +90,7 @@ def _ask(watching: Any, name: str, t: Tensor) -> list[Finding]:
 
 def _name(t: Tensor, record: Record | None) -> str:
     """What the program calls it, if that is known."""
-    found = "" if record is None else record.name_of(t)
+    found = "" if record is None else record.labels().get(id(t)) or record.name_of(t)
     return found or variable(t) or next((f"{holder}.{name}" for rows in all_variables()
         for holder, module in list(rows.items()) if isinstance(module, Module)
         for name, p in module.named_parameters() if p is t), "")
@@ -144,7 +144,7 @@ def _without(t: Tensor, name: str, record: Record | None) -> str:
         call = f"It was made by {event.name} at {event.place}." if event.place is not None else ""
         return f"{name} has no history: {_LOST}. {call}".strip()
     off = "" if modes().grad else " Gradients are off here, where explain() is called."
-    return f"{name} has no history: {_LOST}.{off}{'' if event is not None else f' {_MORE}'}"
+    return f"{name} has no history: {_LOST}.{off}{'' if record is not None else f' {_MORE}'}"
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _filled(grad: Any, t: Tensor, name: str, record: Record | None) -> str:
     zero = "" if np.any(grad._wg_data) else " All of its elements are zero."
     facts = None if record is None else record.gradients.get(t)
     if record is None or facts is None or not facts.filled:
-        return f"{name}.grad was filled when no diagnosis was on. {_MORE}{zero}"
+        return f"{name}.grad was filled when no diagnosis was on.{'' if record is not None else f' {_MORE}'}{zero}"
     numbers = facts.filled
     places = _places(b for b in record.backwards if b.number in numbers)
     text = f"{name}.grad holds the gradients of {len(numbers)} backward{'s' if len(numbers) > 1 else ''}{places}"

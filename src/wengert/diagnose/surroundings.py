@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 #: An error that the program has caught so often at one place, and does not mean to happen, is explained.
 CAUGHT = 3
+FEW = 16  # elements of an array
 CONVERSIONS = ("item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__")
 
 
@@ -366,6 +367,8 @@ class Surroundings:
             record.arrays.put(result, event)
             if result.base is not None:
                 record.arrays.put(result.base, event)
+            if result.size <= FEW and result.dtype.kind == "f":  # its elements are numbers to compute with
+                record.numbers += [(number, event) for number in result.ravel().tolist()]
         elif isinstance(result, list):
             self._numbers(result, event)
         self.watching.take("cut", event, source, result)

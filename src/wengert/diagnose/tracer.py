@@ -108,7 +108,7 @@ class Tracer(Interceptor):
                 if type(x) not in (int, bool, str, type(None)):
                     wanted |= self.add(x, inputs)
             return wanted
-        if type(v) is float:
+        if isinstance(v, (float, np.floating)):
             inputs += [event for number, event in record.numbers if number == v][-1:]
         elif isinstance(v, (np.ndarray, np.generic)):
             found = record.arrays.get(v)

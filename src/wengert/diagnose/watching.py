@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 #: Detailed windows: the first steps of each optimizer, and rounds that begin after these numbers of steps: not after
 #: 10, 20 or 50, where programs evaluate.
 FIRST = 3
+#: So many times the calls of a window are traced before the first backward.
+PREPARING = 4
 #: So many backwards of a gradient that nobody clears are known.
 FILLED = 1000
 LATER = frozenset(m * 10**e + 2 for e in range(1, 8) for m in (1, 2, 5))
@@ -181,8 +183,19 @@ class Watching:
         self._trace()
         self._look_at_modules()
 
+    def again(self) -> None:
+        """Open a window at the next step, if none is open."""
+        self._again = True
+
     def interrupt(self) -> None:
-        """Close a window that has traced too many calls without a step, until the next step."""
+        """A window has traced too many calls without a step: close it, until the next step. Before the first backward
+        the program may be preparing data: go on for a while, with shorter chains.
+        """
+        record = self.record
+        if not record.backward_count and not record.refused and record.event_count < PREPARING * LIMIT:
+            shorten(record, self.opened)
+            self.opened = record.event_count
+            return
         self._again = True
         self.close()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...nn import Parameter
 
@@ -28,9 +30,10 @@ _RANDOM = frozenset(("normal", "bernoulli", "multinomial", "poisson", "rand", "r
 #: What gives integers, truth values or random numbers: no gradient would come through it.
 _CHOICES = frozenset(("argmax", "argmin", "argsort", "searchsorted", "bucketize", "gt", "lt", "ge", "le", "eq", "ne",
     "isnan", "isfinite", "isclose", "nonzero", "unique", "multinomial", "bernoulli", "poisson"))
+_SORTS = frozenset(("max", "min", "topk", "sort", "kthvalue", "mode", "median"))  # whose second results are places
 #: What may stand between ``detach()`` and the conversion that it is for.
 _BETWEEN = frozenset(("cast", "to", "cpu", "clone", "contiguous", "view", "reshape", "flatten", "squeeze", "unsqueeze",
-    "select_index", "basic_index", "permute", "transpose", "t", "detach", "data", "numpy", "float", "double"))
+    "select_index", "basic_index", "unbind", "permute", "transpose", "t", "detach", "data", "numpy", "float", "double"))
 
 _WORDS = {
     "cut-detach": ("detach() takes {what} out of the graph", "Use the tensor itself there, without detach()."),
@@ -170,6 +173,27 @@ class Way:
 def _averages(event: Event) -> bool:
     """Whether it writes to a parameter that requires no gradient."""
     return event.kind == "inplace" and not event.recorded and isinstance(event.tensor(), Parameter)
+
+
+def numbers(given: Any) -> int:
+    """How many numbers and arrays of numbers there are in what a tensor is made of."""
+    if isinstance(given, (list, tuple)):
+        return sum(map(numbers, given[:1000]))
+    return int(isinstance(given, (float, np.ndarray, np.generic)))
+
+
+def choice(conversion: Event) -> Event | None:
+    """The choice that a Python integer or truth value was made of, without any computation in between."""
+    event = conversion
+    for _ in range(16):
+        if not event.inputs:
+            return None
+        event = event.inputs[0]
+        if event.name in _CHOICES - _RANDOM or (event.kind == "output" and event.name in _SORTS):
+            return event
+        if event.name not in _BETWEEN:
+            return None
+    return None
 
 
 def zero(event: Event) -> bool:

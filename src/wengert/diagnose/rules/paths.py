@@ -17,7 +17,7 @@ from ..findings import Finding
 from ..places import place
 from ..record import Event, node_place, told_apart
 from ..rule import Rule
-from .cuts import CREATIONS, Way, custom, verdict, words, zero
+from .cuts import CREATIONS, Way, choice, custom, numbers, verdict, words, zero
 from .leaves import Leaves, Row, requires_grad
 from .unreached import frozen, shown, unused
 
@@ -66,7 +66,7 @@ class Paths(Rule):
             if not before.inputs and before.recorded and not event.name.endswith("_"):
                 self.uses[before] = event
         if event.kind == "function" and event.name in CREATIONS:
-            if not event.inputs:
+            if not event.inputs or len(event.inputs) < numbers(call.args[:1]):
                 self.creations.append(event)
         elif event.site is not None and call.kind in ("operator", "inplace", "composite"):
             for v in call.args:
@@ -104,7 +104,7 @@ class Paths(Rule):
         elif not backward.detailed and self.reopened < REOPENED and not backward.captured and (
                 all(e[0].is_leaf for e, _ in backward.roots)):
             self.reopened += 1
-            self.watching.interrupt()
+            self.watching.again()
 
     def backward_ended(self, backward: Backward) -> None:
         if backward.detailed:
@@ -362,7 +362,7 @@ class Cuts:
         if cuts is None:
             return False
         if not zeros and all(map(self.way.meant, cuts)):
-            cuts = self._by_numbers(row.leaf) or cuts
+            cuts = self._by_numbers(row.leaf) or cuts or self._by_choices(row.leaf)
         if not cuts:
             return False
         if zeros:
@@ -405,7 +405,7 @@ class Cuts:
         made = [e for e in (*self.rule.creations, *self.rule.computed()) if e in self.way.events]
         found = []
         operands = [e for rows in self.rule.operands.values() for _, e in rows if e in self.way.events]
-        for event in self.rule.conversions[:1000]:
+        for event in self.rule.conversions[-1000:]:
             direct = event.inputs[0] is leaf  # its own numbers are taken: any operand may be made of them
             if any(e.step == event.step and e.number > event.number for e in (*made, *(operands if direct else ()))):
                 part = Way((event,))
@@ -413,6 +413,15 @@ class Cuts:
                 if cuts:
                     found.append(part.conversion(part.choose(cuts)))
         return found
+
+    def _by_choices(self, leaf: Event) -> list[Event]:
+        """A choice by what ``leaf`` went into that gave the program a number to go by, in the step of a loss."""
+        steps = {root.step for root in self.way.roots}
+        for event in self.rule.conversions[-1000:]:
+            made = choice(event) if event.off is None and event.step in steps else None
+            if made is not None and Way((made,)).cuts(leaf):
+                return [made]
+        return []
 
     def findings(self) -> list[Finding]:
         """One finding for each cut."""
