@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #: 10, 20 or 50, where programs evaluate.
 FIRST = 3
 #: So many times the calls of a window are traced before the first backward.
-PREPARING = 4
+PREPARING = 3
 #: So many backwards of a gradient that nobody clears are known.
 FILLED = 1000
 LATER = frozenset(m * 10**e + 2 for e in range(1, 8) for m in (1, 2, 5))

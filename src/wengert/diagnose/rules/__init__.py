@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
     ("steps", "StaleGradient"), ("steps", "NonScalar"), ("optimizers", "Optimized"),
-    ("modes", "EvalTraining"), ("modes", "TrainEvaluation"),
+    ("modes", "EvalTraining"), ("modes", "TrainEvaluation"), ("evaluations", "GradEvaluation"),
     ("accumulation", "Accumulation"), ("ratios", "UpdateRatio"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
     ("data_writes", "DataWritten"), ("checkpoints", "Impure"),

@@ -180,6 +180,7 @@ class TrainEvaluation(Rule):
         self.makers: ByIdentity[Any] = ByIdentity()  # outputs of models in training: the model
         self.sources: dict[int, set[int]] = {}  # by id of a model: those whose outputs it was given; 0 for other data
         self.results: dict[int, tuple[Event, Any]] = {}  # by id: events of results in this window, and their sites
+        record.notes["generates"] = self._generates
 
     def wants_modules(self, scope: Scope) -> bool:
         if scope.library or not self.record.step_count:

@@ -26,6 +26,8 @@ STEPS = 4  # steps of which something is kept that nobody walks
 LOOKED = 50  # nodes of a graph
 
 _active: Outputs | None = None
+#: What else is told of the outputs of models outside of detailed windows: the module, its arguments and the output.
+listeners: list[Callable[[Any, Any, Any], None]] = []
 
 
 class Hook:
@@ -36,6 +38,8 @@ class Hook:
     def __call__(self, module: Any, args: Any, output: Any) -> None:
         if _active is not None and not _active.record.detailed:
             _active.called(module, output)
+            for tell in listeners:
+                tell(module, args, output)
 
     def __reduce__(self) -> Any:
         return getattr, (nullcontext(), "__exit__")
