@@ -32,7 +32,7 @@ def settle(report: Report) -> None:
     """Take consequences out of a report."""
     found = {f.id for f in report.findings if f.severity != "info"}
     report.findings = [f for f in report.findings
-        if not (CONSEQUENCES.get(f.id, frozenset()) & found) and not _of_a_cut(f, found)]
+        if not (CONSEQUENCES.get(f.id, frozenset()).union(f.follows) & found) and not _of_a_cut(f, found)]
 
 
 def _of_a_cut(finding: Finding, found: set[str]) -> bool:

@@ -60,7 +60,7 @@ VERDICTS: dict[str, tuple[str, str]] = {
 
 @dataclass
 class Finding:
-    """One verdict.
+    """One verdict. ``follows``: verdicts of which it is a consequence here, besides those of which it always is.
 
     >>> found = Finding("cut-detach", Place("train.py", 12), "detach() cuts the gradient.", fix="Remove it.")
     >>> print(found)
@@ -75,6 +75,7 @@ class Finding:
     parameters: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
     severity: str = ""
+    follows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.severity = self.severity or VERDICTS[self.id][0]

@@ -20,7 +20,7 @@ from ..tensor import Tensor
 from .places import PACKAGE, USER, is_users_file, kind_of, own_variables, user_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import CodeType, FrameType
 
 LIMIT = 60_000  # objects that a search looks at
@@ -71,7 +71,12 @@ def spelled(path: Iterable[Link]) -> str:
 
 
 def tensors(frames: Iterable[FrameType] | None = None) -> Iterator[Hold]:
-    """The tensors with a history that the program's names lead to, the nearest first.
+    """The tensors with a history that the program's names lead to, the nearest first. ``frames``: as in ``holds``."""
+    return holds(lambda x: x._wg_edge is not None, Tensor, frames)
+
+
+def holds(wanted: Callable[[Any], bool], kind: type, frames: Iterable[FrameType] | None = None) -> Iterator[Hold]:
+    """What is ``wanted`` among the objects of a ``kind`` that the program's names lead to, the nearest first.
 
     ``frames``: whose variables; those of the user's functions that are running, if it is None.
     """
@@ -80,7 +85,7 @@ def tensors(frames: Iterable[FrameType] | None = None) -> Iterator[Hold]:
     seen: set[int] = set()
 
     def put(value: Any, link: Link, parent: int) -> None:
-        if id(value) in seen or isinstance(value, _PASSED):
+        if id(value) in seen or (isinstance(value, _PASSED) and not (isinstance(value, kind) or is_users_class(value))):
             return
         seen.add(id(value))
         rows.append((value, link, parent))
@@ -90,8 +95,8 @@ def tensors(frames: Iterable[FrameType] | None = None) -> Iterator[Hold]:
         put(value, link, -1)
     while queue and len(rows) < LIMIT:
         value, row = queue.popleft()
-        if isinstance(value, Tensor):
-            if value._wg_edge is not None:
+        if isinstance(value, (Tensor, kind)):
+            if isinstance(value, kind) and wanted(value):
                 yield _hold(rows, row)
             continue
         for child, link in _children(value):
@@ -137,6 +142,11 @@ def user_modules() -> list[Any]:
 
 def _children(value: Any) -> Iterator[tuple[Any, Link]]:
     """What an object holds."""
+    if isinstance(value, type):
+        for name, child in list(vars(value).items()):
+            if not name.startswith("__"):
+                yield child, Link("attribute", name, value)
+        return
     if isinstance(value, dict):
         for key, child in list(value.items()):
             yield child, Link("key", key) if isinstance(key, (str, int, tuple)) else Link("inside", "")
@@ -192,6 +202,11 @@ def _of_function(f: types.FunctionType) -> Iterator[tuple[Any, Link]]:
         yield value, Link("local", name, code)
     for name, value in list(f.__dict__.items()):
         yield value, Link("attribute", name, f)
+
+
+def is_users_class(kind: Any) -> bool:
+    """Whether it is a class that the program defines."""
+    return isinstance(kind, type) and is_users_file(getattr(sys.modules.get(kind.__module__), "__file__", None))
 
 
 def _is_ours(kind: type) -> bool:

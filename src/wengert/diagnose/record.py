@@ -309,6 +309,7 @@ class Record:
         self.step_count = self.backward_count = self.event_count = 0
         self.notes: dict[str, Any] = {}  # for rules that read what others have found
         self.detailed = False  # whether a detailed window is open
+        self.curious = False  # whether a rule wants a window to be opened after this step
         self.checking = False  # whether gradcheck() is running
         self.begun: Site | None = None  # where the diagnosis was switched on
         self._failed: tuple[int, str, Any] = (0, "", None)  # the last error of a walk: its id and text, and the node
@@ -341,11 +342,20 @@ class Record:
         return found
 
     def name_of(self, tensor: Any) -> str:
-        """How the program calls a tensor: a parameter's name in its model, or a variable; empty if neither is known."""
+        """How the program calls a tensor: a parameter's name in its model, a variable, or the key in a dict; empty if
+        none is known.
+        """
         found = self.named_parameters().get(id(tensor))
         if found is not None:
             return found[0]
-        return next((n for n, v in main_variables().items() if v is tensor and not n.startswith("_")), "")
+        for name, v in main_variables().items():  # what was there first: no loop's variable
+            if v is tensor and not name.startswith("_"):
+                return name
+            if type(v) is dict:
+                key = next((k for k, x in v.items() if x is tensor and type(k) is str), "")
+                if key:
+                    return key
+        return ""
 
     def names_of(self, tensors: list[Any]) -> list[str]:
         """How the program calls these, of those that have a name; with labels where they have the same."""

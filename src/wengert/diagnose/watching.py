@@ -44,6 +44,8 @@ FIRST = 3
 PREPARING = 3
 #: So many backwards of a gradient that nobody clears are known.
 FILLED = 1000
+#: New optimizers outside of windows that are given one.
+MAKERS = 16
 LATER = frozenset(m * 10**e + 2 for e in range(1, 8) for m in (1, 2, 5))
 
 
@@ -68,7 +70,9 @@ class Watching:
         self._scope: Scope | None = None  # the one whose module calls are told
         self._due: set[Made] = set()  # the optimizers that a later window waits for
         self._seen: dict[Made, int] = {}  # how many steps each had made when the last window closed
-        self._loops = 0  # backwards of a program without optimizers
+        self._makers: set[Any] = set()  # the sites of optimizers that made their first step outside of windows
+        self._loops, self._until = 0, FIRST  # backwards of a program without optimizers; when a window ends there
+        self._opens = False  # whether one begins after this backward
         self._first, self._again = True, False  # whether the first window is open; whether to open one at the next step
         self._before: Any = None  # what listened to walks before
         self.on = False
@@ -286,6 +290,9 @@ class Watching:
             if other is not None:
                 other()
             self.take("backward_ended", backward, light=light)
+            if self._opens:
+                self._opens = False
+                self.open()
 
         return ended
 
@@ -293,8 +300,10 @@ class Watching:
         """Without optimizers, every backward is the end of a step."""
         if not self.record.optimizers:
             self._loops += 1
-            if self.record.detailed and self._loops > FIRST:
+            if self.record.detailed and self._loops > self._until:
                 self.close()
+            elif self._loops in LATER:
+                self._until, self._opens = self._loops + 1, True
 
     def arrives(self, node: Any) -> None:
         """A gradient arrives at a leaf."""
@@ -365,10 +374,11 @@ class Watching:
         if record.detailed and self._enough(step.made):
             self._first = False
             self.close()
-        elif not record.detailed and (record.step_count in LATER or self._again):
+        elif not record.detailed and (record.step_count in LATER or self._again or record.curious
+                or (step.made.steps == 1 and self._new(step.made))):
             self._due = {made for made in record.optimizers if made.object() is not None
                 and made.steps != self._seen.get(made)}
-            self._again = False
+            self._again = record.curious = False
             self.open()
         if self.limit is not None and record.step_count >= self.limit:
             # in other threads, whose own end ``threading`` keeps to itself if it is just this class
@@ -394,6 +404,12 @@ class Watching:
             return steps >= 4 * FIRST or all(m.steps >= FIRST for m in record.optimizers if m.object() is not None)
         self._due.discard(made)
         return steps >= 2 * FIRST or not self._due
+
+    def _new(self, made: Made) -> bool:
+        """Whether an optimizer is one of those that are made later on, for another part of the program."""
+        known = made.site in self._makers or len(self._makers) >= MAKERS
+        self._makers.add(made.site)
+        return not known
 
     # -- modules ------------------------------------------------------------------------------------------------------
 

@@ -292,6 +292,7 @@ def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, w
             g = gi = a = grads = None  # nothing consumed outlives its step
     except Exception as error:
         _deliver_complete_leaves(node, pending, namespace, needed, captures)
+        walk.node = node  # which has failed, not the last of these leaves
         _raise_explained(node, error, g)
         raise
 

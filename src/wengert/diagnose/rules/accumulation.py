@@ -28,6 +28,8 @@ INVARIANT = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta",
     "Muon", "Adafactor")
 #: How many events of a loss are looked at.
 FAR = 200
+#: How many windows are asked for.
+ASKED = 6
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Accumulation(Rule):
         self.made: dict[int, Made] = {}
         self.clips: dict[Any, tuple[int, int]] = {}  # by site: the first backward of the accumulation, how many by then
         self.said: set[Any] = set()
+        self.asked = 0  # for how many windows
 
     # -- what scales --------------------------------------------------------------------------------------------------
 
@@ -97,6 +100,9 @@ class Accumulation(Rule):
 
     def step_begins(self, step: Step) -> Iterable[Finding] | None:
         if step.plain and not self.groups and self.record.scaler is None:
+            facts = step.held[0][0] if step.held else None  # in every step: as quick as can be
+            if facts is not None and len(facts.filled) > 1:
+                self._look_closer(step, facts)
             return None
         facts = self._longest(step)
         if facts is None:
@@ -104,9 +110,21 @@ class Accumulation(Rule):
         found: Iterable[Finding] | None = self._still_scaled(step.optimizer, facts, step.site, "step() uses")
         if found is None and step.detailed and len(facts.filled) > 1 and not facts.carried and not step.closure:
             self._accumulated(step, facts)
-        elif found is None and not step.detailed and self.groups:
-            found = self._incomplete(step, facts)
+        elif found is None and not step.detailed:
+            if self.groups:
+                found = self._incomplete(step, facts)
+            self._look_closer(step, facts)
         return found
+
+    def _look_closer(self, step: Step, facts: Gradient) -> None:
+        """Ask for a window if a step accumulates as no step has that was seen in one."""
+        count = len(facts.filled)
+        if count < 2 or facts.carried or self.asked >= ASKED:
+            return
+        known = [g.count for (key, _), groups in self.groups.items() if key == id(step.made) for g in groups]
+        if known.count(count) < 2:
+            self.asked += 1
+            self.record.curious = True
 
     def _longest(self, step: Step) -> Gradient | None:
         """The facts of the parameter with the most gradients: in light steps, of the first one that has any."""

@@ -14,7 +14,7 @@ import numpy as np
 from ...functions.random import get_rng_state
 from ...nn import Module
 from ...tensor import Tensor
-from ..holders import Link
+from ..holders import Link, is_users_class
 from ..places import USER, Place, kind_of
 from ..statements import function_of, storing, tree
 
@@ -34,8 +34,9 @@ class Change:
 
     def __init__(self, link: Link, before: Any, after: Any) -> None:
         self.link, self.before, self.after = link, before, after
-        self.counter: Any = before[1] if before[0] == "tensor" else None
-        self.version: int = before[2] if before[0] == "tensor" else 0
+        written = before[0] == after[0] == "tensor" and before[1] is after[1]  # rather than replaced by another
+        self.counter: Any = before[1] if written else None
+        self.version: int = before[2] if written else 0
 
     @property
     def name(self) -> str:
@@ -136,7 +137,14 @@ class State:
             elif not name.startswith("_") or (kind_of_class(kind) == USER and not hasattr(_PLAIN, name)):
                 self._put(x, Link("attribute", name, kind), value, depth)
         if kind_of_class(kind) == USER:
+            self._class(kind, depth)
             self._function(kind.forward, depth)
+
+    def _class(self, kind: Any, depth: int) -> None:
+        """What belongs to a class of the program."""
+        for name, value in list(vars(kind).items()):
+            if not name.startswith("_") and isinstance(value, (*_SIMPLE, *_CONTAINERS)):
+                self._put(kind, Link("attribute", name, kind), value, depth)
 
     def _function(self, f: Any, depth: int) -> None:
         code = getattr(f, "__code__", None)
@@ -150,7 +158,9 @@ class State:
             self._put(cell, Link("cell", name, code), value, depth)
         for name in code.co_names if kind_of(code) == USER else ():
             value = f.__globals__.get(name, self)
-            if value is not self and not isinstance(value, (types.ModuleType, type)):
+            if is_users_class(value):
+                self._class(value, depth)
+            elif value is not self and not isinstance(value, (types.ModuleType, type)):
                 self._put(f.__globals__, Link("global", name, code.co_filename), value, depth)
 
 
@@ -216,8 +226,10 @@ def _codes(function: Any, codes: list[Any]) -> Iterator[Any]:
                     yield inner
 
 
-def changer(change: Change, codes: list[Any]) -> Place | None:
-    """The statement that changes something: in a function that ran, if there is one."""
+def changer(change: Change, codes: list[Any], since: Place | None = None) -> Place | None:
+    """The statement that changes something: in a function that ran, if there is one. ``since``: where the first run was
+    called, if it was changed after that.
+    """
     link = change.link
     if change.before[0] == "size":
         found = storing((link,), True)
@@ -231,21 +243,27 @@ def changer(change: Change, codes: list[Any]) -> Place | None:
     regions = [(code.co_filename, function_of(code)) for code in dict.fromkeys(codes) if code.co_name != "<module>"]
     regions += [(file, tree(file)) for file in files if file]
     for file, region in regions:
-        for node in ast.walk(region):
-            if not isinstance(node, (ast.Assign, ast.AugAssign)):
-                continue
-            for target in node.targets if isinstance(node, ast.Assign) else (node.target,):
-                inner = target.value if isinstance(target, ast.Subscript) else target
-                name = getattr(inner, "attr", None) if link.kind == "attribute" else getattr(inner, "id", None)
-                if name == link.name and not _initial(node, region):
-                    return Place(file, node.lineno)
+        places = [Place(file, node.lineno) for node in ast.walk(region) if isinstance(node, (ast.Assign, ast.AugAssign))
+            and _changes(node, link) and not _initial(node, region)]
+        if places:
+            return next((p for p in places if since is not None and p.file == since.file and p.line > since.line),
+                places[0])
     return None
 
 
+def _changes(node: Any, link: Link) -> bool:
+    for target in node.targets if isinstance(node, ast.Assign) else (node.target,):
+        inner = target.value if isinstance(target, ast.Subscript) else target
+        if (getattr(inner, "attr", None) if link.kind == "attribute" else getattr(inner, "id", None)) == link.name:
+            return True
+    return False
+
+
 def _initial(node: Any, region: Any) -> bool:
-    """Whether a statement stands in ``__init__`` or at the top of a module."""
+    """Whether a statement stands in ``__init__``, or at the top of a module and in no loop."""
     if not isinstance(region, ast.Module):
         return False
-    inside = [f for f in ast.walk(region) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))
+    inside = [f for f in ast.walk(region) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While))
         and f.lineno < node.lineno <= (f.end_lineno or 0)]
-    return not inside or inside[-1].name == "__init__"
+    names = [f.name for f in inside if not isinstance(f, (ast.For, ast.While))]
+    return names[-1] == "__init__" if names else not inside

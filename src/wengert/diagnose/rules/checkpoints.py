@@ -15,6 +15,7 @@ from ...tensor import Tensor
 from ...utils.checkpoint import CheckpointError, checkpoint
 from ..findings import Finding
 from ..places import Place, is_users, place, user_site
+from ..record import Made
 from ..rule import Rule
 from .checkpoint_state import State, changer, drawn, randoms
 
@@ -185,16 +186,18 @@ class Impure(Rule):
                 f"this checkpoint() again, {what} will be others, so the gradient is that of another function.",
                 evidence=["the state of the default generator changed while the function ran"],
                 fix="Leave preserve_rng_state at its default, True.")
-        changed = [*end.against(again), *again.against(after)]
+        inside, between = end.against(again), again.against(after)
+        changed = [*inside, *between]
         if unlike is not None:
-            yield self._differs(run, *unlike, codes, [*changed, *after.against(before)])
+            yield self._differs(run, *unlike, codes, [*changed, *after.against(before)], inside)
         elif changed:
-            yield from self._effects(run, end.against(again), codes)
+            yield from self._effects(run, inside, codes)
         elif len(first) < len(second):
             yield Finding("checkpoint-impure", where, "The function of this checkpoint() does more when backward() "
                 "runs it again.", fix=_FIX)
 
-    def _differs(self, run: Run, one: Row, other: Row, codes: list[Any], changed: list[Any]) -> Finding:
+    def _differs(self, run: Run, one: Row, other: Row, codes: list[Any], changed: list[Any],
+            inside: list[Any]) -> Finding:
         line, where = place(one.site), run.place
         evidence = [f"first difference: {one.name} at {line} in the forward pass"
             + (f", {other.name} at {place(other.site)} in the second run" if one.name != other.name
@@ -203,23 +206,28 @@ class Impure(Rule):
             return Finding("checkpoint-impure", line, f"{one.name} draws from a generator of its own, whose state "
                 "checkpoint() does not restore: backward() computes with other numbers.", evidence=evidence,
                 fix="Use the default generator inside of a checkpoint; or draw before, and pass the numbers on.")
-        cause = self._cause(run, changed, codes)
+        cause = self._cause(run, changed, codes, None if inside else where)
         if cause is not None:
             name, at = cause
+            line = at or randoms(run.function, codes) or line
             evidence.append(f"{name} is not what it was" + (f"; it is changed at {at}" if at is not None else ""))
-            return Finding("checkpoint-impure", at or line, f"{name} changes from run to run of the function that "
+            return Finding("checkpoint-impure", line, f"{name} changes from run to run of the function that "
                 f"checkpoint() at {where} runs again in backward(), which then computes something else.",
                 evidence=evidence, fix=_FIX)
         line = randoms(run.function, codes) or line
         return Finding("checkpoint-impure", line, f"This does not do the same when backward() runs the function of "
             f"checkpoint() at {where} again: the gradient is that of another function.", evidence=evidence, fix=_FIX)
 
-    def _cause(self, run: Run, changed: list[Any], codes: list[Any]) -> tuple[str, Place | None] | None:
+    def _cause(self, run: Run, changed: list[Any], codes: list[Any], since: Place | None
+            ) -> tuple[str, Place | None] | None:
         for change in changed:
             if change.counter is not None:
                 write = self.record.writer(change.counter, change.version)
                 return change.name, write.place if write is not None else place(run.written.get(id(change.counter)))
-            return change.name, changer(change, codes)
+            made = self.record.made(run.function) if change.link.name == "training" else None
+            if isinstance(made, Made):
+                return change.name, place(made.train_site if change.after[1] else made.eval_site)
+            return change.name, changer(change, codes, since)
         return None
 
     def _effects(self, run: Run, changed: list[Any], codes: list[Any]) -> Iterator[Finding]:

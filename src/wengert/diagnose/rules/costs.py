@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..snapshot import Row, Snapshot
 
 #: What a step must cost, and what share of it one operation must have, to be worth a word.
-BYTES, MEMORY_SHARE = 1 << 20, 0.5
+BYTES, MEMORY_SHARE = 1 << 20, 0.35
 NANOSECONDS, TIME_SHARE = 50_000_000, 0.4
 
 
@@ -51,8 +51,9 @@ class Costs(Rule):
         if not snapshots:
             return
         parts, total = max(map(memory, snapshots), key=lambda found: found[1])
-        if parts and total >= BYTES and parts[0].cost >= MEMORY_SHARE * total:
-            yield _hotspot(parts, total)
+        for i, part in enumerate(parts if total >= BYTES else ()):
+            if part.cost >= MEMORY_SHARE * total:
+                yield _hotspot([part, *parts[:i], *parts[i + 1 :]], total)
         snapshots = [s for s in snapshots if s.number > 1]  # before the first one, the program makes its model
         if not snapshots:
             return

@@ -8,7 +8,6 @@ as many rounds as before: what is done only now and then is seen, too.
 
 from __future__ import annotations
 
-import ast
 import weakref
 from collections import deque
 from math import inf
@@ -21,26 +20,24 @@ from ...graph.engine import reachable_nodes
 from ...graph.node import next_sequence
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import Place, is_users, user_site
+from ..places import is_users, user_site
 from ..record import Event
 from ..rule import Rule
-from ..statements import Statement, function_of, tree, user_files
+from .data_places import written
 from .writes import Saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..places import Site
+    from ..places import Place, Site
     from ..record import Backward, Record
     from ..watching import Watching
 
 LARGE = 1 << 16  # elements of a memory that are watched
 ROWS = 64  # memories that are watched at once
 SHARED = 32  # memories of NumPy arrays that are known
+TOLERANCE = 1e-6  # of rounding in a write and its undoing, of the largest element
 PASSED = 2  # backwards for which a memory is watched outside of windows
-_MAKING = frozenset(("from_numpy", "frombuffer", "as_tensor", "asarray"))
-_FILLING = frozenset(("fill", "sort", "partition", "put", "itemset", "resize", "setfield"))
-_INTO = frozenset(("copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "put_along_axis"))
 
 
 def version_of(counter: Any) -> int | None:
@@ -67,12 +64,15 @@ class Watched:
             return array
         return array.reshape(-1)[:: array.size // LARGE + 1]
 
-    def changed(self) -> int:
-        """How many of them are not what they were."""
-        array = self.looked_at()
+    def changed(self, before: Any = None, tolerance: float = 0.0) -> int:
+        """How many of them are not what they were, by more than this part of the largest."""
+        array, before = self.looked_at(), self.before if before is None else before
         if array is None:
             return 0
-        same = (array == self.before) | ((array != array) & (self.before != self.before))
+        same = (array == before) | ((array != array) & (before != before))
+        if tolerance and array.dtype.kind in "fc" and not same.all():
+            with np.errstate(all="ignore"):
+                same |= np.abs(array - before) <= tolerance * np.abs(before).max()
         return int(array.size - np.count_nonzero(same))
 
     def renew(self) -> None:
@@ -86,9 +86,13 @@ class Watched:
 class Change:
     """A write that was noticed: nodes that were made before it have numbers from ``seq`` on."""
 
-    def __init__(self, row: Watched, name: str, place: Place | None, seq: float, count: int) -> None:
+    def __init__(self, row: Watched, name: str, place: Place | None, seq: float) -> None:
         self.array, self.event, self.name, self.place = row.array, row.event, name, place
-        self.seq, self.count = seq, count
+        self.row, self.before, self.seq = row, row.before.copy(), seq
+
+    def lasting(self) -> int:
+        """How many elements are not what they were before it: it may have been undone."""
+        return self.row.changed(self.before, TOLERANCE)
 
 
 class DataWritten(Rule):
@@ -176,7 +180,7 @@ class DataWritten(Rule):
             if count:
                 from ..places import place
 
-                self.changes.append(Change(row, name, place(site), self.newest, count))
+                self.changes.append(Change(row, name, place(site), self.newest))
             row.renew()
 
     def _compare(self) -> None:
@@ -188,11 +192,11 @@ class DataWritten(Rule):
                 count = row.changed()
                 if not count:
                     continue
-                place = written(row.event)
+                place = written(row.event, row.array())
                 if place is not None or id(row.counter) not in found:  # rather than a line that only reads
                     name = "A write" if row.event.name == "data" else "NumPy"
                     found[id(row.counter)] = Change(row, name, place or row.event.place,
-                        row.seq if row.number else self.newest, count)
+                        row.seq if row.number else self.newest)
                 row.renew()
         self.changes += found.values()
 
@@ -220,13 +224,21 @@ class DataWritten(Rule):
         if not changes:
             return None
         nodes = sorted(reachable_nodes([edge for edge, _ in backward.roots]), key=lambda node: node.seq)
-        found = [_finding(self.record, change, saved, backward) for change in changes
-            for saved in _savers(nodes, change)[:1] if is_users(change.place)]
+        found = list(self._found(changes, nodes, backward))
         if not found:
             self.changes = changes  # another backward may come to them
         found = [f for f in found if (f.place, *f.parameters) not in self.said]
         self.said.update((f.place, *f.parameters) for f in found)
         return found
+
+    def _found(self, changes: list[Change], nodes: list[Any], backward: Backward) -> Iterator[Finding]:
+        done: set[tuple[Any, int]] = set()  # nodes, and memories that an earlier write has changed for them
+        for change in changes:
+            savers = [s for s in _savers(nodes, change) if (s.node, id(change.row.counter)) not in done]
+            done.update((s.node, id(change.row.counter)) for s in savers)
+            count = change.lasting() if savers and is_users(change.place) else 0
+            if count:
+                yield _finding(self.record, change, savers[0], backward, count)
 
 
 def _savers(nodes: list[Any], change: Change) -> list[Saved]:
@@ -254,80 +266,14 @@ def _kept(node: Any) -> Iterator[tuple[str, np.ndarray]]:
         yield from _kept(part)
 
 
-def _finding(record: Record, change: Change, saved: Saved, backward: Backward) -> Finding:
+def _finding(record: Record, change: Change, saved: Saved, backward: Backward, count: int) -> Finding:
     leaf = saved.leaf
     name = record.name_of(leaf) if leaf is not None else ""
     how = change.name if change.event.name != "data" else f"{change.name} on .data"
     return Finding("data-written", change.place, f"{how} overwrites {name or 'a value'} after the forward pass has "
         f"saved it for the backward() at {backward.place}, and past the version counter: no error is raised, and the "
         "gradient is wrong.", parameters=[name] if name else [], evidence=[
-            f"{saved.text} before the write", f"{change.count} of its elements were changed; the way to its memory was "
+            f"{saved.text} before the write", f"{count} of its elements were changed; the way to its memory was "
             f"taken by {change.event.name} at {change.event.place}"],
         fix="Write after backward(), or before the forward pass; or compute a new value (x = x.clamp(...)), whose "
             "gradient is known; torch.no_grad() instead of .data lets the version counter notice such writes.")
-
-
-# -- where it was written ---------------------------------------------------------------------------------------------
-
-
-def written(event: Event) -> Place | None:
-    """The statement that writes to the memory that ``event`` led to; None if it is not found."""
-    where = event.place
-    if where is None or event.site is None:
-        return None
-    function, named, line = function_of(event.site[0]), "", 0
-    for node in _statements(tree(where.file)):
-        if not Statement(where.file, node).covers(where):
-            continue
-        if _writes(node, ""):  # the statement that takes it writes to it at once
-            return where
-        if event.kind == "function":
-            named = next((ast.unparse(n.args[0]) for n in ast.walk(node) if isinstance(n, ast.Call) and n.args
-                and n.lineno <= where.line <= (n.end_lineno or 0) and isinstance(n.args[0], (ast.Name, ast.Attribute))
-                and (getattr(n.func, "attr", "") or getattr(n.func, "id", "")) in _MAKING), "")
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
-            named, line = ast.unparse(node.targets[0]), node.lineno
-    if not named:
-        return None
-    rows = [(where.file, function), (where.file, tree(where.file))]
-    if "." in named:  # an attribute, of an object that has other names elsewhere
-        rows += [(file, tree(file)) for file in user_files()]
-    for file, region in rows:
-        found = sorted((n for n in _statements(region) if _writes(n, named)), key=lambda n: n.lineno <= line)
-        if found:
-            return Place(file, found[0].lineno, where.function)
-    return None
-
-
-def _statements(region: Any) -> list[Any]:
-    return [n for n in ast.walk(region) if isinstance(n, (ast.Assign, ast.AugAssign, ast.Expr))]
-
-
-def _writes(node: Any, name: str) -> bool:
-    """Whether a statement writes to the elements of what is in the variable or attribute ``name``; to those of
-    any ``.data`` or ``numpy()``, if it is empty.
-    """
-    def is_it(e: Any) -> bool:
-        while isinstance(e, ast.Subscript):
-            e = e.value
-        if not name:
-            return (isinstance(e, ast.Attribute) and e.attr == "data") or (isinstance(e, ast.Call)
-                and isinstance(e.func, ast.Attribute) and (e.func.attr == "numpy" or is_it(e.func)))
-        text = ast.unparse(e)
-        return text == name or ("." in name and "." in text and text.rpartition(".")[2] == name.rpartition(".")[2])
-
-    if isinstance(node, ast.AugAssign):
-        return is_it(node.target)
-    if isinstance(node, ast.Assign) and any(isinstance(t, ast.Subscript) and is_it(t) for t in node.targets):
-        return True
-    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
-        f = call.func
-        called = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
-        if isinstance(f, ast.Attribute) and is_it(f.value) and (called in _FILLING or (
-                called.endswith("_") and not called.startswith("_"))):
-            return True
-        if called in _INTO and any(map(is_it, call.args[:1])):
-            return True
-        if any(k.arg == "out" and is_it(k.value) for k in call.keywords):
-            return True
-    return False

@@ -15,7 +15,7 @@ from ..places import is_users
 from ..record import node_place
 from ..rule import Rule
 from ..snapshot import memory_of
-from ..statements import accumulates, assignments, looped, puts, storing
+from ..statements import accumulates, assignments, class_of, looped, puts, storing
 from . import outputs
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def explain(numbers: dict[int, int], now: int = 0) -> list[Finding]:
     holds: list[tuple[Hold, set[int]]] = []
     left = VISITED
     for hold in tensors():
-        seen = some_nodes(hold.value._wg_edge[0], min(left, VISITED // 8))
+        seen = outputs.some_nodes(hold.value._wg_edge[0], min(left, VISITED // 8))
         left -= len(seen)
         reached = {numbers[id(n)] for n in seen if id(n) in numbers}
         if reached:
@@ -199,23 +199,23 @@ def explain(numbers: dict[int, int], now: int = 0) -> list[Finding]:
     return [f for f in found if f is not None]
 
 
-def some_nodes(root: Any, limit: int) -> set[Any]:
-    """The nodes that can be reached from ``root``, not more than so many, leaves apart."""
-    seen, stack = {root}, [root]
-    while stack and len(seen) < limit:
-        for edge in stack.pop().edges:
-            if edge is not None and not edge[0].is_leaf and edge[0] not in seen:
-                seen.add(edge[0])
-                stack.append(edge[0])
-    return seen
-
-
 def containers(holds: list[tuple[Hold, set[int]]]) -> list[tuple[Any, list[Hold], set[int]]]:
-    """The innermost containers of tensors that each hold one of the graphs: path to it, what it holds, which graphs."""
+    """The innermost containers of tensors that each hold one of the graphs, or several that no other of them holds
+    (sums over a few steps): path to it, what it holds, which graphs.
+    """
+    return (_containers([row for row in holds if len(row[1]) <= 2])
+        or [row for row in _containers([row for row in holds if len(row[1]) > 2]) if _apart(row, holds)])
+
+
+def _apart(row: tuple[Any, list[Hold], set[int]], holds: list[tuple[Hold, set[int]]]) -> bool:
+    mine = {id(hold) for hold in row[1]}
+    sizes = [len(reached) for hold, reached in holds if id(hold) in mine]
+    return len(sizes) > 2 and sum(sizes) == len(row[2])
+
+
+def _containers(holds: list[tuple[Hold, set[int]]]) -> list[tuple[Any, list[Hold], set[int]]]:
     rows: dict[int, tuple[Any, list[Hold], set[int]]] = {}
     for hold, reached in holds:
-        if len(reached) > 2:
-            continue
         for i, holder in enumerate(hold.holders[:-1]):
             row = rows.setdefault(id(holder), (hold.path[: i + 1], [], set()))
             row[1].append(hold)
@@ -236,6 +236,9 @@ def chains(holds: list[tuple[Hold, set[int]]]) -> list[tuple[Hold, set[int]]]:
 
 def _container(path: Any, inside: list[Hold], reached: set[int]) -> Finding | None:
     name = inside[0].holders[len(path) - 1]
+    while len(path) > 1 and path[-1].kind == "attribute" and isinstance(path[-1].owner, type) and not any(
+            class_of(path[-1].owner)):
+        path = path[:-1]  # what a library's object keeps it in
     text = spelled(path)
     statement = storing(path) or next(puts((Link("self", "self", type(name)),)), None)
     place = None if statement is None else statement.place
@@ -276,5 +279,6 @@ def _size(t: Any, graphs: int) -> str:
     memory = {id(a): memory_of(a) for node in nodes if not node.is_leaf for a in (node.saved or ())}
     leaves = {id(node.variable._wg_data) for node in nodes if node.is_leaf}
     size = sum(n for key, n in memory.items() if key not in leaves) // graphs
-    freed = "" if size else " (their saved values were freed by backward(), the nodes were not)"
+    freed = ("" if size or not outputs.walked(t._wg_edge[0]) else
+        " (their saved values were freed by backward(), the nodes were not)")
     return f"per step: {len(nodes) // graphs} nodes and {size:,} bytes of saved values{freed}"

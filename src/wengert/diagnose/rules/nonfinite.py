@@ -321,14 +321,16 @@ def _forward_finding(record: Any, root: Origin, seen: str, count: int) -> Findin
         return Finding("nonfinite-forward", where, text, "Initialise them: torch.empty leaves what was in memory, and "
             "a file may have been saved after a failure.", parameters=names[:20], evidence=facts)
     why, fix = FORWARD.get(root.name.rstrip("_"), ("", ""))
+    follows: tuple[str, ...] = ()
     if not why and root.largest() > _HUGE:
+        follows = ("stale-gradient",)  # whose steps grow and grow
         why, fix = "its arguments are so large that the result overflows", "Keep the numbers in range: a lower " \
             "learning rate, clipped gradients, normalised layers."
     elif any(a.dtype.itemsize == 2 for _, a in root.inputs if isinstance(a, np.ndarray)) and root.value != "NaN":
         why, fix = "float16 ends at 65504", "Compute this in float32, or in bfloat16, which has the same range."
     text = f"{root.name} gives the first {root.value} of the forward{element}" + (f": {why}." if why else ".")
     return Finding("nonfinite-forward", where, text, fix or "Keep its arguments where the operation is defined.",
-        evidence=facts)
+        evidence=facts, follows=follows)
 
 
 def _at(a: Any, index: tuple[int, ...]) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MANY = 6  # outputs of one model that are alive at once
 MOST = 64  # outputs of one that are known, and models
+VISITED = 4000  # nodes of a history
+NODES = 64  # nodes of a step that are looked at
 STEPS = 4  # steps of which something is kept that nobody walks
 LOOKED = 50  # nodes of a graph
 
@@ -72,6 +74,17 @@ def walked(node: Any) -> bool:
     return False
 
 
+def some_nodes(root: Any, limit: int) -> set[Any]:
+    """The nodes that can be reached from ``root``, not more than so many, leaves apart."""
+    seen, stack = {root}, [root]
+    while stack and len(seen) < limit:
+        for edge in stack.pop().edges:
+            if edge is not None and not edge[0].is_leaf and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return seen
+
+
 class Outputs:
     """Watches what models give. ``explain``: gives the findings for nodes that are kept."""
 
@@ -81,6 +94,7 @@ class Outputs:
         self.candidates: list[Finding] = []
         self.kept: list[weakref.ref[Any]] = []  # the nodes of the candidates
         self.many = MANY  # so many are to be alive for a search
+        self.since: float = 0  # the number of the first node of this window
         self.made: dict[int, list[weakref.ref[Any]]] = {}  # by step: the nodes of detailed windows that nobody walked
         self.handles: list[Any] = []
         self.watched: set[int] = set()
@@ -128,9 +142,10 @@ class Outputs:
 
     def walks(self, backward: Backward) -> None:
         """A backward begins: what it walks was kept for it."""
-        if backward.detailed and (mine := self.made.get(backward.step)):
+        if backward.detailed and self.made:
             below = reachable_nodes([edge for edge, _ in backward.roots])
-            mine[:] = [ref for ref in mine if (node := ref()) is not None and node not in below]
+            for refs in self.made.values():
+                refs[:] = [ref for ref in refs if (node := ref()) is not None and node not in below]
         if not self.candidates:
             return
         alive = {node for node in (ref() for ref in self.kept) if node is not None}
@@ -143,22 +158,43 @@ class Outputs:
         edge = getattr(result, "_wg_edge", None)
         if edge is not None:
             self.made.setdefault(self.record.step_count, []).append(weakref.ref(edge[0]))
+            self.since = self.since or edge[0].seq
 
     def grown(self) -> None:
         """Look for what every step has left behind, though no backward has gone through it."""
+        since, self.since = self.since, 0
         rows: dict[int, int] = {}
         alive = []
         for step, refs in list(self.made.items()):
-            refs[:] = [ref for ref in refs if ref() is not None]
+            refs[:] = [ref for ref in refs if (node := ref()) is not None and not node.is_leaf]
             if not refs:
                 del self.made[step]
-            for node in (ref() for ref in refs):
-                if node is not None and not node.is_leaf:
-                    rows[id(node)] = step
-                    alive.append(node)
-        if not self.candidates and len(self.made) >= STEPS:
+            for node in (ref() for ref in refs[-NODES:]):
+                rows[id(node)] = step
+                alive.append(node)
+        if self.candidates or not alive:
+            return
+        if len(self.made) >= STEPS and not walked(alive[0]):
             self.candidates = self.explain(rows, self.record.step_count)
-            self.kept = [weakref.ref(node) for node in alive]
+        elif since:
+            alive = self._history(alive, since)
+            self.candidates = self.explain({id(node): i for i, node in enumerate(alive)}) if alive else []
+        self.kept = [weakref.ref(node) for node in alive]
+
+    def _history(self, alive: list[Any], since: float) -> list[Any]:
+        """The nodes from before a window, the newest of which has the number ``since``, that one operation has left
+        which goes on with its own result.
+        """
+        sites = set[Any]()
+        for node in alive[: -NODES : -1]:
+            site = node.__dict__.get("_wg_site")
+            if site is not None and site not in sites and not walked(node):
+                sites.add(site)
+                found = [n for n in some_nodes(node, VISITED)
+                    if n.seq > since and n.__dict__.get("_wg_site") == site]
+                if len(found) >= STEPS:
+                    return found
+        return []
 
     def failed(self) -> None:
         """The program was left before it could call backward."""
