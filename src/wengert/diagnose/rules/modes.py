@@ -97,6 +97,8 @@ def _after(body: list[ast.stmt], line: int) -> list[ast.stmt]:
 class EvalTraining(Rule):
     """``eval-training``: steps while the model is in evaluation mode."""
 
+    in_windows = ("step_ended",)
+
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.watched: dict[int, list[weakref.ref[Any]]] = {}  # by optimizer: what it trains
@@ -104,6 +106,12 @@ class EvalTraining(Rule):
         self.said: set[Any] = set()
 
     def step_begins(self, step: Step) -> Iterable[Finding] | None:
+        return None if step.closure else self._look(step)
+
+    def step_ended(self, step: Step) -> Iterable[Finding] | None:
+        return self._look(step) if step.closure else None  # the closure may have called train()
+
+    def _look(self, step: Step) -> Iterable[Finding] | None:
         modules = self.watched.get(id(step.made))
         if modules is None or (step.detailed and step.made.steps < 3):
             modules = self.watched[id(step.made)] = self._trained(step.made)
