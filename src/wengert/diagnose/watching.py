@@ -275,7 +275,8 @@ class Watching:
         if len(roots) > 1:
             backward.loss = None
         record.backwards.append(backward)
-        self._count_loops()
+        if not record.optimizers:
+            self._count_loops()
         self._trace()
         if self._again:  # a window had too many calls, which are traced no longer
             self.nodes.detail(True)
@@ -285,7 +286,8 @@ class Watching:
 
         def ended() -> None:
             here.backward = None
-            self.nodes.detail(record.detailed)
+            if self.nodes.detailed is not record.detailed:
+                self.nodes.detail(record.detailed)
             backward.roots = ()
             if other is not None:
                 other()
@@ -298,12 +300,11 @@ class Watching:
 
     def _count_loops(self) -> None:
         """Without optimizers, every backward is the end of a step."""
-        if not self.record.optimizers:
-            self._loops += 1
-            if self.record.detailed and self._loops > self._until:
-                self.close()
-            elif self._loops in LATER:
-                self._until, self._opens = self._loops + 1, True
+        self._loops += 1
+        if self.record.detailed and self._loops > self._until:
+            self.close()
+        elif self._loops in LATER:
+            self._until, self._opens = self._loops + 1, True
 
     def arrives(self, node: Any) -> None:
         """A gradient arrives at a leaf."""

@@ -43,6 +43,8 @@ class Call:
 class GradEvaluation(Rule):
     """Watches what trained models give, in and outside of detailed windows."""
 
+    in_windows = ("backward_begins",)
+
     def __init__(self, record: Record) -> None:
         super().__init__(record)
         self.trains: set[tuple[int, int]] = set()  # lines whose results a backward has come for, or a loss was made of
@@ -100,7 +102,9 @@ class GradEvaluation(Rule):
 
     def backward_begins(self, backward: Backward) -> None:
         """Results that a loss is made of, in whatever way, are no evaluation."""
-        todo, seen = list(backward.root) if self.results else [], set[int]()
+        if not self.results:
+            return
+        todo, seen = list(backward.root), set[int]()
         while todo and len(seen) < 5000:
             event = todo.pop()
             if id(event) in seen:

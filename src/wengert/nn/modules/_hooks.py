@@ -270,9 +270,14 @@ class HookedCall:
                     self.args = new if isinstance(new, tuple) else (new,)
 
     def after_forward(self) -> None:
-        for key, hook in (*_global_forward_hooks.items(), *self.module._forward_hooks.items()):
+        module = self.module
+        takes_kwargs = module._forward_hooks_with_kwargs or _global_forward_hooks_with_kwargs
+        for key, hook in (*_global_forward_hooks.items(), *module._forward_hooks.items()):
             self.finished.append(key)
-            self.call_forward_hook(key, hook)
+            if takes_kwargs:
+                self.call_forward_hook(key, hook)
+            elif (new := hook(module, self.args, self.result)) is not None:
+                self.result = new
 
     def call_forward_hook(self, key: int, hook: Callable[..., Any]) -> None:
         module = self.module
