@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 import wengert
+from wengert import ops
+from wengert.compat import vmap_helpers
+
+for module in ops, vmap_helpers:  # they answer any name, and pytest asks each module for these
+    module.pytest_plugins, module.pytestmark = [], []
 
 
 @pytest.fixture(autouse=True)
