@@ -15,3 +15,8 @@ for module in ops, vmap_helpers:  # they answer any name, and pytest asks each m
 @pytest.fixture(autouse=True)
 def _torch(doctest_namespace):
     doctest_namespace["torch"] = wengert
+
+
+def pytest_ignore_collect(collection_path):
+    # Importing it makes ``import torch`` this package for the rest of the process.
+    return True if collection_path.name == "pytest_alias.py" else None

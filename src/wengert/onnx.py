@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .names.absent import absent_from
+from .names.absent import absent_from as _absent_from
 
 __all__ = ["is_in_onnx_export", "register_custom_op_symbolic", "unregister_custom_op_symbolic"]
 
@@ -26,4 +26,4 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
     """Does nothing."""
 
 
-__getattr__ = absent_from(__name__)
+__getattr__ = _absent_from(__name__)

@@ -14,7 +14,7 @@ from .layouts.compressed import compressed_made, elements
 from .layouts.compressed import masked_mm as _masked_mm
 from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
 from .layouts.sparse import total as _total
-from .names.absent import absent_from
+from .names.absent import absent_from as _absent_from
 from .tensor.functions import function
 from .tensor.types import sparse_csr
 
@@ -259,4 +259,4 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
 
     return of_sparse
 
-__getattr__ = absent_from(__name__)
+__getattr__ = _absent_from(__name__)

@@ -244,7 +244,7 @@ def test_hasattr_and_guarded_imports_work(run):
         import torch
         assert not hasattr(torch, "nothing") and hasattr(torch, "no_grad") and not hasattr(torch.utils, "nothing")
         try:
-            import torch.utils.tensorboard
+            import torch.utils.nothing
         except ImportError as error:
             print(error.name)
         try:
@@ -254,7 +254,7 @@ def test_hasattr_and_guarded_imports_work(run):
         import importlib.util
         print(importlib.util.find_spec("torch") is not None)
     """
-    assert run(program).split() == ["torch.utils.tensorboard", "fallback", "True"]
+    assert run(program).split() == ["torch.utils.nothing", "fallback", "True"]
 
 
 # What is as with python

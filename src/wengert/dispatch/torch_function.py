@@ -401,8 +401,8 @@ def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     tensor([1.])
     """
     kwargs = kwargs or {}
-    # one of our own
-    if getattr(func, "__module__", None) in ("torch", None) or isinstance(getattr(func, "__self__", None), property):
+    ours = getattr(func, "__module__", None) in ("torch", "wengert", None)
+    if ours or isinstance(getattr(func, "__self__", None), property):
         m = modes()
         set_modes(m.with_(functions=(), no_subclass_overrides=True))
         try:

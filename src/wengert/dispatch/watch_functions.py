@@ -95,13 +95,16 @@ def surround(f: FunctionType, around: Callable[[FunctionType], Any]) -> Callable
         original.__kwdefaults__ = f.__kwdefaults__
         form = around(original)
         watched.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_watched": form}
-        # for code that reads its signature
-        f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]
+        if not hasattr(f, "__wrapped__"):  # for code that reads its signature
+            f.__wrapped__ = original  # type: ignore[attr-defined]
+            original.surrounded = True  # type: ignore[attr-defined]
         put_code(f, watched)
 
     def end() -> None:
         if (f.__kwdefaults__ or {}).get("_watched") is form:
             put_code(f, original)
+            if getattr(f, "__wrapped__", None) is original:
+                del f.__wrapped__  # type: ignore[attr-defined]
 
     return end
 

@@ -124,7 +124,7 @@ class Nest(Tensor):
         if run is not None:
             return run(*args, **kwargs)
         inner = getattr(func, "__wrapped__", None)  # a function of others, which are checked themselves
-        if inner is not None:
+        if inner is not None and not getattr(inner, "surrounded", False):
             return inner(*args, **kwargs)
         op = TABLE.get(name)
         if isinstance(op, Operator) and is_pointwise(op):

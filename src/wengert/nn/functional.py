@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..dispatch.torch_function import overridable
 from ..functions.places import PLACES
-from ..names.absent import absent_from
+from ..names.absent import absent_from as _absent_from
 from ._multihead import FUNCTIONS as _WHOLE
 
 if TYPE_CHECKING:
@@ -29,4 +29,4 @@ for _name, _f in list(globals().items()):
     if not _name.startswith("_") and type(_f) is _Function and _name != "overridable":
         _f.__module__, _f.__qualname__ = __name__, _name  # pickle finds it here, as the activation of a module for one
 
-__getattr__ = absent_from(__name__)
+__getattr__ = _absent_from(__name__)
