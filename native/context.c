@@ -50,14 +50,14 @@ static PyObject *unbroken(PyObject *module, PyObject *variable)
    What the states are is Python's to say (wengert.arrays.context.Scope is the same thing without the extension):
    ``_states(now)`` gives the state inside (and what to go back to is ``now``), or ``(inside, back, result)``; ``_return(now,
    back)`` the state to go back to where somebody has changed it inside. States are values of the variable, or what
-   ``_put(state)``, which may be called again, puts in force. */
+   ``_put(state)``, which may be called again, puts in force. ``_left()``, if there is one, is called when it is left. */
 typedef struct {
     PyObject_HEAD
     PyObject *inside, *back; /* of the innermost entry; NULL where there is none */
     PyObject *outer;         /* (inside, back, outer) of the entry around it, or NULL */
 } Scope;
 
-static PyObject *scope_variable, *name_states, *name_return, *name_put;
+static PyObject *scope_variable, *name_states, *name_return, *name_put, *name_left;
 
 static int scope_traverse(Scope *self, visitproc visit, void *arg)
 {
@@ -222,6 +222,14 @@ static PyObject *scope_exit(PyObject *object, PyObject *const *args, Py_ssize_t 
     Py_DECREF(now);
     Py_DECREF(inside);
     Py_DECREF(back);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback); /* a look-up would clear it */
+    if (_PyType_Lookup(Py_TYPE(object), name_left)) {
+        PyObject *done = PyObject_CallMethodNoArgs(object, name_left);
+        raised = raised || !done;
+        Py_XDECREF(done);
+    }
+    if (type) PyErr_Restore(type, value, traceback);
     if (raised) return NULL;
     Py_RETURN_NONE;
 }
@@ -251,7 +259,8 @@ static PyObject *scopes_in(PyObject *module, PyObject *variable)
     if (!name_states) name_states = PyUnicode_InternFromString("_states");
     if (!name_return) name_return = PyUnicode_InternFromString("_return");
     if (!name_put) name_put = PyUnicode_InternFromString("_put");
-    if (!name_states || !name_return || !name_put || PyType_Ready(&ScopeType) < 0) return NULL;
+    if (!name_left) name_left = PyUnicode_InternFromString("_left");
+    if (!name_states || !name_return || !name_put || !name_left || PyType_Ready(&ScopeType) < 0) return NULL;
     Py_XSETREF(scope_variable, Py_NewRef(variable));
     return Py_NewRef((PyObject *)&ScopeType);
 }

@@ -14,6 +14,7 @@ import sys
 import pytest
 
 import wengert
+import wengert.transforms.vmap  # its interceptor is one of those that are asked
 from wengert.arrays import kernels
 from wengert.graph.engine import current_graph_task
 from wengert.graph.modes import RECORD, map_levels, set_modes, transforms

@@ -76,7 +76,8 @@ def scopes_in(variable: contextvars.ContextVar[Any]) -> Any:
 
     In a subclass ``_states(now)`` gives the value inside, or ``(inside, back, result)`` where it does not go back to
     ``now``; ``_return(now, back)`` gives the value to go back to where it was changed inside; with ``_put(state)``,
-    which may be called again, the states are what it sets, not values of ``variable``.
+    which may be called again, the states are what it sets, not values of ``variable``. At the end ``_left()``
+    is called.
 
     With the extension no signal comes in the middle of entering or leaving. Without it Ctrl-C may; the end of the block
     around it restores the state.
@@ -90,6 +91,7 @@ def scopes_in(variable: contextvars.ContextVar[Any]) -> Any:
 
     class Scope:
         _put: Callable[[Any], None] | None = None
+        _left: Callable[[], None] | None = None
 
         def _return(self, now: Any, back: Any) -> Any:
             return back
@@ -125,5 +127,8 @@ def scopes_in(variable: contextvars.ContextVar[Any]) -> Any:
                 with contextlib.suppress(Exception):
                     (self._put or put)(back)
                 raise
+            finally:
+                if self._left is not None:
+                    self._left()
 
     return Scope

@@ -99,8 +99,7 @@ class DualLevel(Tangents):
     def _return(self, now: Modes, back: Modes) -> Modes:
         return now.with_(levels=tuple(x for x in now.levels if x is not self))
 
-    def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
+    def _left(self) -> None:
         self.close()
 
     def applies_to(self, args: Iterable[Any]) -> bool:

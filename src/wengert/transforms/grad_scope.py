@@ -54,8 +54,7 @@ class GradScope(Scope):
     def _return(self, now: Any, back: Any) -> Any:
         return now.with_(grad_scope=back.grad_scope, inference=back.inference, grad=now.grad_mode)
 
-    def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
+    def _left(self) -> None:
         self.inputs.clear()
         self.starts.clear()
         self.user_requires_grad.clear()
