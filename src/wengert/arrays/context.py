@@ -75,9 +75,8 @@ def scopes_in(variable: contextvars.ContextVar[Any]) -> Any:
     """The base class of context managers that set ``variable``, or a state of their own.
 
     In a subclass ``_states(now)`` gives the value inside, or ``(inside, back, result)`` where it does not go back to
-    ``now``; ``_return(now, back)`` gives the value to go back to where it was changed inside; with ``_put(state)``,
-    which may be called again, the states are what it sets, not values of ``variable``. At the end ``_left()``
-    is called.
+    ``now``; ``_return(now, back)`` gives the value to go back to where it was changed inside; ``_left()`` is called at
+    the end; with ``_put(state)``, which may be called again, the states are what it sets, not values of ``variable``.
 
     With the extension no signal comes in the middle of entering or leaving. Without it Ctrl-C may; the end of the block
     around it restores the state.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
-
-from ..names.missing import submodules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +40,8 @@ def __getattr__(name: str) -> Any:
         # where ``del torch.ops.name`` finds it
         found = globals()[name] = NAMESPACES[name] if name in NAMESPACES else LATER[name](name)
         return found
-    if name.startswith("__") or name in submodules(__name__):  # which Python's import statement asks for
+    # which Python's import statement asks for
+    if name.startswith("__") or any(name == module.name for module in iter_modules(__path__)):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return NAMESPACES.setdefault(name, Namespace(name))
 
