@@ -166,14 +166,15 @@ class Backward:
     ``roots``: its edges, only while it runs. ``root``: the events of its roots, in detailed windows. ``leaves``: ids of
     the leaves that got a gradient. ``step``: the number of optimizer steps before it. ``options``: ``retain_graph`` and
     the like, as given. ``captured``: whether it is a ``grad()``, which fills no ``.grad``. ``inspected``: whether rules
-    are told of its nodes that are told of them in detailed windows only.
+    are told of its nodes that are told of them in detailed windows only. ``newest``: the ``seq`` of its first root.
     """
 
-    __slots__ = ("__weakref__", "captured", "detailed", "failed", "inspected", "leaves", "loss", "notes", "number",
-        "options", "root", "roots", "site", "step")
+    __slots__ = ("__weakref__", "captured", "detailed", "failed", "inspected", "leaves", "loss", "newest", "notes",
+        "number", "options", "root", "roots", "site", "step")
 
     def __init__(self, captured: bool = False) -> None:
         self.number = self.step = 0
+        self.newest = 0.0
         self.site: Site | None = None
         self.roots: Any = ()
         self.root: list[Event] = []

@@ -272,6 +272,7 @@ class Watching:
         here.called = None
         backward.number, backward.site, backward.step = record.backward_count, user_site(), record.step_count
         backward.roots, backward.detailed = roots, record.detailed
+        backward.newest = roots[0][0][0].seq
         if len(roots) > 1:
             backward.loss = None
         record.backwards.append(backward)

@@ -7,12 +7,15 @@ does, what was found is a candidate.
 from __future__ import annotations
 
 import weakref
+from bisect import bisect
 from collections import deque
 from contextlib import nullcontext
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ...graph.engine import reachable_nodes
 from ...tensor import Tensor
+from ..holders import tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -181,6 +184,19 @@ class Outputs:
             self.candidates = self.explain({id(node): i for i, node in enumerate(alive)}) if alive else []
         self.kept = [weakref.ref(node) for node in alive]
 
+    def _carried(self) -> None:
+        """Look for a tensor that has gone on with its own history over several backwards."""
+        walks = sorted(backward.newest for backward in self.record.backwards)
+        for hold in islice(tensors(), MOST):
+            root = hold.value._wg_edge[0]
+            site = root.__dict__.get("_wg_site")
+            if site is None or walked(root):
+                continue
+            nodes = [n for n in some_nodes(root, VISITED // 8) if n.__dict__.get("_wg_site") == site]
+            if len({bisect(walks, n.seq) for n in nodes}) >= STEPS:
+                self.candidates = self.explain({id(n): i for i, n in enumerate(nodes)})
+                return
+
     def _history(self, alive: list[Any], since: float) -> list[Any]:
         """The nodes from before a window, the newest of which has the number ``since``, that one operation has left
         which goes on with its own result.
@@ -206,6 +222,8 @@ class Outputs:
         global _active
         _active = None
         self.grown()
+        if not self.candidates:
+            self._carried()
         for handle in self.handles:
             handle.remove()
         for finding in self.candidates:
