@@ -10,6 +10,7 @@ import gc
 import sys
 import types
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -99,8 +100,9 @@ def holds(wanted: Callable[[Any], bool], kind: type, frames: Iterable[FrameType]
             if isinstance(value, kind) and wanted(value):
                 yield _hold(rows, row)
             continue
-        for child, link in _children(value):
-            put(child, link, row)
+        with suppress(Exception):  # of classes that say they are lists, and have no items, say
+            for child, link in _children(value):
+                put(child, link, row)
 
 
 def _hold(rows: list[tuple[Any, Link, int]], row: int) -> Hold:

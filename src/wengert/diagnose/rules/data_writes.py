@@ -20,7 +20,7 @@ from ...graph.engine import reachable_nodes
 from ...graph.node import next_sequence
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import is_users, user_site
+from ..places import called_by_library, is_users, user_site
 from ..record import Event
 from ..rule import Rule
 from .data_places import written
@@ -124,6 +124,8 @@ class DataWritten(Rule):
         """Watch the memory that the program can write to now."""
         detailed = self.record.detailed
         if event.name not in ("data", "numpy", "__array__") or not (self._due(event.site) or detailed):
+            return
+        if called_by_library():  # which knows what it does: it writes to parts that nothing has saved, as a rule
             return
         array = source._wg_data
         other = result if type(result) is np.ndarray else getattr(result, "_wg_data", None)

@@ -158,7 +158,7 @@ class Outputs:
 
     def made_here(self, result: Any) -> None:
         """An operator gave ``result``, in a detailed window."""
-        edge = getattr(result, "_wg_edge", None)
+        edge = result._wg_edge if isinstance(result, Tensor) else None
         if edge is not None:
             self.made.setdefault(self.record.step_count, []).append(weakref.ref(edge[0]))
             self.since = self.since or edge[0].seq

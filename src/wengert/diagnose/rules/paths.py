@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...graph.modes import modes
+from ...tensor import Tensor
 from ..findings import Finding
 from ..places import place
 from ..record import Event, node_place, told_apart
@@ -74,7 +75,7 @@ class Paths(Rule):
                     self.operands.setdefault(event.site, []).append((float(v), event))
         if event.name in ("copy_", "lerp_", "add_", "set_", "copy") and len(event.inputs) > 1 and (
                 self.record.backward_count):
-            data = getattr(call.args[0], "_wg_data", None)
+            data = call.args[0]._wg_data if isinstance(call.args[0], Tensor) else None
             if type(data) is np.ndarray:
                 self.written.add(data.__array_interface__["data"][0])
 
