@@ -43,15 +43,19 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     import warnings
 
     level = 2
-    for frame in frames(sys._getframe(1)):
+    for frame in callers():
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] != _PACKAGE:
             break
         level += 1
     warnings.warn(message, category, stacklevel=level)
 
 
-def frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """``frame`` and those that it was called from, innermost first."""
+def callers(depth: int = 1) -> Iterator[FrameType]:
+    """The frames that a function was called from, innermost first: from its caller's (0: from its own)."""
+    return _outwards(sys._getframe(depth + 1))
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import dropwhile
 from typing import Any
 
-from ..arrays.errors import frames
+from ..arrays.errors import callers
 from ..tensor import Tensor
 
 _TYPES = {"f4": "float", "f8": "double", "f2": "c10::Half", "i8": "long int", "i4": "int", "i2": "short int",
@@ -52,7 +51,7 @@ _MACHINERY = tuple(_OURS + part for part in ("tensor", "graph", "ops", "autograd
 
 def python_stack() -> list[tuple[Any, int]]:
     """The code and lines that this call stands in, innermost first, from the first that is not our machinery."""
-    shown = dropwhile(lambda frame: frame.f_code.co_filename.startswith(_MACHINERY), frames(sys._getframe(1)))
+    shown = dropwhile(lambda frame: frame.f_code.co_filename.startswith(_MACHINERY), callers())
     return [(frame.f_code, frame.f_lineno) for frame in shown]
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import kernels as K
-from ..arrays.errors import frames
+from ..arrays.errors import callers
 from ..graph import anomaly
 from ..graph.modes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
     from ..graph.node import Node
 
@@ -108,7 +108,7 @@ class _Anomaly:
 
     def made(self, node: Node) -> None:
         """A node has been recorded: remember where, and which backward it happened in."""
-        facts: dict[str, Any] = {"traceback_": Stack(_getframe(1))}
+        facts: dict[str, Any] = {"traceback_": Stack(callers())}
         if _running.node is not None:
             facts["parent_"] = _running.node
         node.metadata.update(facts)
@@ -119,7 +119,7 @@ class _Anomaly:
         def make() -> Node:
             node: Node = kind()
             parent = _running.node
-            stack = Stack(_getframe(1))
+            stack = Stack(callers())
             node.__dict__["_metadata"] = (
                 {"traceback_": stack} if parent is None else {"traceback_": stack, "parent_": parent})
             return node
@@ -168,8 +168,8 @@ class Stack:
 
     __slots__ = ("places",)
 
-    def __init__(self, frame: Any) -> None:
-        self.places = [(f.f_code, f.f_lasti) for f in frames(frame)]
+    def __init__(self, frames: Iterator[FrameType]) -> None:
+        self.places = [(f.f_code, f.f_lasti) for f in frames]
 
     def __iter__(self) -> Iterator[str]:
         import traceback

@@ -12,11 +12,10 @@ import sys
 import sysconfig
 from functools import lru_cache
 from itertools import islice
-from sys import _getframe
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..arrays import kernels
-from ..arrays.errors import frames
+from ..arrays.errors import callers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,20 +69,13 @@ def kind_of(code: CodeType) -> int:
 
 def user_site() -> Site | None:
     """The innermost frame of the user's code; without one, of a library's that called the package."""
-    frame: FrameType | None = _getframe(1)
     library = None
-    known = _kinds.get
-    while frame is not None:
-        code = frame.f_code
-        kind = known(id(code))
-        if kind is None:
-            kind = kind_of(code)
-        if kind:  # not our own, as most are
-            if kind == USER:
-                return code, frame.f_lasti
-            if kind == LIBRARY and library is None:
-                library = code, frame.f_lasti
-        frame = frame.f_back
+    for frame in callers():
+        kind = kind_of(frame.f_code)
+        if kind == USER:
+            return frame.f_code, frame.f_lasti
+        if kind == LIBRARY and library is None:
+            library = frame.f_code, frame.f_lasti
     return library
 
 
@@ -108,23 +100,23 @@ if _native is not None:
 
 def user_frames(depth: int = 1) -> Iterator[FrameType]:
     """The frames of the user's code, innermost first."""
-    return (frame for frame in frames(_getframe(depth)) if kind_of(frame.f_code) == USER)
+    return (frame for frame in callers(depth) if kind_of(frame.f_code) == USER)
 
 
 def running(code: CodeType) -> int:
     """How many calls of ``code`` are running in this thread."""
-    return sum(frame.f_code is code for frame in frames(_getframe(1)))
+    return sum(frame.f_code is code for frame in callers())
 
 
 def called_by_user() -> bool:
     """Whether what is watched was called by code outside of the package."""
-    kinds = (kind_of(frame.f_code) for frame in frames(_getframe(1)))
+    kinds = (kind_of(frame.f_code) for frame in callers())
     return next((kind for kind in kinds if kind != WATCHER), OURS) != OURS
 
 
 def called_by_library() -> bool:
     """Whether what is watched was called by a library's code, and not by the program's own."""
-    kinds = (kind_of(frame.f_code) for frame in frames(_getframe(1)))
+    kinds = (kind_of(frame.f_code) for frame in callers())
     return next((kind for kind in kinds if kind > OURS), USER) == LIBRARY
 
 
@@ -137,7 +129,7 @@ def maker_site(x: Any) -> tuple[Site | None, bool]:
     ``x``; and whether a library's code made it.
     """
     library = False
-    for frame in frames(_getframe(1)):
+    for frame in callers():
         code = frame.f_code
         kind = kind_of(code)
         if kind <= OURS:

@@ -7,20 +7,21 @@ stands in. Nothing but the caller's frame tells either.
 from __future__ import annotations
 
 import dis
-from sys import _getframe
 from typing import Any
+
+from ..arrays.errors import callers
 
 
 def calling_module(depth: int) -> dict[str, Any]:
     """The namespace of the module whose own code called; an error if a function did."""
-    frame = _getframe(depth + 1)
+    frame = next(callers(depth + 1))
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
     return frame.f_globals
 
 
 def _instructions(depth: int) -> tuple[list[dis.Instruction], int]:
-    frame = _getframe(depth + 2)
+    frame = next(callers(depth + 2))
     row = list(dis.get_instructions(frame.f_code))
     return row, next(i for i, step in enumerate(row) if step.offset == frame.f_lasti)
 

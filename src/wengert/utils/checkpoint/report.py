@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from ...arrays.errors import frames
+from ...arrays.errors import callers
 from ...tensor.tensor import Tensor
 from .._python_dispatch import TorchDispatchMode
 from .recompute import CheckpointError
@@ -64,7 +63,7 @@ def _kind(t: Any) -> str:
 
 
 def _stack() -> str:
-    return "\n".join(f"{f.f_code.co_filename}:{f.f_lineno}:{f.f_code.co_name}" for f in frames(sys._getframe(2))
+    return "\n".join(f"{f.f_code.co_filename}:{f.f_lineno}:{f.f_code.co_name}" for f in callers(2)
         if not f.f_code.co_filename.startswith((_HERE, "<wengert ")))
 
 
