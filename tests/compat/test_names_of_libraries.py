@@ -115,3 +115,19 @@ def test_rows_of_parallel_lists_by_type(torch):
     assert [list(map(id, row)) for row in lists] == [[id(a), id(c)], [id(c), id(a)]] and list(indices) == [0, 2]
     lists, indices = found[cpu, torch.float64]
     assert lists[0][0] is b and lists[1][0] is None and list(indices) == [1]
+
+
+def test_types_of_arguments_per_dimension(torch):
+    kinds = importlib.import_module(f"{torch.__name__}.nn.common_types")
+    assert set(typing.get_args(kinds._size_2_t)) == {int, tuple[int, int]}
+    assert set(typing.get_args(kinds._size_any_t)) == {int, tuple[int, ...]}
+    assert set(typing.get_args(kinds._size_any_opt_t)) == {int, type(None), tuple[int | None, ...]}
+    assert set(typing.get_args(kinds._ratio_3_t)) == {float, tuple[float, float, float]}
+    assert set(typing.get_args(kinds._tensor_list_t)) == {torch.Tensor, tuple[torch.Tensor, ...]}
+
+
+def test_kinds_of_parameters_and_of_a_trace(torch):
+    assert type(torch.nn.Parameter) is torch.nn.parameter._ParameterMeta
+    core = importlib.import_module(f"{torch.__name__}._C")
+    for kind in (core.Graph, core.Value):
+        assert not isinstance(torch.ones(1), kind)

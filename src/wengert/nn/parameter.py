@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.dispatch.torch_function import disabled
-from wengert.functions.parameter import Parameter
+from wengert.functions.parameter import Parameter, _ParameterMeta  # noqa: F401  torchrl asks for the latter
 from wengert.nn._tensors import empty
 from wengert.tensor import Tensor
 from wengert.utils._become import become
