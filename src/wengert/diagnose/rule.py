@@ -38,9 +38,6 @@ class Rule:
     def called(self, event: Event, call: Call, result: Any) -> None:
         """An operator (or creation, or a custom Function) has been called; calls inside of it are not told."""
 
-    def calling(self, call: Call) -> None:
-        """It is about to be called."""
-
     def module_called(self, module: Any, args: Any, output: Any, site: Site | None) -> None:
         """A module has been called, at ``site``."""
 

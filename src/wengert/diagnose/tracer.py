@@ -12,6 +12,7 @@ from ..arrays.flags import IGNORED, quieten, restore
 from ..graph.interceptors import Interceptor
 from ..graph.modes import modes
 from ..tensor import Tensor
+from .nodes import clock
 from .places import user_site
 from .record import Event, shape_of
 
@@ -42,7 +43,8 @@ class Tracer(Interceptor):
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
         self.inside = Inside()
-        self.before, self.after = watching.told("calling"), watching.told("called")
+        self.took = 0  # the nanoseconds of the last call
+        self.after = watching.told("called")
 
     def applies_to(self, call: Call) -> bool:
         inside = self.inside
@@ -52,18 +54,15 @@ class Tracer(Interceptor):
         inside = self.inside
         inside.call = True
         try:
-            for tell in self.before:
-                try:
-                    tell(call)
-                except Exception as error:
-                    self.watching.failure(tell, error)
             writes = call.kind == "inplace" or (call.kind == "function" and call.name.endswith("_"))
             target = call.args[0] if writes and call.args else None
             inputs: list[Event] = []
             wanted = False
             for v in (*call.args, *call.kwargs.values()):
                 wanted |= self.add(v, inputs)
+            since = clock()
             found = call_next(call)
+            self.took = clock() - since
             event = self._event(call, inputs, wanted)
             self._results(event, found, target)
             if target is not None and isinstance(target, Tensor):

@@ -1,11 +1,13 @@
 """What a step costs: the operation that keeps most of its memory, and the one that takes most of its time.
 
-Both are read off the snapshots of ``picture``; they are hints, never warnings.
+Both are read off the snapshots of ``picture``; they are hints, never warnings. Times are medians of several steps: in
+any one of them a collection of garbage or a function's first call may fall on any operation.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ..findings import Finding
@@ -16,17 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..places import Place
+    from ..record import Backward, Record
     from ..snapshot import Row, Snapshot
 
 #: What a step must cost, and what share of it one operation must have, to be worth a word.
 BYTES, MEMORY_SHARE = 1 << 20, 0.35
 NANOSECONDS, TIME_SHARE = 50_000_000, 0.4
+#: The steps of which the median is taken: the last ones that were seen in detail.
+STEPS = 5
 
 
 class Part:
     """What the calls at one place in one module cost together."""
 
-    def __init__(self, where: Place, module: str = "") -> None:
+    def __init__(self, where: Any, module: str = "") -> None:
         self.where, self.module = where, module
         self.names: dict[str, int] = {}
         self.cost = self.calls = 0
@@ -45,21 +50,31 @@ class Part:
 class Costs(Rule):
     """``memory-hotspot`` and ``slow-node``."""
 
+    in_windows = ("backward_ended",)
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self.times: dict[Any, deque[dict[Any, Part]]] = {}  # by the place of backward()
+
+    def backward_ended(self, backward: Backward) -> None:
+        picture = self.record.picture
+        snapshot = None if picture is None else picture.snapshots.get(backward.site)
+        # before the first one, the program makes its model
+        if snapshot is not None and snapshot.number == backward.number > 1:
+            self.times.setdefault(backward.site, deque(maxlen=STEPS)).append(time(snapshot))
+
     def ended(self) -> Iterable[Finding]:
         picture = self.record.picture
         snapshots: list[Snapshot] = [s for s in picture.snapshots.values() if s.rows] if picture is not None else []
-        if not snapshots:
-            return
-        parts, total = max(map(memory, snapshots), key=lambda found: found[1])
-        for i, part in enumerate(parts if total >= BYTES else ()):
-            if part.cost >= MEMORY_SHARE * total:
-                yield _hotspot([part, *parts[:i], *parts[i + 1 :]], total)
-        snapshots = [s for s in snapshots if s.number > 1]  # before the first one, the program makes its model
-        if not snapshots:
-            return
-        parts, total = max(map(time, snapshots), key=lambda found: found[1])
-        if parts and total >= NANOSECONDS and parts[0].cost >= TIME_SHARE * total:
-            yield _slow(parts, total)
+        if snapshots:
+            parts, total = max(map(memory, snapshots), key=lambda found: found[1])
+            for i, part in enumerate(parts if total >= BYTES else ()):
+                if part.cost >= MEMORY_SHARE * total:
+                    yield _hotspot([part, *parts[:i], *parts[i + 1 :]], total)
+        if self.times:
+            parts, total = max(map(median, self.times.values()), key=lambda found: found[1])
+            if parts and total >= NANOSECONDS and parts[0].cost >= TIME_SHARE * total:
+                yield _slow(parts, total)
 
 
 def memory(snapshot: Snapshot) -> tuple[list[Part], int]:
@@ -75,29 +90,44 @@ def memory(snapshot: Snapshot) -> tuple[list[Part], int]:
     return _sorted(parts), sum(snapshot.bytes[b] for b in seen)
 
 
-def time(snapshot: Snapshot) -> tuple[list[Part], int]:
-    """The nanoseconds that a step's operations take, forward and backward, the most first, and all together."""
+def time(snapshot: Snapshot) -> dict[Any, Part]:
+    """The nanoseconds that a step's operations take, forward and backward; those of no known place under None."""
     parts: dict[Any, Part] = {}
     forward: dict[Place, int] = {}  # of the calls with a history, by place
-    total = 0
+    rest = Part(None)
     for row in snapshot.rows:
-        total += row.backward or 0
         if row.leaf < 0 and (part := _part(parts, row)) is not None:
             part.add(_name(row), (row.forward or 0) + (row.backward or 0))
             forward[part.where] = forward.get(part.where, 0) + (row.forward or 0)
+        else:
+            rest.cost += row.backward or 0
     first = {part.where: part for part in reversed(_sorted(parts))}
     others: dict[Place, Part] = {}
     for (site, name), (calls, nanoseconds) in snapshot.calls.items():
-        total += nanoseconds
         where = place(site)
         if where is not None and is_users(where):
             others.setdefault(where, Part(where)).add(name, nanoseconds, calls)
+        else:
+            rest.cost += nanoseconds
     for where, part in others.items():
         if where in first:  # the rest has no history
             first[where].cost += max(part.cost - forward[where], 0)
         else:
             parts[where] = part
-    return _sorted(parts), total
+    return {**parts, None: rest}
+
+
+def median(steps: Iterable[dict[Any, Part]]) -> tuple[list[Part], int]:
+    """The parts of several steps with the medians of their times (the lower ones), the most first, and their sum."""
+    rows = list(steps)
+    found: dict[Any, Part] = {}
+    for key in dict.fromkeys(key for row in rows for key in row):
+        mine = sorted((row[key] for row in rows if key in row), key=lambda part: part.cost)
+        if 2 * len(mine) > len(rows):  # else it has no time in most steps
+            found[key] = mine[(len(mine) - 1) // 2]
+    total = sum(part.cost for part in found.values())
+    found.pop(None, None)
+    return _sorted(found), total
 
 
 def _part(parts: dict[Any, Part], row: Row) -> Part | None:

@@ -6,16 +6,17 @@ norms of gradients at every step of every optimizer, thinned out as a run become
 
 from __future__ import annotations
 
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from ...arrays.flags import IGNORED, quieten, restore
+from ..nodes import clock
 from ..rule import Rule
 from ..snapshot import Snapshot, labelled, norm
 
 if TYPE_CHECKING:
     from ...graph.interceptors import Call
     from ..record import Backward, Event, Record, Step
+    from ..watching import Watching
 
 #: How many places with a ``backward()`` have a snapshot at most, and how many steps of an optimizer norms.
 PLACES = 4
@@ -63,14 +64,13 @@ class Picture(Rule):
         self.norms: dict[int, Norms] = {}  # by the row of the optimizer in Record.optimizers
         self._calls: dict[Any, list[int]] = {}  # (site, name) of all calls: how many, nanoseconds
         self._before: dict[Any, dict[Any, list[int]]] = {}  # by the place of backward(): the same when it began
-        self._since = 0
         self._now: Snapshot | None = None
 
-    def calling(self, call: Call) -> None:
-        self._since = perf_counter_ns()
+    def begins(self, watching: Watching) -> None:
+        self._tracer = watching.tracer
 
     def called(self, event: Event, call: Call, result: Any) -> None:
-        time = perf_counter_ns() - self._since
+        time = self._tracer.took
         key = event.site, event.name
         row = self._calls.get(key)
         if row is None:
@@ -95,7 +95,7 @@ class Picture(Rule):
 
     def gradient(self, node: Any, grads: Any, raw: bool) -> None:
         if self._now is not None:
-            self._now.gave(node, grads, perf_counter_ns() - self.record.here.since)
+            self._now.gave(node, grads, clock() - self.record.here.since)
 
     def backward_ended(self, backward: Backward) -> None:
         now, self._now = self._now, None
