@@ -21,6 +21,7 @@ def stub(event: Event) -> Event:
     new = Event(event.name, event.kind, event.site, (), event.step)
     new.recorded, new.wanted, new.off, new.shape = event.recorded, event.wanted, event.off, event.shape
     new.modules, new.number, new._tensor = event.modules, event.number, event._tensor
+    new.library = event.library
     return new
 
 

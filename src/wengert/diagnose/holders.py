@@ -18,7 +18,7 @@ import numpy as np
 from ..graph.node import Node
 from ..nn import Module
 from ..tensor import Tensor
-from .places import PACKAGE, USER, is_users_file, kind_of, own_variables, user_frames
+from .places import USER, is_ours, is_users_file, kind_of, own_variables, user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -166,7 +166,7 @@ def _children(value: Any) -> Iterator[tuple[Any, Link]]:
         yield value.__self__, Link("inside", "")
         yield value.__func__, Link("inside", "")
         return
-    elif not isinstance(value, Module) and _is_ours(type(value)):
+    elif not isinstance(value, Module) and is_ours(type(value)):
         return
     elif gc.is_tracked(value) and not hasattr(value, "__dict__"):
         for child in gc.get_referents(value):
@@ -209,8 +209,3 @@ def _of_function(f: types.FunctionType) -> Iterator[tuple[Any, Link]]:
 def is_users_class(kind: Any) -> bool:
     """Whether it is a class that the program defines."""
     return isinstance(kind, type) and is_users_file(getattr(sys.modules.get(kind.__module__), "__file__", None))
-
-
-def _is_ours(kind: type) -> bool:
-    module = sys.modules.get(kind.__module__)
-    return (getattr(module, "__file__", None) or "").startswith(PACKAGE)

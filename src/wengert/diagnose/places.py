@@ -233,6 +233,20 @@ def is_users(where: Place | None) -> bool:
         and not os.path.realpath(where.file).startswith(_LIBRARIES))
 
 
+def is_ours(kind: type) -> bool:
+    """Whether the package defines a class."""
+    return _file_of(kind).startswith(PACKAGE)
+
+
+def is_library_class(kind: type) -> bool:
+    """Whether a library's code defines a class: not the package, and not the program."""
+    return not is_ours(kind) and os.path.realpath(_file_of(kind)).startswith(_LIBRARIES)
+
+
+def _file_of(kind: type) -> str:
+    return getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+
+
 def is_users_file(file: str | None) -> bool:
     """Whether a file is part of the user's program."""
     return file is not None and is_users(Place(file, 0))

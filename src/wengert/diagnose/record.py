@@ -11,6 +11,9 @@ import threading
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from zlib import crc32
+
+import numpy as np
 
 from ..nn import Module
 from .places import main_variables, place, variable
@@ -65,14 +68,15 @@ class Event:
     arguments. ``recorded``: whether the result has a history. ``wanted``: whether an input requires a gradient.
     ``off``: the scope in which gradients were off, or None. ``modules``: the modules that were running, outermost
     first. ``step``: how many optimizer steps had been made. ``tensor()``: the (first) result while it is alive.
+    ``library``: of a cut: whether a library's code made it.
     """
 
-    __slots__ = ("_tensor", "inputs", "kind", "modules", "name", "number", "off", "recorded", "shape", "site", "step",
-        "wanted")
+    __slots__ = ("_tensor", "inputs", "kind", "library", "modules", "name", "number", "off", "recorded", "shape",
+        "site", "step", "wanted")
 
     def __init__(self, name: str, kind: str, site: Site | None, inputs: tuple[Event, ...] = (), step: int = 0) -> None:
         self.name, self.kind, self.site, self.inputs, self.step = name, kind, site, inputs, step
-        self.recorded = self.wanted = False
+        self.recorded = self.wanted = self.library = False
         self.off: Scope | None = None
         self.modules: tuple[Module, ...] = ()
         self.shape: tuple[int, ...] = ()
@@ -144,13 +148,15 @@ class Gradient:
     gradients that an earlier step has used, with newer ones added. ``ever``: how many backwards reached the leaf;
     ``last``: the last of them. ``zeroed``: where gradients were last cleared. ``wasted``: the backwards whose gradients
     were cleared then, if no step had used them. ``by_hand``: whether the program itself has ever updated the leaf with
-    it. ``captured``: how many calls of ``grad()`` gave a gradient of it.
+    it. ``captured``: how many calls of ``grad()`` gave a gradient of it. ``first``: a figure of the leaf's values when
+    the first one came.
     """
 
-    __slots__ = ("by_hand", "captured", "carried", "consumed", "ever", "filled", "last", "mark", "wasted",
+    __slots__ = ("by_hand", "captured", "carried", "consumed", "ever", "filled", "first", "last", "mark", "wasted",
         "zeroed")
 
     def __init__(self) -> None:
+        self.first: int | None = None
         self.filled: list[int] = []
         self.consumed: int | None = None
         self.carried = self.by_hand = False
@@ -492,6 +498,12 @@ def told_apart(rows: Iterable[tuple[str, str]]) -> list[str]:
     for name, label in rows:
         labels.setdefault(name, set()).add(label)
     return [label if len(labels[name]) > 1 else name for name, label in rows]
+
+
+def figure(tensor: Any) -> int:
+    """A figure that shows whether the values of a tensor have changed; 0 for those that are not in memory here."""
+    a = tensor._wg_data
+    return crc32(a.ravel()[:: max(1, a.size // 4096)].tobytes()) if type(a) is np.ndarray else 0
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:

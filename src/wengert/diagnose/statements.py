@@ -10,7 +10,7 @@ from .holders import Link, user_modules
 from .places import Place, is_users_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from .holders import Hold
 
@@ -147,6 +147,16 @@ def puts(path: tuple[Link, ...], anything: bool = False) -> Iterator[Statement]:
             if value is not None and key not in seen and (anything or not all(map(plain, value))):
                 seen.add(key)
                 yield Statement(file, node, value)
+
+
+def calls(path: tuple[Link, ...], wanted: Callable[[Any], bool]) -> Iterator[Statement]:
+    """The calls of what is at the end of a path, or of its methods, of which an argument is ``wanted``."""
+    for file, region in regions(path):
+        for node in ast.walk(region):
+            if isinstance(node, ast.Call):
+                f = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+                if names(f, path) and any(map(wanted, (*node.args, *(k.value for k in node.keywords)))):
+                    yield Statement(file, node)
 
 
 def _put(node: Any, path: tuple[Link, ...]) -> list[Any] | None:

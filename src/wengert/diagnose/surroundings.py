@@ -23,7 +23,7 @@ from ..nn.utils import clip_grad_norm_, clip_grad_value_
 from ..optim import Optimizer
 from ..tensor import Tensor
 from .chains import stub
-from .places import called_by_user, maker_site, user_frames, user_site
+from .places import called_by_library, called_by_user, maker_site, user_frames, user_site
 from .record import Backward, Event, Made, Refused, Replacement, shape_of
 from .scopes import ScopeWatch
 
@@ -353,7 +353,7 @@ class Surroundings:
             before = stub(before)
         event = Event(name, "cut", user_site(), (before,), record.step_count)
         event.wanted = source._wg_edge is not None or (source._wg_meta is not None and source._wg_meta.requires_grad)
-        event.shape, event.modules = shape_of(source), tuple(record.here.modules)
+        event.shape, event.modules, event.library = shape_of(source), tuple(record.here.modules), called_by_library()
         if not modes().grad:
             event.off = record.scope()
         record.event_count += 1

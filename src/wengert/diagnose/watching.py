@@ -25,7 +25,7 @@ from .chains import shorten
 from .findings import Report
 from .nodes import NodeWatch
 from .places import running, user_site
-from .record import Backward, Record, Scope, Step, Write
+from .record import Backward, Record, Scope, Step, Write, figure
 from .rule import Rule
 from .surroundings import Surroundings
 from .tracer import LIMIT, Tracer
@@ -318,6 +318,8 @@ class Watching:
         row = self.record.gradients.find(key)
         facts = self.record.gradient_of(leaf) if row is None else row[1]
         facts.ever += 1
+        if facts.first is None:
+            facts.first = figure(leaf)
         facts.last = number
         old = None if meta is None else meta.grad
         if old is None:  # most often

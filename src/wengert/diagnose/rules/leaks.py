@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import weakref
 from collections import deque
 from math import inf
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...graph.engine import current_node, reachable_nodes
 from ...nn import Module
+from ...tensor import Tensor
 from ..findings import Finding
 from ..holders import Link, spelled, tensors
-from ..places import is_users
+from ..places import all_variables, is_users
 from ..record import node_place
 from ..rule import Rule
 from ..snapshot import memory_of
-from ..statements import accumulates, assignments, class_of, looped, puts, storing
+from ..statements import accumulates, assignments, calls, class_of, looped, puts, storing
 from . import outputs
 
 if TYPE_CHECKING:
@@ -236,20 +238,39 @@ def chains(holds: list[tuple[Hold, set[int]]]) -> list[tuple[Hold, set[int]]]:
 
 def _container(path: Any, inside: list[Hold], reached: set[int]) -> Finding | None:
     name = inside[0].holders[len(path) - 1]
-    while len(path) > 1 and path[-1].kind == "attribute" and isinstance(path[-1].owner, type) and not any(
-            class_of(path[-1].owner)):
+    whole, theirs = path, any(map(_foreign, path))
+    while len(path) > 1 and _foreign(path[-1]):
         path = path[:-1]  # what a library's object keeps it in
     text = spelled(path)
     statement = storing(path) or next(puts((Link("self", "self", type(name)),)), None)
+    if statement is None and theirs:
+        statement = storing(whole) or next(calls(path, _graphed), None)
+    theirs = theirs and statement is None  # it does so by itself, and lets go of them some day, perhaps
     place = None if statement is None else statement.place
     if place is None:
         place = node_place(inside[-1].value._wg_edge[0])
     if place is None or not is_users(place):
         return None
+    evidence = [f"{text} ({type(name).__name__}) holds the graphs of {len(reached)} earlier steps",
+        _size(inside[-1].value, 1)]
+    if theirs:
+        return Finding("graph-leak", place, f"{text}, a library's object, keeps tensors with their graphs by itself: "
+            "memory grows until it lets go of them.", "Nothing here, if it does so soon (after an epoch, say); else "
+            "see what the library can be told.", evidence=evidence, severity="info")
     return Finding("graph-leak", place, f"{text} keeps tensors with their graphs: every step adds one, and none is "
         "freed, so memory grows with every step.", fix=f"Store loss.item() or x.detach() in {text}, not the "
-        "tensor with its history.", evidence=[f"{text} ({type(name).__name__}) holds the graphs of {len(reached)} "
-            "earlier steps", _size(inside[-1].value, 1)])
+        "tensor with its history.", evidence=evidence)
+
+
+def _foreign(link: Link) -> bool:
+    """Whether it is an attribute of an object whose class the program does not define."""
+    return link.kind == "attribute" and isinstance(link.owner, type) and not any(class_of(link.owner))
+
+
+def _graphed(e: Any) -> bool:
+    """Whether an expression is a variable that has a tensor with a graph now."""
+    return isinstance(e, ast.Name) and any(isinstance(x := names.get(e.id), Tensor) and x._wg_edge is not None
+        for names in all_variables())
 
 
 def _chain(hold: Hold, graphs: int) -> Finding | None:

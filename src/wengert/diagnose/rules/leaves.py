@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..places import variable
+from ..places import is_library_class, is_ours, variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,6 +49,12 @@ class Row:
         facts = self.facts
         return (facts.ever > 0 and not self.nothing) or self.hand or (
             facts.captured > 0 and not any(made.steps for made, _ in self.held))
+
+    @property
+    def library(self) -> bool:
+        """Whether a library's code defines the module that it is made for."""
+        modules = (type(made.object()) for _, made in reversed(self.chain))
+        return next((is_library_class(kind) for kind in modules if not is_ours(kind)), False)
 
     @property
     def root(self) -> Made | None:

@@ -10,7 +10,7 @@ from ...nn import Module, Parameter
 from ...tensor import Tensor
 from ..findings import Finding
 from ..places import Place, assignment, place, place_of_error, variable
-from ..record import ByIdentity, shape_of, told_apart
+from ..record import ByIdentity, figure, shape_of, told_apart
 from ..rule import Rule
 from .sources import made_at
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..places import Site
-    from ..record import Made, Record, Step
+    from ..record import Backward, Gradient, Made, Record, Step
 
 #: Outside of detailed windows, it is judged after these numbers of steps.
 CHECKS = frozenset(5 * 2**e for e in range(40))
@@ -51,6 +51,24 @@ class Lost:
     evidence: list[str] = field(default_factory=list)
     made: int = 0  # of an optimizer that holds others
     label: str = ""  # the name, after that of the model where others have such a parameter
+
+
+class Moving:
+    """Whether the values of a tensor change from gradient to gradient: in ``changes`` of ``looks``; ``now``: a figure
+    of them.
+    """
+
+    __slots__ = ("changes", "looks", "now", "when")
+
+    def __init__(self, facts: Gradient) -> None:
+        self.looks, self.changes, self.when, self.now = 0, 0, 1, facts.first
+
+    def look(self, p: Any, facts: Gradient) -> None:
+        """Look at them, if there was a gradient since."""
+        if facts.ever > self.when:
+            before, self.now, self.when = self.now, figure(p), facts.ever
+            self.looks += 1
+            self.changes += self.now != before
 
 
 class Table:
@@ -105,7 +123,7 @@ def _kept(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any, Any]]:
 class Optimized(Rule):
     """``not-in-optimizer`` and ``optimizer-holds-other``."""
 
-    in_windows = ("step_begins",)
+    in_windows = ("step_begins", "backward_ended")
 
     def __init__(self, record: Record) -> None:
         super().__init__(record)
@@ -116,12 +134,27 @@ class Optimized(Rule):
         self.lost: dict[int, Lost] = {}
         self.changes = self.soon = 0  # what was made or replaced so far; in how many of the next steps to judge
         self.labels: dict[int, str] = {}
+        self.moving: ByIdentity[Moving] = ByIdentity()  # what gets gradients and no optimizer has
         self.by_hand = self.judged = False  # whether the program sets gradients itself; whether anything was judged
 
     def module_called(self, module: Any, args: Any, output: Any, site: Site | None) -> None:
         for x in args if isinstance(args, tuple) else ():
             if isinstance(x, Tensor) and _learns(x):
                 self.fed.put(x, True)
+
+    def backward_ended(self, backward: Backward) -> None:
+        if backward.detailed:
+            for p, facts in self.record.gradients.items():
+                if id(p) in backward.leaves and self.held.get(p) is None:
+                    self._moves(p, facts)
+
+    def _moves(self, p: Any, facts: Gradient) -> bool:
+        """Whether something changes ``p`` from gradient to gradient: it is no matter of these optimizers then."""
+        row = self.moving.get(p)
+        if row is None:
+            self.moving.put(p, row := Moving(facts))
+        row.look(p, facts)
+        return row.now != facts.first and 2 * row.changes > row.looks
 
     def step_begins(self, step: Step) -> None:
         count = len(step.optimizer.param_groups)
@@ -195,7 +228,7 @@ class Optimized(Rule):
         self.labels = record.labels()
         order = {key: i for i, key in enumerate(table.owners)}
         for p, facts in sorted(leaves, key=lambda row: order.get(id(row[0]), -1)):
-            if facts.by_hand or facts.captured:
+            if facts.by_hand or facts.captured or self._moves(p, facts):
                 self.lost.pop(id(p), None)
                 continue
             owner = table.owners.get(id(p), Owner(record.name_of(p)))

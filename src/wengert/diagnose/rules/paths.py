@@ -456,4 +456,9 @@ class Cuts:
             evidence += [f"{row.place}: backward() finds nothing that requires a gradient"
                 for row in self.rule.record.refused if "does not require grad" in row.error][-1:]
         parameters = told_apart((row.name, row.label) for row in rows)
-        return Finding(name, where, f"{message}; {lost}.", fix, parameters, evidence)
+        severity = "info" if cut.library and all(map(self._theirs, rows)) else ""
+        return Finding(name, where, f"{message}; {lost}.", fix, parameters, evidence, severity)
+
+    def _theirs(self, row: Row) -> bool:
+        """Whether a parameter belongs to a library's module, in a model that learns otherwise."""
+        return row.library and any(other.got and other.root is row.root for other in self.rule.leaves)
