@@ -117,22 +117,25 @@ def test_sarif(report, tmp_path, monkeypatch):
     run = log["runs"][0]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == list(VERDICTS)
-    assert rules[0]["helpUri"] == "docs/field-guide.md#cut-detach"
+    assert all("helpUri" not in rule for rule in rules) and "field-guide.md#cut-detach" in rules[0]["help"]["text"]
     assert {rule["defaultConfiguration"]["level"] for rule in rules} == {"error", "warning", "note"}
     assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == tmp_path.as_uri() + "/"
-    cut, unused, slow = run["results"]
-    assert [r["level"] for r in run["results"]] == ["error", "warning", "note"]
+    cut, unused = run["results"]
+    assert [r["level"] for r in run["results"]] == ["error", "warning"]
     for result in run["results"]:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"] and result["message"]["text"]
     assert cut["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "a%20folder/train.py",
         "uriBaseId": "SRCROOT"}, "region": {"startLine": 2, "startColumn": 9, "endColumn": 31}}}]
     assert "the second" in cut["message"]["text"] and "Fix: Remove detach()." in cut["message"]["text"]
-    assert len(unused["properties"]["parameters"]) == 20 and "locations" not in slow
+    assert len(unused["properties"]["parameters"]) == 20
+    (slow,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert slow["associatedRule"] == {"id": "slow-node", "index": list(VERDICTS).index("slow-node")}
+    assert slow["level"] == "note" and slow["message"] == {"text": "Slow."}
     assert cut["partialFingerprints"] != unused["partialFingerprints"]
     report.summary["ended"] = "exception"
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "a folder"))
     run = sarif.log(report)["runs"][0]
-    assert run["invocations"] == [{"executionSuccessful": False}]
+    assert run["invocations"][0]["executionSuccessful"] is False
     assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "train.py"
 
 

@@ -33,12 +33,17 @@ def write(report: Report, path: str) -> None:
 def log(report: Report) -> dict[str, Any]:
     """The report as a SARIF log of one run."""
     ids = list(VERDICTS)
+    placed = [finding for finding in report if _placed(finding)]
+    invocation: dict[str, Any] = {"executionSuccessful": report.summary.get("ended") != "exception"}
+    if len(placed) < len(report):  # GitHub refuses a log that has results without a location
+        invocation["toolExecutionNotifications"] = [_notification(finding, ids.index(finding.id)) for finding in report
+            if not _placed(finding)]
     run = {
         "tool": {"driver": {"name": "wengert", "semanticVersion": __version__, "rules": [_rule(id) for id in ids]}},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"uri": _folder()}},
-        "invocations": [{"executionSuccessful": report.summary.get("ended") != "exception"}],
-        "results": [_result(finding, ids.index(finding.id)) for finding in report],
+        "invocations": [invocation],
+        "results": [_result(finding, ids.index(finding.id)) for finding in placed],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -52,21 +57,32 @@ def _rule(id: str) -> dict[str, Any]:
     sentence = text[0].upper() + text[1:] + "."
     return {"id": id, "name": "".join(part.capitalize() for part in id.split("-")),
         "shortDescription": {"text": sentence}, "fullDescription": {"text": sentence},
-        "help": {"text": f"{sentence} See {GUIDE}#{id}."}, "helpUri": f"{GUIDE}#{id}",
+        "help": {"text": f"{sentence} See {GUIDE}#{id}."},
         "defaultConfiguration": {"level": LEVELS[severity]}, "properties": {"tags": ["autograd", "training"]}}
 
 
-def _result(finding: Finding, index: int) -> dict[str, Any]:
+def _placed(finding: Finding) -> bool:
+    return bool(finding.file) and not finding.file.startswith("<")
+
+
+def _text(finding: Finding) -> dict[str, str]:
     rows = [finding.message, *(f"- {fact}" for fact in finding.evidence), *([f"Fix: {finding.fix}"] if finding.fix
         else [])]
-    found: dict[str, Any] = {"ruleId": finding.id, "ruleIndex": index, "level": LEVELS[finding.severity],
-        "message": {"text": "\n".join(rows)}, "properties": {"parameters": finding.parameters}}
-    if finding.file and not finding.file.startswith("<"):
-        found["locations"] = [{"physicalLocation": _location(finding)}]
-        # The same finding in later versions of the file: its line's text stays, its number does not.
-        text = f"{finding.id} {in_repository(finding.file)} {finding.place.text if finding.place else ''}"
-        found["partialFingerprints"] = {"wengert/v1": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]}
-    return found
+    return {"text": "\n".join(rows)}
+
+
+def _notification(finding: Finding, index: int) -> dict[str, Any]:
+    return {"associatedRule": {"id": finding.id, "index": index}, "level": LEVELS[finding.severity],
+        "message": _text(finding), "properties": {"parameters": finding.parameters}}
+
+
+def _result(finding: Finding, index: int) -> dict[str, Any]:
+    # The same finding in later versions of the file: its line's text stays, its number does not.
+    text = f"{finding.id} {in_repository(finding.file)} {finding.place.text if finding.place else ''}"
+    return {"ruleId": finding.id, "ruleIndex": index, "level": LEVELS[finding.severity], "message": _text(finding),
+        "locations": [{"physicalLocation": _location(finding)}],
+        "partialFingerprints": {"wengert/v1": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]},
+        "properties": {"parameters": finding.parameters}}
 
 
 def _location(finding: Finding) -> dict[str, Any]:
