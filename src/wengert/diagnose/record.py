@@ -152,8 +152,8 @@ class Gradient:
     the first one came.
     """
 
-    __slots__ = ("by_hand", "captured", "carried", "consumed", "ever", "filled", "first", "last", "mark", "wasted",
-        "zeroed")
+    __slots__ = ("by_hand", "captured", "carried", "consumed", "ever", "filled", "first", "last", "mark", "put",
+        "wasted", "zeroed")
 
     def __init__(self) -> None:
         self.first: int | None = None
@@ -162,8 +162,14 @@ class Gradient:
         self.carried = self.by_hand = False
         self.ever = self.captured = self.last = 0
         self.mark: tuple[int, int] = (0, -1)  # the identity of .grad and its version when it was consumed
+        self.put: weakref.ref[Any] | None = None  # .grad as it was then, if the program itself had put it there
         self.zeroed: Site | None = None
         self.wasted: list[int] = []
+
+
+    def same(self, grad: Any, version: int) -> bool:
+        """Whether ``grad``, at this version, is what was consumed."""
+        return self.mark == (id(grad), version) and (self.put is None or self.put() is grad)
 
 
 class Backward:
@@ -465,6 +471,7 @@ class Record:
             facts.consumed = number
             facts.by_hand = facts.by_hand or number < 0
             facts.mark = id(meta.grad), meta.grad._wg_vc[0]
+            facts.put = None if facts.filled else weakref.ref(meta.grad)
 
     def fails(self, error: BaseException | None, node: Any) -> None:
         """A walk has raised at ``node``; of walks inside of each other the innermost counts."""

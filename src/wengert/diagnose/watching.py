@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -394,6 +395,7 @@ class Watching:
         for facts, meta in record.held(optimizer) if step.closure else step.held:
             if facts is not None and (grad := meta.grad) is not None:
                 facts.consumed, facts.mark = number, (id(grad), grad._wg_vc[0])
+                facts.put = None if facts.filled else ref(grad)  # another may have its identity after it
         if record.detailed:
             record.writes.extend(Write(f"{type(optimizer).__name__}.step()", p._wg_vc, p._wg_vc[0], step.site)
                 for group in optimizer.param_groups for p in group["params"] if p._wg_vc is not None)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: How many events are looked at for the gradient that a write uses.
 FAR = 64
+_SUMS = frozenset(("add", "add_"))
 
 
 class StaleGradient(Rule):
@@ -31,6 +32,8 @@ class StaleGradient(Rule):
         self.emptied: dict[int, int] = {}  # how many of its steps found the gradients cleared
         self.arrays: dict[int, int] = {}  # ids of the memory of gradients, since the last backward: ids of the leaves
         self.users: dict[int, int] = {}  # by the number of an event that has used one: the leaf
+        self.spent: dict[int, int] = {}  # ids of the memory of gradients that steps have used: ids of the leaves
+        self.sums: dict[int, int] = {}  # by the number of an event that has added to one: the leaf
         self.by_hand: Finding | None = None  # of updates by hand: one finding, which takes in all parameters
 
     # -- Optimizer.step -----------------------------------------------------------------------------------------------
@@ -38,6 +41,8 @@ class StaleGradient(Rule):
     def step_begins(self, step: Step) -> Iterable[Finding] | None:
         if step.closure or step.site in self.said:
             return None
+        if step.detailed and self.sums:
+            self._summed(step)
         stale, empty = False, True
         for facts, meta in step.held:
             if facts is not None:
@@ -51,7 +56,27 @@ class StaleGradient(Rule):
             return self._empty(step)
         return None
 
+    def _summed(self, step: Step) -> None:
+        """Note which gradients of a step are one that a step has used, plus something, as the program has written."""
+        for p, facts in self._facts(step):
+            event = self.record.events.get(p._wg_meta.grad)
+            if event is not None and facts.consumed is not None and self.sums.get(event.number) == id(p):
+                facts.carried = True
+        self.sums.clear()
+
+    def _spent(self, x: Any, writes: bool) -> int | None:
+        """The leaf whose ``.grad`` is ``x``, used by a step and as it was then, but for the write that is made now."""
+        row = self.record.gradients.find(self.spent.get(id(x._wg_data), 0))
+        p = None if row is None else row[0]()
+        if row is None or p is None or p._wg_meta is None or (grad := p._wg_meta.grad) is None:
+            return None
+        if grad._wg_data is not x._wg_data or row[1].consumed is None:
+            return None
+        return id(p) if any(row[1].same(grad, grad._wg_vc[0] - n) for n in {0, int(writes)}) else None
+
     def step_ended(self, step: Step) -> Iterable[Finding] | None:
+        if step.detailed:
+            self.spent.update((id(p._wg_meta.grad._wg_data), id(p)) for p, _ in self._facts(step))
         if step.closure and step.site not in self.said and any(f.carried for _, f in self._facts(step)):
             return self._stale(step)
         return None
@@ -72,15 +97,17 @@ class StaleGradient(Rule):
             if facts.carried:
                 carried.append((p, facts))
             elif (used is not None and used.made is step.made and not step.closure
-                    and facts.mark == (id(p._wg_meta.grad), p._wg_meta.grad._wg_vc[0])):  # not put in place by hand
+                    and facts.same(p._wg_meta.grad, p._wg_meta.grad._wg_vc[0])):  # not put in place by hand
                 again.append((p, facts))
                 before = used
         if carried:
             self.said.add(step.site)
+            walked = bool(carried[0][1].filled)  # not summed up by the program itself
+            added = "backward() added to them" if walked else "gradients were added to them"
+            before_what = _backward_at(self.record, carried[0][1]) if walked else "new gradients are added"
             yield self._finding(step.place, carried, f"{type(step.optimizer).__name__}.step() uses gradients that an "
-                "earlier step has used already: they were not cleared before the next backward() added to them, so "
-                "every step goes along the sum of all gradients so far.",
-                f"call zero_grad() once per step, before {_backward_at(self.record, carried[0][1])}")
+                f"earlier step has used already: they were not cleared before the next {added}, so every step goes "
+                "along the sum of all gradients so far.", f"call zero_grad() once per step, before {before_what}")
         elif again:
             self.said.add(step.site)
             where = "" if before is None or before.site == step.site else f" at {before.place}"
@@ -147,6 +174,13 @@ class StaleGradient(Rule):
         for x in call.args:
             if isinstance(x, Tensor) and id(x._wg_data) in self.arrays:
                 self.users[event.number] = self.arrays[id(x._wg_data)]
+            if event.name in _SUMS and isinstance(x, Tensor) and id(x._wg_data) in self.spent and (
+                    leaf := self._spent(x, event.name.endswith("_"))):
+                self.sums[event.number] = leaf
+        if self.sums and event.name in _SUMS:
+            for before in event.inputs:
+                if before.number in self.sums:
+                    self.sums[event.number] = self.sums[before.number]
         if not event.inputs or not (call.kind == "inplace" or (call.kind == "function" and call.name.endswith("_"))):
             return
         first = event.inputs[0]
