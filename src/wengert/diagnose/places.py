@@ -308,13 +308,20 @@ def variable(x: Any, outermost: bool = False) -> str:
 
 
 def _in(name: str, value: Any, x: Any) -> str:
+    found = _element(name, value, x)
+    own = getattr(value, "__dict__", None) if not found and (name == "self" or is_users_file(
+        getattr(sys.modules.get(type(value).__module__), "__file__", None))) else None
+    if type(own) is dict:
+        before = "" if name == "self" else f"{name}."
+        return next((before + found for k, v in list(own.items()) if (found := _element(k, v, x))), "")
+    return found
+
+
+def _element(name: str, value: Any, x: Any) -> str:
     if value is x:
         return name
     if type(value) in (list, tuple) and len(value) <= 64:
         return next((f"{name}[{i}]" for i, v in enumerate(value) if v is x), "")
     if type(value) is dict and len(value) <= 64:
         return next((f"{name}[{k}]" for k, v in value.items() if v is x), "")
-    if name == "self":
-        return next((found for k, v in getattr(value, "__dict__", {}).items()
-            if (found := "" if k == "self" else _in(k, v, x))), "")
     return ""

@@ -107,13 +107,15 @@ class Way:
 
     def choose(self, cuts: list[Event]) -> Event:
         """The cut to name: the first of those that the program could do without; one of tensors before numbers, one
-        that leaves a whole term of the loss without a history before one that leaves a factor so.
+        that leaves a whole term of the loss without a history before one that leaves a factor so, one of the parameter
+        itself, which is written for it, before what a scope without gradients leads to.
         """
-        def order(event: Event) -> tuple[bool, int, bool, int]:
+        def order(event: Event) -> tuple[bool, int, bool, bool, int]:
             name = verdict(event, self)[0]
             kind = ("cut-item", "cut-nondifferentiable").index(name) + 1 if name in (
                 "cut-item", "cut-nondifferentiable") else 0
-            return self.meant(event), kind, not kind and not self.term(event), event.number
+            itself = name in ("cut-detach", "cut-data") and not any(e.inputs for e in event.inputs)
+            return self.meant(event), kind, not kind and not self.term(event), not itself, event.number
 
         return self.conversion(min(cuts, key=order))
 

@@ -86,7 +86,8 @@ class Paths(Rule):
             scope = None if modes().grad else self.record.scope()
             if scope is not None and scope.library and scope.place == place(site):
                 made.notes.setdefault("hidden", scope)
-            made.notes.setdefault("called in", set()).add(self.record.step_count)
+            rows = made.notes.setdefault("called in", {})
+            rows[self.record.step_count] = rows.get(self.record.step_count, 0) + _examples(args)
 
     def cut(self, event: Event, source: Any, result: Any) -> None:
         if self.record.detailed and not hasattr(result, "_wg_data"):
@@ -339,6 +340,12 @@ class Paths(Rule):
             return True
         return row.first is not None and any(other.first == row.first and other.shape == row.shape and other.got
             for other in self.leaves if other is not row)
+
+
+def _examples(args: Any) -> int:
+    """How many rows the first argument of a module has."""
+    data = args[0]._wg_data if isinstance(args, tuple) and args and isinstance(args[0], Tensor) else None
+    return data.shape[0] if type(data) is np.ndarray and data.ndim else 1
 
 
 class Cuts:

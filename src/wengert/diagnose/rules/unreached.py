@@ -38,7 +38,7 @@ def frozen(rows: list[Row], leaves: list[Row], way: Way, refused: bool) -> list[
             still, nothing = used, True
     groups: dict[tuple[Place | None, str], list[Row]] = {}
     for row in still:
-        meant = _listed(row, rows, leaves) or _head(row, still, leaves, way)
+        meant = _listed(row, rows, leaves) or _head(row, still, leaves, way) or _opened(row)
         severity = "error" if nothing else "warning" if meant else "info"
         where = place(row.frozen) or (made_at(row.held[0][0]) if row.held else place(row.made))
         groups.setdefault((where, severity), []).append(row)
@@ -76,6 +76,12 @@ def _head(row: Row, still: list[Row], leaves: list[Row], way: Way) -> bool:
     mates = [other for other in leaves if other.root is row.root and other.chain != row.chain]
     at = _last_use(row, way)
     return 0 < at and all(_last_use(other, way) < at for other in mates) and any(other.got for other in mates)
+
+
+def _opened(row: Row) -> bool:
+    """Whether the program has set ``requires_grad`` of a module that has it, where that is an attribute like others."""
+    modules = (made.object() for _, made in row.chain)
+    return any(vars(m).get("requires_grad") is True for m in modules if m is not None)
 
 
 def _last_use(row: Row, way: Way) -> int:
@@ -192,11 +198,15 @@ def _call(rows: list[Row], depth: int, uses: dict[Event, Event]) -> tuple[Place 
 
 
 def _elsewhere(row: Row, depth: int, leaves: list[Row]) -> bool:
-    """Whether it is one of several modules of a list of which some are used in one step, some in another."""
+    """Whether it is one of several modules of a list of which one is given more than another in one step, and less in
+    another: which of them are used depends on the data.
+    """
     if depth < 1 or "called in" in row.chain[depth - 1][1].notes:
         return False
     parent = row.chain[depth - 1][1]
-    steps = {id(m): m.notes["called in"] for other in leaves if len(other.chain) > depth
+    rows = {id(m): m.notes["called in"] for other in leaves if len(other.chain) > depth
         and other.chain[depth - 1][1] is parent for m in (other.chain[depth][1],) if "called in" in m.notes}
-    used = list(steps.values())
-    return any(s != used[0] for s in used[1:])
+    first, *rest = rows.values() or ({},)
+    steps = set(first).union(*rest)
+    return any(s.get(a, 0) * first.get(b, 0) != s.get(b, 0) * first.get(a, 0)
+        for s in rest for a, b in zip(steps, list(steps)[1:]))
