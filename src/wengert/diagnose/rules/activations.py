@@ -9,6 +9,7 @@ import numpy as np
 from ...tensor import Tensor
 from ..findings import Finding
 from ..places import USER, is_users, kind_of, place
+from ..record import ByIdentity
 from ..rule import Rule
 from .layers import place_of_layer
 
@@ -34,6 +35,7 @@ _BEFORE = _AFFINE | {"batch_norm_channels", "layer_norm", "group_norm", "add", "
 _TURNED = frozenset(("transpose", "t", "permute", "view", "reshape", "unsqueeze_index", "div", "mul", "masked_fill",
     "chunk", "split", "unbind", "select_index", "index"))
 _FEW, _ROWS, _MANY = 3, 8, 32
+_MATTERS = 0.3  # how far a loss would change at least, if all values did by one
 _COOLER = ("Divide the scores by the square root of their width (q @ k.mT / math.sqrt(d)), or normalise what they are "
     "made of; smaller initial weights.")
 
@@ -47,7 +49,7 @@ class _Activation:
         self.hidden = False  # whether a layer with weights follows
         self.alive: Any = None
         self.flat: list[float] = []  # of each call, the share of elements whose slope is not nearly zero
-        self.windows = 0  # in a row in which it was dead or saturated
+        self.blocked: list[bool] = []  # of each gradient, whether it mattered and almost nothing of it went through
         self.layer: Any = None
         self.leaves: list[Any] = []  # the weights of that layer
         self.range = ""
@@ -59,12 +61,13 @@ class Activations(Rule):
     row, or many inputs in one call.
     """
 
-    in_windows = ("backward_begins",)
+    in_windows = ("backward_begins", "passed")
 
     def __init__(self, record: Any) -> None:
         super().__init__(record)
         self.seen: dict[Any, _Activation] = {}
         self.events: dict[int, _Activation] = {}  # by the id of an event, in this step
+        self.nodes: ByIdentity[tuple[_Activation, Any]] = ByIdentity()  # of those that squash, and what is high
         self.before: dict[Any, int] = {}  # windows in a row that ended badly
         self.late: dict[Any, Finding] = {}  # what is found if it stays so until the end
         self.losses: list[float] = []
@@ -75,7 +78,7 @@ class Activations(Rule):
         if name in _RELUS or name in _SQUASHING or name in _ATTENTION or (name in _BY_HAND and _by_hand(
                 event, call.args, result)):
             if event.wanted and isinstance(result, Tensor):
-                self._activated(event, result._wg_data, call)
+                self._activated(event, result, call)
         elif name in _AFFINE and self.events:
             for given in event.inputs:
                 self._follow(given, 6)
@@ -89,7 +92,8 @@ class Activations(Rule):
             for given in event.inputs[:4]:
                 self._follow(given, depth - 1)
 
-    def _activated(self, event: Event, a: Any, call: Any) -> None:
+    def _activated(self, event: Event, result: Tensor, call: Any) -> None:
+        a = result._wg_data
         if type(a) is not np.ndarray or a.dtype.kind != "f" or a.size < 4 or not event.inputs or a.ndim < (
                 1 if event.name in _SQUASHING else 2):
             return
@@ -128,6 +132,8 @@ class Activations(Rule):
             share = float((np.abs(2 * (a - low) / (high - low) - 1) >= 0.995).mean())
             seen.flat.append(1 - share)
             seen.range = f"{share:.0%} of its values are within 0.005 of the limits"
+            if share > 0.5 and (edge := result._wg_edge) is not None:
+                self.nodes.put(edge[0], (seen, a > (low + high) / 2))
         else:
             alive = a.any(axis=others)
             seen.alive = alive if seen.alive is None or seen.alive.shape != alive.shape else seen.alive | alive
@@ -135,6 +141,13 @@ class Activations(Rule):
     def backward_begins(self, backward: Backward) -> None:
         if backward.detailed and backward.loss is not None and len(self.losses) < 50:
             self.losses.append(backward.loss)
+
+    def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
+        found = self.nodes.get(node)
+        if found is not None and isinstance(g, np.ndarray) and isinstance(grads[0], np.ndarray):
+            seen, high = found
+            away = float(np.abs(g)[(g > 0) == high].sum())  # of values that would leave their limit
+            seen.blocked.append(away >= _MATTERS and float(np.abs(grads[0]).sum()) < 1e-3 * min(away, 1))
 
     def window_ended(self) -> Iterable[Finding] | None:
         found = []
@@ -144,6 +157,10 @@ class Activations(Rule):
             if bad:
                 last[key] = self.before.get(key, 0) + 1
                 if not self._counts(seen):
+                    if not seen.blocked or not all(seen.blocked) or seen.hidden:
+                        self.late.pop(key, None)
+                    elif seen.event.step < _FEW and (seen.leaves or seen.layer):
+                        self.late[key] = self._finding(seen)
                     continue
                 if seen.calls >= _FEW or last[key] >= 2:
                     found.append(self._finding(seen))
@@ -191,6 +208,7 @@ class Activations(Rule):
             facts.append(f"the activation: {seen.where}")
         if layer is not None:
             facts += _weights(layer)
+        follows = ("update-ratio",) if cause is None and "large-update" in record.notes else ()
         if seen.alive is not None:
             dead = int((~seen.alive).sum())
             of = f"{dead} of {seen.alive.size} units"
@@ -198,13 +216,13 @@ class Activations(Rule):
             return Finding("dead-relu", where, f"{of} of this ReLU are zero for every input: their weights get no "
                 "gradient and never recover.", "Initialise the bias of the layer before it with "
                 "zeros and the weights with kaiming_normal_, lower the learning rate, or use LeakyReLU or GELU.",
-                parameters=rows, evidence=facts)
+                parameters=rows, evidence=facts, follows=follows)
         facts.append(seen.range)
         name = "sigmoid" if seen.event.name in _QUOTIENTS else seen.event.name.rstrip("_")
         return Finding("saturated", where, f"{name} is saturated: nearly all of its values are at its limits, where "
             "its gradient is almost zero.", _COOLER if name in _ATTENTION else "Scale the inputs (mean 0, deviation 1) "
             "and the initial weights (nn.init.xavier_uniform_), or normalise before the activation.", parameters=rows,
-            evidence=facts)
+            evidence=facts, follows=follows)
 
 
 def _by_hand(event: Event, args: tuple[Any, ...], result: Any) -> bool:

@@ -29,7 +29,7 @@ _LAYERS = frozenset(("Sigmoid", "Tanh", "Relu", "LeakyRelu", "Elu", "Selu", "Gel
     "Softsign", "Celu", "LogSigmoid", "Hardsigmoid", "ElmanLayer"))
 _PLAIN = frozenset(("Addmm", "Mm", "Addmv", "Mv", "Convolution", "Bmm"))  # for layers without an activation
 _SHRINK, _GROW, _DEPTH = 1e-5, 1e4, 5
-_FORGOTTEN = 1e-12  # over the steps of a sequence: the last ones may be all that counts
+_FADED, _FORGOTTEN = 1e-10, 1e-12  # over the steps of a sequence: the last ones may be all that counts
 
 
 AFTER = 8  # steps after a spike of which the losses are looked at
@@ -82,14 +82,18 @@ class Flow(Rule):
 
     def __init__(self, record: Any) -> None:
         super().__init__(record)
-        self.labels: dict[Any, _Link] = {}  # of nodes that the walk will come to: the last layer before them
+        # of nodes that the walk will come to, the last layer before them: on the way of the largest gradients, and on
+        # the longest way
+        self.labels: dict[Any, tuple[_Link, _Link]] = {}
         self.links: list[_Link] = []
+        self.longest: list[_Link] = []
         self.series: list[_Chain] = []  # recurrent layers that are one node each
         self.kinds: dict[type, int] = {}
-        self.chains: dict[tuple[str, Place | None], list[_Chain]] = {}
+        self.chains: dict[tuple[str, Place | None], list[tuple[_Chain, Backward]]] = {}
         record.notes["flow"] = self
         self.by_hand: dict[str, Any] = {}  # the notes, as of an optimizer, of what the program updates itself
         self.walks = 0  # with a chain of layers, in detailed windows
+        self.faded: dict[Any, tuple[Finding, _Chain, Backward]] = {}  # over the steps of a sequence, by place
 
     # -- from layer to layer ------------------------------------------------------------------------------------------
 
@@ -100,7 +104,7 @@ class Flow(Rule):
     def passed(self, node: Any, g: Any, grads: Any, raw: bool) -> None:
         if not self.record.detailed or node.is_leaf:
             return
-        before = self.labels.pop(node, None)
+        wide, deep = self.labels.pop(node, (None, None))
         kind = self.kinds.get(node.__class__)
         if kind is None:
             name = node.name().partition("Backward")[0]
@@ -115,17 +119,19 @@ class Flow(Rule):
                 if len(rows) >= _DEPTH:
                     self.series.append(_Chain([node], rows, 0, True))
                 else:
-                    before = _Link(node, _norm(a), before, kind)
-                    self.links.append(before)
-        elif kind == 3 and before is not None and all(e is not None for e in node.edges):
-            before = before.behind_gate()
-        if before is None:
+                    norm = _norm(a)
+                    wide, deep = _Link(node, norm, wide, kind), _Link(node, norm, deep, kind)
+                    self.links.append(wide)
+                    self.longest.append(deep)
+        elif kind == 3 and wide is not None and deep is not None and all(e is not None for e in node.edges):
+            wide, deep = wide.behind_gate(), deep.behind_gate()
+        if wide is None or deep is None:
             return
         for edge in node.edges:
             if edge is not None and not edge[0].is_leaf:
-                other = self.labels.get(edge[0])
-                if other is None or other.norm < before.norm:
-                    self.labels[edge[0]] = before
+                first, second = self.labels.get(edge[0], (wide, deep))
+                self.labels[edge[0]] = (wide if first.norm < wide.norm else first,
+                    deep if second.length < deep.length else second)
 
     def backward_ended(self, backward: Backward) -> None:
         if not self.record.optimizers and not backward.captured and not backward.failed:
@@ -134,22 +140,33 @@ class Flow(Rule):
             return
         if not backward.failed and not self.record.checking:
             chains = self.series or [c for c in (_deepest(self.links, kind) for kind in (1, 2)) if c is not None][:1]
+            found = [(verdict, chain) for chain in chains if (verdict := chain.verdict()) is not None]
+            longest = None if found or self.series else _deepest(self.longest, 1)
+            if longest is not None and longest.recurrent:  # a state that is carried past the layers fades too
+                chains.append(longest)
+                if (verdict := longest.verdict()) == "vanishing":
+                    found = [(verdict, longest)]
             self.walks += bool(chains)
-            for chain in chains:
-                verdict = chain.verdict()
-                if verdict is not None:
-                    where = layer_place(self.record, chain.nodes()) or backward.place
-                    self.chains.setdefault((verdict, where), []).append(chain)
+            for verdict, chain in found:
+                where = layer_place(self.record, chain.nodes()) or backward.place
+                self.chains.setdefault((verdict, where), []).append((chain, backward))
         self._forget()
 
     def _forget(self) -> None:
         self.labels.clear()
         self.links.clear()
+        self.longest.clear()
         self.series = []
 
     def window_ended(self) -> Iterable[Finding] | None:
-        found = [self._finding(verdict, where, rows) for (verdict, where), rows in self.chains.items()
-            if len(rows) >= 2 or len(rows) == self.walks]
+        found = []
+        for (verdict, where), rows in self.chains.items():
+            if len(rows) >= 2 or len(rows) == self.walks:
+                finding = self._finding(verdict, where, rows)
+                if verdict == "vanishing" and rows[0][0].recurrent:
+                    self.faded.setdefault(where, (finding, *rows[0]))
+                else:
+                    found.append(finding)
         self.chains.clear()
         self.walks = 0
         return found
@@ -159,8 +176,8 @@ class Flow(Rule):
         return next((self._finding(verdict, where, rows) for (verdict, where), rows in self.chains.items()
             if verdict == "exploding"), None)
 
-    def _finding(self, verdict: str, where: Place | None, rows: list[_Chain]) -> Finding:
-        first = rows[0]
+    def _finding(self, verdict: str, where: Place | None, rows: list[tuple[_Chain, Backward]]) -> Finding:
+        first, _ = rows[0]
         small = verdict == "vanishing"
         unit = "step" if first.recurrent else "layer"
         text = (f"The gradient {'shrinks' if small else 'grows'} from {unit} to {unit}: over {len(first.norms)} x "
@@ -172,6 +189,20 @@ class Flow(Rule):
         shown = ", ".join(f"{n:.2g}" for n in first.norms[:: max(1, len(first.norms) // 8)])
         return Finding(verdict, where, text, fix, evidence=[f"norms of the gradient, from the last "
             f"{unit} to the first: {shown}", f"in {len(rows)} of {self.walks} backwards that were looked at"])
+
+    def _forgets(self) -> Iterable[Finding]:
+        """The findings about sequences whose first steps get no gradient; mere facts where it is the last steps that
+        count, so that the loss has fallen.
+        """
+        for finding, chain, backward in self.faded.values():
+            losses = [b.loss for b in self.record.backwards if b.site == backward.site and b.loss is not None]
+            few = len(losses) < 10
+            fallen = backward.loss is not None and not few and median(losses[-5:]) < 0.5 * backward.loss
+            if fallen or (few and chain.norms[-1] > _FORGOTTEN * chain.norms[0]):
+                finding.severity = "info"
+                if fallen:
+                    finding.evidence.append(f"the loss falls: from {backward.loss:.3g} to {median(losses[-5:]):.3g}")
+            yield finding
 
     # -- from step to step --------------------------------------------------------------------------------------------
 
@@ -218,7 +249,7 @@ class Flow(Rule):
         return rows[-1].place if rows else step.place
 
     def ended(self) -> Iterable[Finding] | None:
-        found = []
+        found = [*self._forgets()]
         for made, notes in _series(self.record):
             if "spike" in notes:
                 found.append(notes["spike"])
@@ -322,11 +353,12 @@ class _Link:
     last one ``before`` of its own kind.
     """
 
-    __slots__ = ("before", "depth", "gates", "kind", "node", "norm", "previous")
+    __slots__ = ("before", "depth", "gates", "kind", "length", "node", "norm", "previous")
 
     def __init__(self, node: Any, norm: float, previous: _Link | None, kind: int) -> None:
         self.node, self.norm, self.kind, self.previous = node, norm, kind, previous
         self.gates: int = 0 if previous is None else previous.gates
+        self.length: int = 1 if previous is None else previous.length + 1
         before = previous
         while before is not None and before.kind != kind:
             before = before.previous
@@ -379,7 +411,7 @@ class _Chain:
         steps = [log10(b / a) if a and b and isfinite(b / a) else 0.0 for a, b in pairwise(norms)]
         total = sum(steps)
         each = min(0.1, 0.5 * abs(total) / len(steps))  # in a long chain the change of a step may be small
-        for verdict, sign, limit in (("vanishing", -1, _FORGOTTEN if self.recurrent else _SHRINK),
+        for verdict, sign, limit in (("vanishing", -1, _FADED if self.recurrent else _SHRINK),
                 ("exploding", 1, _GROW)):
             if (sign * total >= abs(log10(limit)) and sum(sign * s > each for s in steps) >= 0.7 * len(steps)
                     and max(sign * s for s in steps) <= 0.5 * abs(total)):

@@ -52,15 +52,17 @@ class UpdateRatio(Rule):
         super().__init__(record)
         self.seen: dict[int, Seen] = {}
         self.grown: ByIdentity[bool] = ByIdentity()
-        self.faint: dict[int, tuple[int, Step, float]] = {}  # by optimizer: such steps, the last, the first rate
+        self.faint: dict[int, tuple[int, Step, float]] = {}  # by optimizer: such steps, the last, the largest rate
+        self.tops: dict[int, float] = {}  # by optimizer, the largest rate
         self.before: list[tuple[Any, Any, Any, int]] = []  # views of parameters, what they were, and of gradients
 
     def step_begins(self, step: Step) -> None:
         group = step.optimizer.param_groups[0]
-        start = group.get("initial_lr")
-        if start is not None and group["lr"] < FAINT * start:
-            count, _, _ = self.faint.get(id(step.made), (0, step, 0.0))
-            self.faint[id(step.made)] = count + 1, step, start
+        if "initial_lr" in group and type(rate := group["lr"]) is float:  # there is a schedule
+            top = self.tops[id(step.made)] = max(rate, self.tops.get(id(step.made), 0.0))
+            if rate < FAINT * top:  # it has fallen; in a warm-up it has not risen yet
+                count, _, _ = self.faint.get(id(step.made), (0, step, 0.0))
+                self.faint[id(step.made)] = count + 1, step, top
         self.before = []
         if not step.detailed or step.closure:
             return
@@ -126,11 +128,14 @@ class UpdateRatio(Rule):
 
     def _small(self, seen: Seen) -> Finding | None:
         """The finding that the steps, or those of some groups, are too small to change anything, in every step that was
-        seen.
+        seen, with rates that rise no more.
         """
-        if len(seen.ratios) < 2 or len(set(seen.rates)) > 1:
+        if len(seen.ratios) < 2 or len(set(map(len, seen.rates))) > 1:
             return None
-        rates = seen.rates[0]
+        by_group = list(zip(*seen.rates))
+        if any(row[-1] > max(row[:-1]) for row in by_group):
+            return None
+        rates = tuple(map(max, by_group))
         parts = list(zip(seen.ratios, seen.unchanged, seen.gradients))
         names: list[str] = []
         if not any(rates):
@@ -157,8 +162,8 @@ class UpdateRatio(Rule):
         for count, step, start in self.faint.values():
             if count >= 3 and count > step.made.steps / 4:
                 yield Finding("update-ratio", step.place, "The schedule has made the learning rate too small to "
-                    f"learn: {count} of {step.made.steps} steps were made with less than {FAINT:g} of the first rate, "
-                    f"{start:g}.",
+                    f"learn: {count} of {step.made.steps} steps were made with less than {FAINT:g} of the largest "
+                    f"rate, {start:g}.",
                     "let the rate decay more slowly: scheduler.step() once per epoch, not per batch, or a larger "
                     "step_size or gamma")
         for seen in self.seen.values():
