@@ -22,7 +22,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin
 
 from .futures import Future
-from .names.missing import missing_from
+from .names.absent import absent_from
 from .nn import Module
 from .nn.modules.module import of_compiled
 
@@ -249,4 +249,4 @@ def isinstance(obj: Any, target_type: Any) -> bool:
         return len(obj) == len(parts) and all(isinstance(x, t) for x, t in zip(obj, parts))
     return all(isinstance(x, parts[0]) for x in obj)
 
-__getattr__ = missing_from(__name__)
+__getattr__ = absent_from(__name__)

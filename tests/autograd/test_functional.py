@@ -340,3 +340,25 @@ def test_functional_forms_are_neither_strict_nor_recorded_unless_told(torch):
         assert not any(t.requires_grad for t in (found if isinstance(found, tuple) else (found,)))
         found = form((lambda x: (x**3).sum()) if scalar else (lambda x: x**3), x_asking, *rest, create_graph=True)
         assert (found[-1] if isinstance(found, tuple) else found).requires_grad
+
+
+def test_helpers_that_optimizers_of_others_build_their_jacobians_with(torch):
+    F = torch.autograd.functional
+    one, two_ = torch.ones(2), torch.ones(3)
+    assert F._as_tuple(one)[0] is one and F._as_tuple([one, two_]) == (one, two_)
+    assert F._as_tuple(one, "inputs", "jacobian") == (False, (one,))
+    assert F._as_tuple((one, two_), "inputs", "jacobian") == (True, (one, two_))
+    with pytest.raises(TypeError, match="The inputs given to jacobian must be either a Tensor or a tuple of Tensors"):
+        F._as_tuple((one, 3), "inputs", "jacobian")
+    assert F._tuple_postprocess((one,), False) is one and F._tuple_postprocess((one,), True) == (one,)
+    assert F._tuple_postprocess(((1,), (2,)), (True, False)) == (1, 2)
+    assert F._tuple_postprocess(((1, 2),), (False, True)) == (1, 2)
+    assert F._tuple_postprocess(((1,),), (False, False)) == 1
+    recorded = (torch.ones(2, requires_grad=True) * 2, torch.ones(2))
+    for create in (False, True):
+        for need in (False, True):
+            new = F._grad_preprocess(recorded, create, need)
+            assert [x.requires_grad for x in new] == [need or create, need]
+            assert [x.grad_fn is None for x in new] == [not create, True] and new[0] is not recorded[0]
+    assert not F._grad_postprocess((recorded, recorded), False)[1][0].requires_grad
+    assert F._grad_postprocess((recorded, recorded), True)[1][0] is recorded[0]

@@ -52,6 +52,7 @@ USES = {
     "distributed.tensor.DTensor": "train in one process",
     "_inductor.compile": "torch.compile runs them eagerly",
     "monitor.Event": "torch.profiler",
+    "jit._get_trace_graph": "there is no TorchScript; torch.fx.symbolic_trace gives a graph",
 }
 
 

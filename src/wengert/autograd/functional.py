@@ -410,3 +410,36 @@ def _grad(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool,
     if not live:
         return (None,) * len(inputs)
     return grad([o for o, _ in live], inputs, [g for _, g in live], retain, create_graph, allow_unused=True)
+
+
+def _as_tuple_nocheck(x: Any) -> Any:
+    """``x`` as a tuple, whatever it is."""
+    return x if isinstance(x, tuple) else tuple(x) if isinstance(x, list) else (x,)
+
+
+def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> Any:
+    """Whether ``inp`` was a tuple, and ``inp`` as one of tensors; without the two names, for errors, only the last."""
+    if arg_name is None and fn_name is None:
+        return _as_tuple_nocheck(inp)
+    return _row(inp, str(arg_name), str(fn_name))
+
+
+def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
+    """What :func:`_as_tuple` made tuples of, without them: ``to_unpack`` is what it found, of both levels or of one."""
+    if isinstance(to_unpack, tuple):
+        outer, inner = to_unpack
+        return _unpacked(tuple(_unpacked(row, inner) for row in res), outer)
+    return _unpacked(res, to_unpack)
+
+
+def _grad_preprocess(inputs: Any, create_graph: bool, need_graph: bool) -> tuple[Any, ...]:
+    """New tensors to differentiate by: with the history of those of ``inputs`` that have one, if ``create_graph``."""
+    return tuple(_copy(x) if create_graph and x.requires_grad else x.detach().requires_grad_(need_graph)
+        for x in inputs)
+
+
+def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
+    """Results, in tuples of any depth, without a history that nobody asked for."""
+    if isinstance(inputs[0], Tensor):
+        return inputs if create_graph else tuple(x.detach() for x in inputs)
+    return tuple(_grad_postprocess(row, create_graph) for row in inputs)

@@ -41,6 +41,7 @@ _NAMES: dict[str, str] = {
     "fx.experimental.proxy_tensor": "decompose disable_proxy_modes_tracing maybe_disable_fake_tensor_mode",
     "fx.passes": ("backends dialect fake_tensor_prop graph_drawer graph_manipulation net_min_base operator_support "
         "param_fetch pass_manager reinplace runtime_assert splitter_base"),
+    "jit": "_get_trace_graph",
     "nested._internal.nested_tensor": "ViewNestedFromBuffer",
     "nn.functional": "ScalingType SwizzleType scaled_grouped_mm scaled_mm",
     "onnx": "OperatorExportTypes TensorProtoDataType errors symbolic_helper symbolic_opset9 symbolic_opset11 utils",

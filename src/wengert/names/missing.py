@@ -96,6 +96,8 @@ AREAS: dict[str, str] = {
 }
 # Names in modules that are here, and modules that cannot be imported.
 NAMES: dict[str, str] = {
+    "jit._get_trace_graph": "there is no TorchScript; torch.fx.symbolic_trace gives a graph, and "
+        "torch.utils.flop_counter.FlopCounterMode counts operations",
     "cpp": "there is no C++ library underneath; everything is Python over NumPy",
     "utils.ThroughputBenchmark": "scripted modules are not timed; torch.utils.benchmark.Timer times Python",
     "utils.data.IterDataPipe": _DATAPIPES,
