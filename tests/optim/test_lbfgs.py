@@ -123,3 +123,31 @@ def test_cubic_interpolation(seed: int) -> None:
         found = lbfgs._cubic_interpolate(x1, f(x1), g(x1), x2, f(x2), g(x2))
         assert found == pytest.approx(minimum)
     assert lbfgs._cubic_interpolate(0.0, 0.0, 1.0, 1.0, 10.0, 1.0, bounds=(0.0, 4.0)) in (0.0, 2.0, 4.0)
+
+
+def test_the_line_search_on_its_own():
+    seen = []
+
+    def objective(x, t, d):
+        point = (x + t * d).requires_grad_()
+        value = (point**4 - 3 * point**2 + point).sum()
+        seen.append(float(t))
+        return float(value), torch.autograd.grad(value, point)[0]
+
+    x = torch.tensor([2.0, -0.5], dtype=torch.float64)
+    f, g = objective(x, 0.0, torch.zeros_like(x))
+    for t, kwargs in ((1.0, {}), (0.001, {}), (1e-3, {"c2": 0.1}), (5.0, {"max_ls": 2}), (0.3, {"tolerance_change": 10})):
+        del seen[:]
+        value, gradient, step, evaluations = lbfgs._strong_wolfe(objective, x, t, -g, f, g, g.dot(-g), **kwargs)
+        assert evaluations == len(seen) and float(step) in [0.0, *seen]
+        at = objective(x, float(step), -g)
+        assert value == pytest.approx(at[0]) and torch.allclose(gradient, at[1])
+        if len(kwargs) == 0 or "c2" in kwargs:
+            assert value <= f - 1e-4 * float(step) * float(g.dot(g))
+            assert abs(float(at[1].dot(g))) <= kwargs.get("c2", 0.9) * float(g.dot(g))
+
+
+def test_cubic_interpolation_of_slopes_that_are_tensors():
+    slopes = torch.tensor(-2.0), torch.tensor(3.0)
+    assert float(lbfgs._cubic_interpolate(0, 1.0, slopes[0], 1.0, 1.5, slopes[1])) == pytest.approx(0.4)
+    assert lbfgs._cubic_interpolate(0, 1.0, slopes[0], 1.0, 1.5, slopes[1], (0.6, 0.9)) == 0.6

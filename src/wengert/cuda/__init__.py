@@ -36,6 +36,7 @@ def _refusing(text: str, error: type[Exception] = AssertionError) -> Callable[..
 _refuse = _refusing(NOT_COMPILED)
 
 is_available = _answer(False, "Whether CUDA can be used: ``False``.")
+_initialized = False  # libraries read it where they save the state of random numbers
 is_initialized = _answer(False, "Whether CUDA's state has been set up: ``False``.")
 is_bf16_supported = _answer(False, "Whether a card supports bfloat16: ``False``, there is none.")
 is_tf32_supported = _answer(False, "Whether a card supports TF32: ``False``, there is none.")

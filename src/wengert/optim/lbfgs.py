@@ -33,7 +33,7 @@ def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bou
     under_root = d1**2 - g1 * g2
     if not under_root >= 0:
         return (low + high) / 2.0
-    d2 = np.sqrt(under_root)
+    d2 = under_root.sqrt() if isinstance(under_root, Tensor) else np.sqrt(under_root)
     if x1 <= x2:
         best = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
     else:
@@ -126,6 +126,16 @@ class _LineSearch:
                 bracket[high] = bracket[low]
             bracket[low] = new
         return bracket[low]
+
+
+def _strong_wolfe(obj_func: Callable[[Any, Any, Any], tuple[float, Any]], x: Any, t: Any, d: Any, f: Any, g: Any,
+        gtd: Any, c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9,
+        max_ls: int = 25) -> tuple[Any, Any, Any, int]:
+    """Value, gradient and step length that the line search finds from ``x`` along ``d``, and its evaluations."""
+    search = _LineSearch(lambda t: obj_func(x, t, d), d, _Point(0, f, g, gtd), max_ls)
+    search.c1, search.c2, search.tolerance_change = c1, c2, tolerance_change
+    found, evaluations = search.run(t)
+    return found.f, found.g, found.t, evaluations
 
 
 class LBFGS(Optimizer):
