@@ -136,7 +136,8 @@ def test_the_line_search_on_its_own():
 
     x = torch.tensor([2.0, -0.5], dtype=torch.float64)
     f, g = objective(x, 0.0, torch.zeros_like(x))
-    for t, kwargs in ((1.0, {}), (0.001, {}), (1e-3, {"c2": 0.1}), (5.0, {"max_ls": 2}), (0.3, {"tolerance_change": 10})):
+    given = (1.0, {}), (0.001, {}), (1e-3, {"c2": 0.1}), (5.0, {"max_ls": 2}), (0.3, {"tolerance_change": 10})
+    for t, kwargs in given:
         del seen[:]
         value, gradient, step, evaluations = lbfgs._strong_wolfe(objective, x, t, -g, f, g, g.dot(-g), **kwargs)
         assert evaluations == len(seen) and float(step) in [0.0, *seen]
