@@ -131,3 +131,12 @@ def test_kinds_of_parameters_and_of_a_trace(torch):
     core = importlib.import_module(f"{torch.__name__}._C")
     for kind in (core.Graph, core.Value):
         assert not isinstance(torch.ones(1), kind)
+
+
+def test_limits_of_the_number_classes_of_python(torch):
+    assert torch.finfo(float).eps == torch.finfo(torch.float64).eps
+    assert torch.finfo(complex).bits == torch.finfo(torch.complex128).bits
+    assert torch.iinfo(int).max == torch.iinfo(torch.int64).max
+    for ask, kind in ((torch.finfo, int), (torch.iinfo, bool), (torch.iinfo, float), (torch.finfo, str)):
+        with pytest.raises(TypeError):
+            ask(kind)

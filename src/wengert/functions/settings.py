@@ -167,11 +167,17 @@ def typename(obj: Any) -> str:
     return kind.__qualname__ if kind.__module__ in ("", "builtins") else f"{kind.__module__}.{kind.__qualname__}"
 
 
+def _of_python(kind: Any) -> Any:
+    """The type of a tensor of Python's numbers of this class; anything else as it is."""
+    names = {float: "float64", complex: "complex128", int: "int64", bool: "bool_"}
+    return getattr(_dtypes, names[kind]) if isinstance(kind, type) and kind in names else kind
+
+
 class finfo:
     """Limits of a floating (or complex) type: ``eps``, ``max``, ``min``, ``tiny``, ``resolution``, ``bits``."""
 
     def __init__(self, type: Any = None) -> None:
-        d = _dtypes.get_default_dtype() if type is None else type
+        d = _dtypes.get_default_dtype() if type is None else _of_python(type)
         if not isinstance(d, dtype):
             raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(d)}")
         if not (d.is_floating_point or d.is_complex):
@@ -199,6 +205,7 @@ class iinfo:
     """Limits of an integer type: ``max``, ``min``, ``bits``."""
 
     def __init__(self, type: Any) -> None:
+        type = _of_python(type)
         if not isinstance(type, dtype):
             raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(type)}")
         if type is _dtypes.bool_:
