@@ -12,9 +12,12 @@ enum { MAX_PARAMS = 16, MAX_SAVED = 16 };
 enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', FLAG = 'b', OTHER = 'x' }; /* kinds of parameters */
 enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };           /* sources of what is saved */
 enum { RULES_TAKE_FIRST = 1 << MAX_PARAMS }; /* in `numbers`: a Python number that comes first may stay as it is */
+enum { HOLES = 'h' }; /* a list in which elements may be None; a LIST with a bit in `holes` */
 enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
 enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r', IN_ORDER = 'e' }; /* the last two: no view, and row by
  row in memory, or as its operands */
+
+enum { BY_COPY = 1, BY_KERNEL = 2 }; /* how an in-place form writes; the kernel takes the memory as its last argument */
 
 typedef struct {
     unsigned char source, index;
@@ -29,6 +32,9 @@ typedef struct {
     int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
     char promote, view;
     int numbers; /* bit i: parameter i may be a Python number */
+    int holes;   /* bit i: parameter i is a list in which elements may be None */
+    int mixes;   /* the tensors that decide the type are those that are brought to it */
+    int writes;  /* 0, or the in-place form: the result goes into the first argument's memory */
     char kind[MAX_PARAMS];
     unsigned char float_at[MAX_PARAMS], wrt_at[MAX_PARAMS], live_at[MAX_PARAMS];
     Saved save[MAX_SAVED], constant[MAX_SAVED];
@@ -38,7 +44,7 @@ typedef struct {
 static struct {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
         *in_order_of, *flags, *ignored;
-    PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
+    PyObject *false_, *zero, *one, *no_grad, *multi, *outputs, *np;
     PyObject *made; /* NULL, or called for every new node */
     PyArray_Descr *f32, *f64;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
@@ -296,6 +302,7 @@ struct call {
     PyObject *raw[MAX_PARAMS]; /* what the forward is given; owned where the argument is a tensor, or a list of them */
     char owned[MAX_PARAMS];
     PyObject *types[MAX_PARAMS]; /* NumPy's dtype where ours was given; owned */
+    PyObject *boxed;         /* the array of a number among them, or NULL */
     PyObject *results, *aux; /* a tuple of tensors; the forward's answer */
     int lists;
 };
@@ -370,9 +377,9 @@ static PyObject *memory_of(const Operation *self, const struct call *c, unsigned
                 return NULL;
             }
             for (Py_ssize_t k = 0; k < n; k++) {
-                PyObject *counter = SLOT(PySequence_Fast_GET_ITEM(tensor, k), at.vc);
+                PyObject *t = PySequence_Fast_GET_ITEM(tensor, k), *counter = t == Py_None ? at.unversioned : SLOT(t, at.vc);
                 PyList_SET_ITEM(counters, k, Py_NewRef(counter));
-                PyList_SET_ITEM(versions, k, Py_NewRef(PyList_GET_ITEM(counter, 0)));
+                PyList_SET_ITEM(versions, k, t == Py_None ? Py_NewRef(at.zero) : Py_NewRef(PyList_GET_ITEM(counter, 0)));
             }
             remember(memory, 3 * i, value, counters, versions);
             Py_DECREF(counters);
@@ -425,7 +432,8 @@ static int edges_of(const Operation *self, const struct call *c, Edge *edges, un
         for (Py_ssize_t k = 0; k < n; k++) {
             Edge *edge = &edges[place];
             *edge = (Edge){NULL, 0};
-            if (c->owned[p] && edge_of(list ? PySequence_Fast_GET_ITEM(c->args[p], k) : c->args[p], edge) < 0) {
+            PyObject *t = list ? PySequence_Fast_GET_ITEM(c->args[p], k) : c->args[p];
+            if (c->owned[p] && t != Py_None && edge_of(t, edge) < 0) {
                 drop_edges(edges, place);
                 return -1;
             }
@@ -551,6 +559,12 @@ done:
 
 /* ---- the call ---- */
 
+/* Whether a value may stand for a tensor: what an operator that promotes nothing writes may be True or False, too. */
+static inline int is_number(const Operation *self, PyObject *value)
+{
+    return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || (self->writes && self->promote == NO_PROMOTION && PyBool_Check(value));
+}
+
 /* Take the arguments apart; 0 if the general path has to. `number`: where a Python number stands for a tensor, or -1. */
 static int take(const Operation *self, struct call *c, int *number)
 {
@@ -566,17 +580,21 @@ static int take(const Operation *self, struct call *c, int *number)
             if (is_usable(value)) {
                 c->raw[i] = Py_NewRef(SLOT(value, at.data));
                 c->owned[i] = 1;
-            } else if ((self->numbers >> i & 1) && *number < 0 && (PyFloat_CheckExact(value) || PyLong_CheckExact(value))) *number = i;
+            } else if ((self->numbers >> i & 1) && *number < 0 && is_number(self, value)) *number = i;
             else return 0;
             break;
         case LIST: {
             if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value)) return 0;
             const Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
+            const int holes = self->holes >> i & 1;
             for (Py_ssize_t k = 0; k < n; k++)
-                if (!is_usable(PySequence_Fast_GET_ITEM(value, k))) return 0;
+                if (!is_usable(PySequence_Fast_GET_ITEM(value, k)) && !(holes && PySequence_Fast_GET_ITEM(value, k) == Py_None)) return 0;
             PyObject *row = PyList_New(n);
             if (!row) return 0;
-            for (Py_ssize_t k = 0; k < n; k++) PyList_SET_ITEM(row, k, Py_NewRef(SLOT(PySequence_Fast_GET_ITEM(value, k), at.data)));
+            for (Py_ssize_t k = 0; k < n; k++) {
+                PyObject *t = PySequence_Fast_GET_ITEM(value, k);
+                PyList_SET_ITEM(row, k, Py_NewRef(t == Py_None ? t : SLOT(t, at.data)));
+            }
             c->raw[i] = row;
             c->owned[i] = 1;
             c->lists = 1;
@@ -607,10 +625,44 @@ static PyArray_Descr *common_type(const Operation *self, const struct call *c)
         const int list = PyList_CheckExact(c->raw[p]);
         const Py_ssize_t n = list ? PyList_GET_SIZE(c->raw[p]) : 1;
         for (Py_ssize_t k = 0; k < n; k++) {
-            PyArray_Descr *own = PyArray_DESCR((PyArrayObject *)(list ? PyList_GET_ITEM(c->raw[p], k) : c->raw[p]));
+            PyObject *a = list ? PyList_GET_ITEM(c->raw[p], k) : c->raw[p];
+            if (a == Py_None) continue;
+            PyArray_Descr *own = PyArray_DESCR((PyArrayObject *)a);
             if (d && own != d) return NULL;
             d = own;
         }
+    }
+    return d;
+}
+
+/* The floating type to which different types are brought, as they then are; NULL where it is not as simple as that. */
+static PyArray_Descr *brought_together(const Operation *self, struct call *c)
+{
+    int wide[2] = {0, 0}, some[2] = {0, 0}; /* floating-point arrays without dimensions, with some */
+    int integers = 0;
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p]) continue;
+        if (PyList_CheckExact(c->raw[p])) return NULL;
+        PyArrayObject *a = (PyArrayObject *)c->raw[p];
+        PyArray_Descr *own = PyArray_DESCR(a);
+        if (own == at.f32 || own == at.f64) {
+            some[PyArray_NDIM(a) > 0] = 1;
+            wide[PyArray_NDIM(a) > 0] |= own == at.f64;
+        } else if (own->type_num <= NPY_ULONGLONG && PyArray_ISNBO(own->byteorder)) integers = 1;
+        else return NULL;
+    }
+    if (!some[1] && (integers || !some[0])) return NULL;
+    PyArray_Descr *d = wide[some[1]] ? at.f64 : at.f32;
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p] || PyArray_DESCR((PyArrayObject *)c->raw[p]) == d) continue;
+        Py_INCREF(d);
+        PyObject *array = PyArray_NewLikeArray((PyArrayObject *)c->raw[p], NPY_KEEPORDER, d, 0);
+        if (!array) return NULL;
+        const int failed = PyArray_CopyInto((PyArrayObject *)array, (PyArrayObject *)c->raw[p]);
+        Py_SETREF(c->raw[p], array);
+        if (failed) return NULL;
     }
     return d;
 }
@@ -663,6 +715,129 @@ static PyObject *quietly(PyObject *callable, PyObject *const *args, Py_ssize_t n
     return answer;
 }
 
+/* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where
+ * the kernel writes its result, or NULL. */
+static PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *general)
+{
+    PyObject *answer = NULL;
+    int number;
+    *general = 1;
+    if (!take(self, c, &number)) return NULL;
+    PyArray_Descr *d = common_type(self, c);
+    if (!d && self->mixes) d = brought_together(self, c);
+    if (!d) return NULL;
+    const int floating = d == at.f32 || d == at.f64;
+    if (!floating) {
+        /* Integers of one type: no promotion, no gradient, and the forward itself. */
+        if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) return NULL;
+        const int kept = self->writes && self->promote == NO_PROMOTION;
+        if (number >= 0 && !kept && (!PyLong_CheckExact(c->args[number]) || d->type_num == NPY_BOOL)) return NULL;
+    }
+    const int by_kernel = floating && self->kernel != Py_None && all_defaults(self, c->args);
+    /* Where arguments are promoted, a forward expects arrays, and so do most rules of a number that comes first. */
+    if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && !(self->numbers & RULES_TAKE_FIRST)))) {
+        if (!(c->boxed = PyArray_SimpleNew(0, NULL, d->type_num))) return NULL;
+        if (PyArray_SETITEM((PyArrayObject *)c->boxed, PyArray_BYTES((PyArrayObject *)c->boxed), c->args[number]) < 0) return NULL;
+        c->raw[number] = c->boxed;
+    }
+    if (by_kernel) {
+        PyObject *operands[MAX_PARAMS + 1];
+        int n = 0;
+        for (int i = 0; i < self->params; i++)
+            if (self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) operands[n++] = c->raw[i];
+        if (into) operands[n++] = into;
+        answer = PyFunction_Check(self->kernel) ? quietly(self->kernel, operands, n, NULL) : PyObject_Vectorcall(self->kernel, operands, n, NULL);
+        if (answer == Py_NotImplemented) Py_CLEAR(answer);
+    }
+    if (!answer && !PyErr_Occurred()) {
+        const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
+        answer = quietly(self->forward, c->raw, self->params - named, named ? self->keywords : NULL);
+    }
+    if (!answer)
+        *general = PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
+                   PyErr_ExceptionMatches(PyExc_IndexError) || PyErr_ExceptionMatches(PyExc_OverflowError) ||
+                   PyErr_ExceptionMatches(PyExc_RuntimeError) || /* over a value, where another is of the wrong kind */
+                   PyErr_ExceptionMatches(PyExc_AttributeError); /* a forward that wants arrays was given a number */
+    return answer;
+}
+
+/* Whether no two elements share memory, as far as is obvious. */
+static int is_apart(PyArrayObject *a)
+{
+    if (PyArray_IS_C_CONTIGUOUS(a) || PyArray_IS_F_CONTIGUOUS(a)) return 1;
+    npy_intp least = PyArray_ITEMSIZE(a); /* below which a step would lead into what has been seen */
+    unsigned long long left = 0;
+    const int ndim = PyArray_NDIM(a);
+    for (int i = 0; i < ndim; i++)
+        if (PyArray_DIM(a, i) > 1) left |= 1ull << i;
+    while (left) {
+        int next = -1;
+        for (int i = 0; i < ndim; i++)
+            if ((left >> i & 1) && (next < 0 || llabs(PyArray_STRIDE(a, i)) < llabs(PyArray_STRIDE(a, next)))) next = i;
+        const npy_intp step = llabs(PyArray_STRIDE(a, next));
+        if (step < least) return 0;
+        least = step * (PyArray_DIM(a, next) - 1) + least;
+        left &= ~(1ull << next);
+    }
+    return 1;
+}
+
+/* wengert.tensor.autograd_meta.requires_grad */
+static int requires_grad(PyObject *t)
+{
+    for (;;) {
+        PyObject *meta = SLOT(t, at.meta);
+        if (SLOT(t, at.edge) != Py_None) return 1;
+        if (meta == Py_None) return 0;
+        if (SLOT(meta, at.requires_grad) != Py_False) return 1;
+        if (SLOT(meta, at.meta_view) == Py_None) return 0;
+        t = SLOT(SLOT(meta, at.meta_view), at.base);
+    }
+}
+
+/* Whether a write may go to the memory at once: nothing is recorded, and the target shares memory with no other argument. */
+static int writes_at_once(const Operation *self, const struct call *c, int recording)
+{
+    PyObject *target = c->args[0];
+    if (!is_usable(target) || !PyArray_ISWRITEABLE((PyArrayObject *)SLOT(target, at.data)) || !is_apart((PyArrayObject *)SLOT(target, at.data)))
+        return 0;
+    for (int i = 0; i < self->params; i++) {
+        if (self->kind[i] == LIST) {
+            if (!PyList_CheckExact(c->args[i]) && !PyTuple_CheckExact(c->args[i])) return 0;
+        } else if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !is_usable(c->args[i])) continue;
+        const int list = self->kind[i] == LIST;
+        const Py_ssize_t n = list ? PySequence_Fast_GET_SIZE(c->args[i]) : 1;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            PyObject *t = list ? PySequence_Fast_GET_ITEM(c->args[i], k) : c->args[i];
+            if (list && t == Py_None) continue;
+            if (!is_usable(t) || (recording && requires_grad(t)) || (i && SLOT(t, at.vc) == SLOT(target, at.vc))) return 0;
+        }
+    }
+    return 1;
+}
+
+/* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */
+static PyObject *written(const Operation *self, struct call *c, int recording, int *general)
+{
+    *general = 1;
+    if (!writes_at_once(self, c, recording)) return NULL;
+    PyArrayObject *target = (PyArrayObject *)SLOT(c->args[0], at.data);
+    PyObject *answer = computed(self, c, self->writes == BY_KERNEL ? (PyObject *)target : NULL, general);
+    if (answer && self->aux) Py_SETREF(answer, PySequence_GetItem(answer, 0));
+    PyArrayObject *y = answer ? (PyArrayObject *)array_of(answer) : NULL;
+    if (!y) return NULL;
+    *general = 1;
+    const int fits = PyArray_DESCR(y) == PyArray_DESCR(target) && PyArray_NDIM(y) == PyArray_NDIM(target) &&
+                     PyArray_CompareLists(PyArray_DIMS(y), PyArray_DIMS(target), PyArray_NDIM(y));
+    const int done = fits && (y == target || PyArray_CopyInto(target, y) == 0);
+    Py_DECREF(y);
+    if (!done) return NULL;
+    *general = 0;
+    PyObject *counter = SLOT(c->args[0], at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
+    if (!version || PyList_SetItem(counter, 0, version) < 0) return NULL;
+    return Py_NewRef(c->args[0]);
+}
+
 static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
     Operation *self = (Operation *)callable;
@@ -677,47 +852,19 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
         grad_scope = Py_NewRef(SLOT(modes, at.grad_scope));
     }
     Py_XDECREF(modes);
-    if (!recording && !silent) NOT_HANDLED();
+    if ((!recording && !silent) || (self->writes && grad_scope)) {
+        Py_XDECREF(grad_scope);
+        NOT_HANDLED();
+    }
 
     struct call c = {.args = args};
-    PyObject *answer = NULL, *result = NULL, *row = NULL, *boxed = NULL;
-    int number, general = 1;
-    if (!take(self, &c, &number)) goto done;
-    PyArray_Descr *d = common_type(self, &c);
-    if (!d) goto done;
-    const int floating = d == at.f32 || d == at.f64;
-    if (!floating) {
-        /* Integers of one type: no promotion, no gradient, and the forward itself. */
-        if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) goto done;
-        if (number >= 0 && (!PyLong_CheckExact(args[number]) || d->type_num == NPY_BOOL)) goto done;
-    }
-    const int by_kernel = floating && self->kernel != Py_None && all_defaults(self, args);
-    /* Where arguments are promoted, a forward expects arrays, and so do most rules of a number that comes first. */
-    if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && !(self->numbers & RULES_TAKE_FIRST)))) {
-        if (!(boxed = PyArray_SimpleNew(0, NULL, d->type_num))) goto done;
-        if (PyArray_SETITEM((PyArrayObject *)boxed, PyArray_BYTES((PyArrayObject *)boxed), args[number]) < 0) goto done;
-        c.raw[number] = boxed;
-    }
-    if (by_kernel) {
-        PyObject *operands[MAX_PARAMS];
-        int n = 0;
-        for (int i = 0; i < self->params; i++)
-            if (self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) operands[n++] = c.raw[i];
-        answer = PyFunction_Check(self->kernel) ? quietly(self->kernel, operands, n, NULL) : PyObject_Vectorcall(self->kernel, operands, n, NULL);
-        if (answer == Py_NotImplemented) Py_CLEAR(answer);
-    }
-    if (!answer && !PyErr_Occurred()) {
-        const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
-        answer = quietly(self->forward, c.raw, self->params - named, named ? self->keywords : NULL);
-    }
-    if (!answer) {
-        general = PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
-                  PyErr_ExceptionMatches(PyExc_IndexError) || PyErr_ExceptionMatches(PyExc_OverflowError) ||
-                  PyErr_ExceptionMatches(PyExc_RuntimeError) || /* over a value, where another is of the wrong kind */
-                  PyErr_ExceptionMatches(PyExc_AttributeError); /* a forward that wants arrays was given a number */
+    PyObject *answer = NULL, *result = NULL, *row = NULL;
+    int general = 1;
+    if (self->writes) {
+        result = written(self, &c, recording, &general);
         goto done;
     }
-
+    if (!(answer = computed(self, &c, NULL, &general))) goto done;
     general = 0;
     const int several = self->aux || self->outputs != 1;
     if (several && !PyTuple_CheckExact(answer)) {
@@ -752,7 +899,7 @@ done:
         if (c.owned[i]) Py_DECREF(c.raw[i]);
         Py_XDECREF(c.types[i]);
     }
-    Py_XDECREF(boxed);
+    Py_XDECREF(c.boxed);
     Py_XDECREF(answer);
     Py_XDECREF(row);
     Py_XDECREF(c.results);
@@ -783,15 +930,15 @@ static int take_saved(PyObject *rows, Saved *to)
 }
 
 /* operation(op, forward, kernel, keywords, node, result_type, defaults, kinds, floats, wrt, live, saved, consts, outputs, aux, promote,
- * view, numbers, others): see wengert.tensor.native_call, which makes it from the declaration */
+ * view, numbers, others, writes, mixes): see wengert.tensor.native_call, which makes it from the declaration */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *kinds, *floats, *wrt, *live, *saved, *consts, *op, *forward, *kernel, *names, *node, *result_type, *defaults, *others;
-    int outputs, aux, numbers;
+    int outputs, aux, numbers, writes, mixes;
     char promote, view;
     if (keywords && PyDict_GET_SIZE(keywords)) return PyErr_Format(PyExc_TypeError, "operation() takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciO", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
-                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others))
+    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciOip", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
+                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others, &writes, &mixes))
         return NULL;
     Operation *self = (Operation *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -811,7 +958,9 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     self->defaults = Py_NewRef(defaults);
     self->others = Py_NewRef(others);
     self->outputs = outputs, self->aux = aux;
-    self->promote = promote, self->view = view, self->numbers = numbers;
+    self->promote = promote, self->view = view, self->numbers = numbers, self->writes = writes, self->mixes = mixes;
+    for (int i = 0; i < self->params; i++)
+        if (self->kind[i] == HOLES) self->kind[i] = LIST, self->holes |= 1 << i;
     if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;
     if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
         Py_DECREF(self);
@@ -932,6 +1081,7 @@ static PyMethodDef tape_methods[] = {
 int tape_init(PyObject *module)
 {
     at.zero = PyLong_FromLong(0);
+    at.one = PyLong_FromLong(1);
     at.no_grad = PyUnicode_InternFromString("no_grad");
     at.multi = PyUnicode_InternFromString("multi");
     at.np = PyUnicode_InternFromString("np");

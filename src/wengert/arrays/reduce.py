@@ -9,8 +9,9 @@ import numpy as np
 
 from . import kernels as K
 from .array_likes import as_array
+from .plain.shortcuts import SQUARES
 
-_WORTH_FOLDING = 2048  # below, NumPy's way in is as short
+_WORTH_FOLDING = 2048  # below, NumPy's way in is as short, but for squares, which take it twice
 _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs lack
 
 
@@ -33,8 +34,8 @@ def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
 
 def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
     """``K.fold_rows`` of float32 or float64 along the last axes; None where that does not fit."""
-    if (x.size < _WORTH_FOLDING or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.flags.c_contiguous
-            or not K.available):
+    if (x.size < (1 if kind == SQUARES else _WORTH_FOLDING) or x.dtype.kind != "f" or x.dtype.itemsize == 2
+            or not x.flags.c_contiguous or not K.available):
         return None
     n = x.ndim
     folded = n if axis is None else 1 if type(axis) is int else len(axis)

@@ -163,6 +163,8 @@ def taken(found: Any, a: Any, indices: Any) -> Any:
 
 def expanded(a: Any, sizes: tuple[int, ...]) -> Any:
     """``a`` with its elements repeated without a copy; ``sizes`` fit."""
+    if not a.ndim and has_memory(a):
+        return K.restrided(a, sizes, (0,) * len(sizes))
     if not has_memory(a) or not a.size:
         y = np.broadcast_to(a, sizes)
         if a.flags.writeable:

@@ -372,6 +372,12 @@ def has_torch_function(args: Any) -> bool:
     """Whether one of the arguments (a sequence) overrides operators, or a function mode is active."""
     if not hasattr(args, "__iter__"):
         raise TypeError(f"expected a sequence, got {type(args).__name__}")
+    if not modes().functions:
+        for v in args:  # a loop, for speed
+            if type(v) not in KNOWN:
+                break
+        else:
+            return False
     return not skipped() and (bool(modes().functions) or bool(owners_of(args)))
 
 

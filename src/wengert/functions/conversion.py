@@ -51,8 +51,9 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         raise NotImplementedError(NO_DATA)
     if len(flags) > 1:
         copy = flags[1]  # the first is non_blocking
-    kept = memory_format is None or format_name(memory_format) == "preserve_format"
-    if dtype is not None and dtype.np != self._wg_data.dtype:
+    kept = (memory_format is preserve_format or memory_format is None
+        or format_name(memory_format) == "preserve_format")
+    if dtype is not None and dtype.np is not self._wg_data.dtype and dtype.np != self._wg_data.dtype:
         t = function("cast")(self, dtype)
         if not kept:
             t._wg_data = t.detach().clone(memory_format=memory_format)._wg_data
@@ -69,12 +70,15 @@ def _by_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any,
     """The dtype, the device and the flags among the positional arguments of ``to``, which may stand in any order."""
     flags: list[bool] = []
     for a in args:
-        if isinstance(a, dt.dtype):
+        kind = type(a)
+        if kind is dt.dtype:
             dtype = a
+        elif kind is str or kind is device_type:
+            device = a
         elif isinstance(a, Tensor):
             dtype, device = a.dtype, a.device
-        elif isinstance(a, (str, device_type)):
-            device = a
+        elif isinstance(a, (str, device_type, dt.dtype)):
+            dtype, device = (a, device) if isinstance(a, dt.dtype) else (dtype, a)
         elif isinstance(a, bool):
             flags.append(a)
         elif isinstance(a, int):

@@ -44,6 +44,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         a = self._wg_data
         if a.ndim and -a.shape[0] <= key < a.shape[0]:
             return function("select_index")(self, (key, ...))
+    elif kind in classes.PLAIN and type(self) in classes.PLAIN and _gathers(self._wg_data, key._wg_data):
+        mask = key._wg_data.dtype.kind == "b"
+        return function("index")(self, as_indices([key]) if mask else [key], mask)
     found = _plain_key(self._wg_data.shape, key if kind is tuple else (key,))
     if found is not None:
         return function("basic_index" if kind is slice else _STEP.get(found[1], "basic_index"))(self, found[0])
@@ -58,6 +61,16 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         exact = all(k._wg_data.dtype == bool for k in advanced[1])
         return function("index")(out, advanced[0], exact)
     return function("basic_index" if kind is slice else "alias_index")(self, (...,)) if out is self else out
+
+
+def _gathers(a: Any, key: Any) -> bool:
+    """Whether one array is a whole key, as it is: of indices, or a mask that fits."""
+    if type(key) is not np.ndarray or type(a) is not np.ndarray or not key.ndim:
+        return False
+    return a.ndim > 0 if key.dtype is _INDICES else key.dtype.kind == "b" and key.shape == a.shape[: key.ndim]
+
+
+_INDICES = np.dtype(np.int64)
 
 
 def _owners(self: Tensor, *values: Any) -> list[Any]:
@@ -118,30 +131,33 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
 
 def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     """Write a number, or a tensor that fits, where no history is concerned; False, with nothing done, otherwise."""
-    if type(self) not in classes.PLAIN or type(self._wg_vc) is not list or self._wg_edge is not None:
+    m, a = modes(), self._wg_data
+    if ((m is not RECORD and m is not SILENT) or type(self) not in classes.PLAIN or type(self._wg_vc) is not list
+            or type(a) is not np.ndarray or not a.flags.writeable or 0 in a.strides
+            or (m is RECORD and requires_grad(self))):
         return False
-    m = modes()
-    a = self._wg_data
-    meta = self._wg_meta
-    if ((m is not RECORD and m is not SILENT) or type(a) is not np.ndarray or not a.flags.writeable
-            or (meta is not None and requires_grad(self))):
-        return False
-    found = _plain_key(a.shape, key if type(key) is tuple else (key,))
-    if found is None:
-        return False
+    if type(key) in classes.PLAIN and _gathers(a, key._wg_data):
+        at, given = key._wg_data, None
+    else:
+        found = _plain_key(a.shape, key if type(key) is tuple else (key,))
+        if found is None:
+            return False
+        at, given = found[0], a[found[0]]
     if type(value) is float or type(value) is int:
-        if (a.dtype.kind != "f" and type(value) is float) or 0 in a.strides:
+        if a.dtype.kind != "f" and type(value) is float:
             return False
         refuse_overflow(value, a.dtype)
-        a[found[0]] = value
+    elif type(value) not in classes.PLAIN or value._wg_vc is self._wg_vc or (m is RECORD and requires_grad(value)):
+        return False
     else:
-        if (type(value) not in classes.PLAIN or 0 in a.strides
-                or (value._wg_edge is not None or value._wg_meta is not None)):
+        value = value._wg_data
+        if (type(value) is not np.ndarray or value.dtype is not a.dtype
+                or (value.ndim > 0 and (given is None or value.shape != given.shape))):
             return False
-        given, target = value._wg_data, a[found[0]]
-        if type(given) is not np.ndarray or given.dtype is not a.dtype or given.shape != target.shape:
-            return False
-        target[...] = given
+    try:
+        a[at] = value
+    except (IndexError, ValueError):
+        return False
     self._wg_vc[0] += 1
     return True
 
@@ -322,7 +338,7 @@ def as_indices(advanced: list[Any]) -> list[Any]:
         elif k._wg_opaque:
             rows += (k if k._wg_data.ndim else k.reshape(1)).nonzero().unbind(1)
         else:
-            rows += [Tensor._wg_wrap(i) for i in np.nonzero(np.atleast_1d(k._wg_data))]
+            rows += [Tensor._wg_wrap(i.copy()) for i in np.atleast_1d(k._wg_data).nonzero()]
     while rows and rows[-1] is None:
         rows.pop()
     return rows

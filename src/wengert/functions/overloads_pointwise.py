@@ -83,7 +83,7 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
         if type(condition) is classes.Batched_:
             return function("nonzero")(condition)  # refused
         return tuple(wrap(i) for i in np.atleast_1d(condition._wg_data).nonzero())
-    if isinstance(condition, Tensor) and condition._wg_data.dtype.name == "uint8":
+    if isinstance(condition, Tensor) and condition._wg_data.dtype.char == "B":
         warn_once("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
             "future version of PyTorch. Use a boolean condition instead.")
     return _where(condition, input, other, **more)

@@ -102,7 +102,7 @@ def stack(tensors: Arrays, dim=0):
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(a.shape)} at entry {i}")
     row, at = common(tensors), axis(dim, len(shape) + 1)
-    if at == len(shape) or len(shape) not in (4, 5):
+    if at == len(shape):
         key = _key(at, 0, None)
         return _joined([a[key] for a in row], at, ())
     return _joined(row, at, row).reshape(*shape[:at], len(row), *shape[at:])  # images with innermost channels stay so

@@ -178,9 +178,11 @@ def expand(input: Array, size=(), *, implicit=False):
         raise RuntimeError(f"expand({_type_name(input.dtype)}{{{list(input.shape)}}}, size={list(size)}): the number "
             f"of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor "
             f"({input.ndim})")
-    full = []
-    for i, n in reversed([*enumerate(size)]):
-        have = input.shape[i - extra] if i >= extra else None
+    shape, full = input.shape, list(size)
+    for i in range(len(size) - 1, -1, -1):
+        n, have = size[i], shape[i - extra] if i >= extra else None
+        if n == have and n != -1:
+            continue
         if n == -1:
             if have is None:
                 raise RuntimeError("The expanded size of the tensor (-1) isn't allowed in a leading, non-existing "
@@ -188,12 +190,10 @@ def expand(input: Array, size=(), *, implicit=False):
             n = have
         elif have is not None and have != n and have != 1:
             raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have}) at "
-                f"non-singleton dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}")
-        full.append(n)
-    full.reverse()
-    if input.shape == tuple(full):
-        return input[...]
-    return expanded(input, tuple(full))
+                f"non-singleton dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
+        full[i] = n
+    size = tuple(full)
+    return input[...] if shape == size else expanded(input, size)
 
 
 @composite(places=("torch",))
@@ -252,6 +252,9 @@ def unsqueeze(input: Array, dim):
 
 def _ones(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
     """Those of the dimensions ``dim`` (None: of all) that have size one."""
+    if type(dim) is int:
+        d = axis(dim, len(shape))
+        return (d,) if shape and shape[d] == 1 else ()
     return () if dim in ((), []) else tuple(d for d in sorted(dims_of(dim, len(shape))) if shape[d] == 1)
 
 
@@ -503,7 +506,7 @@ def _single(value: Any, d: Any) -> Any:
 @operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(),
     scalars=("value",), pointwise=True)
 def fill(input: Array, value: Array):
-    return np.broadcast_to(_single(value, input.dtype), input.shape)
+    return expanded(_single(value, input.dtype), input.shape)
 
 
 _random: dict = dict(places=(), node="RandomBackward0")
@@ -530,4 +533,4 @@ def drawn_from_two(mean: Array, std: Array, array):
 
 @operator(grad=dict(input=_overwritten), inplace=True, places=())
 def zero(input: Array):
-    return np.broadcast_to(np.zeros((), input.dtype), input.shape)
+    return expanded(np.zeros((), input.dtype), input.shape)

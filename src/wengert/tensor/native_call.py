@@ -70,8 +70,11 @@ def native(op: Operator) -> bool:
         and len(op.saved) + len(op.consts) <= _MOST)
 
 
-def native_call(op: Operator, node_class: type | None, without: dict[str, type] | None = None) -> Any:
+def native_call(op: Operator, node_class: type | None, without: dict[str, type] | None = None,
+        writes: int = 0) -> Any:
     """A function of all the arguments of ``op``, in order; None where there is no native way.
+
+    ``writes``: it is the in-place form, for what is not recorded; 2 if the kernel can put its result where it belongs.
 
     ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class
     to switch the native call off.) ``without``: of those that it makes where that argument is no tensor.
@@ -100,12 +103,13 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
         tuple(map(source, op.saved)), tuple(map(source, op.consts)), len(outputs), len(op.aux),
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"), b"v" if op.view is True else b"p" if op.view
         else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op),
-        tuple(without.get(p) for p in op.params) if without else None)
+        tuple(without.get(p) for p in op.params) if without else None, writes,
+        bool(op.promote) and set(floats) == set(op.promoted))
 
 
 def _numbers(op: Operator) -> int:
     """Which parameters may be Python numbers, a bit each; a further bit if rules take a number that comes first."""
-    if not op.scalars or len(op.tensors) != 2 or op.optional:
+    if not op.scalars or op.optional or (len(op.tensors) != 2 and type(op.scalars) is str):
         return 0
     allowed = op.tensors if type(op.scalars) is str else op.scalars
     return sum(1 << op.params.index(p) for p in allowed) | (op.name in _NUMBERS_FIRST) << _MOST
@@ -113,7 +117,7 @@ def _numbers(op: Operator) -> int:
 
 def _kind(op: Operator, p: str) -> bytes:
     if p in op.tensor_lists:
-        return b"l"
+        return b"h" if p in op.optional else b"l"
     if p in op.tensors:
         return b"o" if p in op.optional else b"t"
     return b"d" if p == "dtype" else b"b" if p in op.flags else b"x"

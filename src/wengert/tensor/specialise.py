@@ -47,7 +47,9 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         deprecated_signature=deprecated_signature, foreign=_foreign,
         equal=_equal, not_a_tensor=_not_a_tensor, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
         reset_flags=flags.restore, IGNORED=flags.IGNORED)
-    if kind not in ("inplace", "augmented"):
+    if kind in ("inplace", "augmented"):
+        scope["quick"] = native_call(op, object, writes=1 + _kernel_writes(op))
+    else:
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
         others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
         scope["NodeClass"], scope["quick"] = nodes, native_call(op, nodes or object, others)
@@ -246,7 +248,7 @@ def source(op: Operator, kind: str = "call") -> str:
             add(f"    if not isinstance({op.params[1]}, Tensor) and foreign({op.params[1]}): return NotImplemented")
         else:
             add(f"    if more: {args}, _ = renamed_keywords(op, {args}, more)")
-        lines += _writing(op, special)
+        lines += _native(op) if native(op) else _writing(op, special)
         add(f"    return inplace(op, {args})")
         return "\n".join(lines)
     if not special:
@@ -254,8 +256,7 @@ def source(op: Operator, kind: str = "call") -> str:
         add(f"        {args}, out = renamed_keywords(op, {args}, more)")
         add(f"        return general(op, {args}, out)")
     if native(op):
-        add(f"    y = quick({', '.join(op.params)})")
-        add("    if y is not NotImplemented: return y")
+        lines += _native(op)
     elif fast(op):
         if op.name == "view":  # of another dtype: not recorded as a view
             add(f"    if shape and type(shape) is tuple and type(shape[0]) in KINDS: return general(op, {args})")
@@ -267,6 +268,10 @@ def source(op: Operator, kind: str = "call") -> str:
         add(f"    if not isinstance({other}, Tensor) and foreign({other}): return {answer}")
     add(f"    return general(op, {args})")
     return "\n".join(lines)
+
+
+def _native(op: Operator) -> list[str]:
+    return [f"    y = quick({', '.join(op.params)})", "    if y is not NotImplemented: return y"]
 
 
 def _shortcut(op: Operator, kind: str, args: str) -> list[str]:
@@ -425,6 +430,11 @@ def _shape_of(p: str, op: Operator, number: str | None) -> str:
     return f"None if _{p} is None else _{p}.shape" if p in op.optional else f"_{p}.shape"
 
 
+def _kernel_writes(op: Operator) -> bool:
+    """Whether the kernel takes the memory for its result as its last argument."""
+    return op.kernel is not None and bool(op.promote) and not op.optional and len(op.tensors) <= 2
+
+
 def _writing(op: Operator, special: bool) -> list[str]:
     """The in-place form where nothing is recorded: the kernel writes into the memory at once.
 
@@ -433,8 +443,7 @@ def _writing(op: Operator, special: bool) -> list[str]:
     """
     keyword = [f"{p} == {op.defaults[p]!r}" for p in op.params
         if p not in op.tensors and p in op.defaults and not special]
-    if (op.kernel is None or not op.promote or op.optional or len(op.tensors) > 2
-            or len(keyword) + len(op.tensors) < len(op.params) - 2 * special):
+    if not _kernel_writes(op) or len(keyword) + len(op.tensors) < len(op.params) - 2 * special:
         return []
     a, *rest = op.tensors
     ours = _native_kernel(op)

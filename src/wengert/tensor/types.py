@@ -109,7 +109,8 @@ class device:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+        return self is other or (
+            isinstance(other, device) and self.type == other.type and self.index == other.index)
 
     def __hash__(self) -> int:
         return hash((self.type, self.index))

@@ -34,7 +34,8 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
         norms = [vector_norm(t, norm_type) for t in _as_list(tensors)]
         if not norms:
             return tensor(0.0)
-        total = vector_norm(stack([norm.to(norms[0].device) for norm in norms]), norm_type)
+        where = norms[0].device
+        total = vector_norm(stack([norm if norm.device == where else norm.to(where) for norm in norms]), norm_type)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
             "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
@@ -48,8 +49,9 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
     grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
     with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        where = factor.device
         for grad in grads:
-            grad.mul_(factor.to(grad.device))
+            grad.mul_(factor if grad.device == where else factor.to(grad.device))
 
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
