@@ -1,8 +1,8 @@
 """Programs of libraries on both: ``python -m benchmarks.libraries [PROGRAM ...] [--python PYTHON] [--rounds 3]``.
 
-Each program of ``tests/parity/libraries`` runs unmodified in fresh processes, on PyTorch and on wengert by turns, on one
-thread. Quoted is processor time with that of child processes, the least of the rounds: the program's imports, what
-follows them (``first``, which has what is loaded at first use), and the same again in the same process (``again``).
+Each program of ``tests/parity/libraries`` runs unmodified in fresh processes, on PyTorch and on wengert by turns, on
+one thread. Quoted is processor time with that of child processes, the least of the rounds: the program's imports, what
+follows them (``first``, with what is loaded at first use), and the same once more in that process (``again``).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 
 import wengert as torch
 from wengert.ops.operator import TABLE
-from wengert.tensor import call
+from wengert.tensor import call, inplace, specialise
 from wengert.tensor.native_call import available, native, native_call
 
 pytestmark = pytest.mark.skipif(not available, reason="the extension was not built")
@@ -33,6 +33,13 @@ CALLS = {
     "reshape": lambda: (leaf(2, 3), (3, 2)),
     "sum": lambda: (leaf(2, 3), 1, False, None),
     "where": lambda: (torch.tensor([True, False]), leaf(2), leaf(2)),
+    "where-number": lambda: (torch.tensor([True, False]), leaf(2), 3),
+    "mul-types": lambda: (leaf(2, 3), torch.rand(3, requires_grad=True)),
+    "mul-number": lambda: (torch.rand(2, requires_grad=True), torch.tensor(2.0, dtype=torch.float64)),
+    "mul-mask": lambda: (leaf(2), torch.tensor([True, False])),
+    "div-integer": lambda: (torch.tensor(2), leaf(2)),
+    "maximum-integers": lambda: (torch.rand(2, 1), torch.arange(3)),
+    "index": lambda: (leaf(2, 3), [None, torch.tensor([0, 2])], False),
     "add-integers": lambda: (torch.arange(3), torch.arange(3), 2),
     "mul-integers": lambda: (torch.arange(3), 7),
     "gt": lambda: (torch.arange(3), 1),
@@ -81,7 +88,9 @@ def _node(result):
 
 def test_leaves_the_rest_to_the_general_path():
     mul, x = native_call(TABLE["mul"], object), torch.ones(2)
-    assert mul(x, torch.ones(2, dtype=torch.float64)) is NotImplemented
+    assert mul(torch.arange(2), torch.tensor(0.5)) is NotImplemented  # whose type is for the general path to say
+    assert mul(torch.arange(2), torch.tensor([True, False])) is NotImplemented
+    assert mul(x, torch.ones(2, dtype=torch.complex64)) is NotImplemented
     assert mul(x, torch.ones(3)) is NotImplemented  # an error, which the general path explains
     assert mul(torch.arange(2), 0.5) is NotImplemented
     assert mul(torch.arange(2, dtype=torch.uint8), 1000) is NotImplemented
@@ -110,3 +119,60 @@ def test_keeps_nothing(name):
         quick(*args)
         quick(*args[:-1], object())
     assert [sys.getrefcount(w) for w in watched] == before
+
+
+WRITES = {
+    "add": lambda: (torch.rand(2, 3), torch.rand(3), 2),
+    "mul": lambda: (torch.rand(2, 3), 0.5),
+    "mul-types": lambda: (torch.rand(2, 3), torch.rand(3, dtype=torch.float64)),
+    "mul-part": lambda: (torch.rand(3, 4)[::2, 1:], torch.rand(3)),
+    "add-integers": lambda: (torch.arange(3), 2, 1),
+    "exp": lambda: (torch.rand(()),),
+    "zero": lambda: (torch.rand(2, 3),),
+    "fill": lambda: (torch.rand(2, 3), 2),
+    "fill-bool": lambda: (torch.tensor([True, False]), False),
+    "fill-integers": lambda: (torch.arange(3), 1.0),
+    "copy": lambda: (torch.rand(2, 3), torch.rand(3), False),
+    "clamp": lambda: (torch.rand(2, 3), 0.2, 0.6),
+    "lerp": lambda: (torch.rand(3), torch.rand(3), 0.25),
+    "addcmul": lambda: (torch.rand(3), torch.rand(3), torch.rand(3), 2),
+    "masked_fill": lambda: (torch.rand(2), torch.tensor([True, False]), 7.0),
+    "index_put": lambda: (torch.rand(2, 3), [None, torch.tensor([0, 2])], torch.rand(2, 2), False),
+    "scatter_add": lambda: (torch.zeros(3), 0, torch.tensor([0, 2, 2]), torch.ones(3)),
+}
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_as_the_general_path(name, grad):
+    op = TABLE[name.partition("-")[0]]
+    torch.manual_seed(0)
+    args = WRITES[name]()
+    torch.manual_seed(0)
+    others = WRITES[name]()
+    with torch.set_grad_enabled(grad):
+        keep = inplace.inplace(op, others)
+        array = args[0]._wg_data
+        found = native_call(op, object, writes=1 + specialise._kernel_writes(op))(*args)
+    assert found is args[0]
+    assert found._wg_data is array
+    assert described(found) == described(keep)
+
+
+def test_leaves_other_writes_to_the_general_path():
+    add, x = native_call(TABLE["add"], object, writes=2), torch.ones(3)
+    known = torch.ones(3, requires_grad=True)
+    for args in ((known, x, 1), (known * 1, x, 1), (known[:2], x[:2], 1), (x, known, 1), (x.expand(2, 3), x, 1),
+            (x[1:], x[:-1], 1), (x, torch.ones(2, 3), 1), (torch.arange(3), 0.5, 1), (torch.arange(3), x, 1)):
+        before = args[0].tolist()
+        assert add(*args) is NotImplemented
+        assert args[0].tolist() == before
+    overlapping = torch.ones(4).as_strided((2, 2), (1, 1))
+    assert add(overlapping, 1, 1) is NotImplemented
+    fixed = torch.ones(3)
+    fixed._wg_data.flags.writeable = False
+    assert add(fixed, x, 1) is NotImplemented
+    with torch.no_grad():
+        assert add(known, x, 1) is known  # an optimizer's step
+    assert x._version == 0
+    assert known._version == 1

@@ -113,11 +113,11 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
             rest = ndim - at - sum([x is not None for x in row[len(basic) + 1 :]])
             if rest < 0:
                 return None
-            at += rest
-            basic += [slice(None)] * (rest - 1)  # and one more below
             open_ = False
             if not rest:
-                return None
+                continue
+            at += rest
+            basic += [slice(None)] * (rest - 1)  # and one more below
             k = slice(None)
         else:
             return None
