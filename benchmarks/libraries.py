@@ -53,9 +53,10 @@ def child(path: Path) -> dict[str, float]:
 
 def run(python: str, library: str, path: Path) -> dict[str, float]:
     """One process; the figures that it prints."""
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | ONE_THREAD
     begin = [python, "-P", "-W", "ignore"] + (["-m", "wengert", "run"] if library == "wengert" else [])
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([*begin, __file__, "--child", str(path)], cwd=folder, env=os.environ | ONE_THREAD,
+        done = subprocess.run([*begin, __file__, "--child", str(path)], cwd=folder, env=settings,
             capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{path.name} on {library}: {done.stderr.strip().splitlines()[-1:]}")

@@ -85,15 +85,9 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
     at = {p: i for i, p in enumerate(op.params)}
     outputs: tuple[str, ...] = () if op.outputs is ... else op.outputs
     floats = [p for p in op.tensors if p in op.wrt or (op.promote and p in op.promoted)] or op.tensors[:1]
-    every = (1 << len(op.wrt)) - 1
 
     def source(name: str) -> tuple[bytes, int, int]:
-        users = sum(1 << i for i in op.users[name]) if name in op.users else every
-        if name in outputs:
-            return b"r", outputs.index(name), users
-        if name in op.aux:
-            return b"a", len(outputs) + op.aux.index(name), users
-        return (b"p", at[name], users) if name in at else (b"s", at[name[:-6]], users)
+        return _source(op, at, outputs, name)
 
     return _native.operation(op, op.forward, getattr(_native, op.name) if op.name in _KERNELS else op.kernel,
         op.params[-op.kwonly :] if op.kwonly else None, node_class,
@@ -105,6 +99,16 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
         else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op),
         tuple(without.get(p) for p in op.params) if without else None, writes,
         bool(op.promote) and set(floats) == set(op.promoted))
+
+
+def _source(op: Operator, at: dict[str, int], outputs: tuple[str, ...], name: str) -> tuple[bytes, int, int]:
+    """Where a node finds what it saves as ``name``: the kind of place, its number, bits of the gradients it is for."""
+    users = sum(1 << i for i in op.users[name]) if name in op.users else (1 << len(op.wrt)) - 1
+    if name in outputs:
+        return b"r", outputs.index(name), users
+    if name in op.aux:
+        return b"a", len(outputs) + op.aux.index(name), users
+    return (b"p", at[name], users) if name in at else (b"s", at[name[:-6]], users)
 
 
 def _numbers(op: Operator) -> int:
