@@ -682,7 +682,7 @@ static int in_order(const Operation *self, const struct call *c, PyArrayObject *
     int alike = 1, whole = rows;
     for (int i = 0; i < self->params && (alike || whole); i++) {
         if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !c->owned[i]) continue;
-        PyArrayObject *a = (PyArrayObject *)c->raw[i];
+        PyArrayObject *a = (PyArrayObject *)SLOT(c->args[i], at.data); /* as it was given, not converted */
         whole = whole && PyArray_IS_C_CONTIGUOUS(a);
         alike = alike && PyArray_NDIM(a) == n && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(y), n) &&
                 PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(y), n);
@@ -695,7 +695,9 @@ static PyObject *ordered(const Operation *self, const struct call *c, PyObject *
 {
     PyObject *operands = PyList_New(0), *found = NULL;
     for (int i = 0; operands && i < self->params; i++)
-        if ((self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) && c->owned[i] && PyList_Append(operands, c->raw[i]) < 0) Py_CLEAR(operands);
+        if ((self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) && c->owned[i] &&
+            PyList_Append(operands, SLOT(c->args[i], at.data)) < 0)
+            Py_CLEAR(operands);
     if (operands) found = PyObject_CallFunctionObjArgs(at.in_order_of, y, operands, NULL);
     Py_XDECREF(operands);
     Py_DECREF(y);
