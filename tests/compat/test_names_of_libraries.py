@@ -129,7 +129,7 @@ def test_types_of_arguments_per_dimension(torch):
 def test_kinds_of_parameters_and_of_a_trace(torch):
     assert type(torch.nn.Parameter) is torch.nn.parameter._ParameterMeta
     core = importlib.import_module(f"{torch.__name__}._C")
-    for kind in (core.Graph, core.Value):
+    for kind in (core.Graph, core.Value, core._distributed_rpc.PyRRef):
         assert not isinstance(torch.ones(1), kind)
 
 

@@ -24,7 +24,7 @@ _NAMES: dict[str, str] = {
     "": ("AnyType ComplexType DictType FloatType IntType ListType OptionalType PyTorchFileReader PyTorchFileWriter "
         "StringType TensorType TupleType Type"),
     "_C": ("Graph ScriptMethod ScriptObject Value _TensorBase _dispatch_get_registrations_for_dispatch_key "
-        "_dispatch_tls_set_dispatch_key_excluded"),
+        "_distributed_rpc _dispatch_tls_set_dispatch_key_excluded"),
     "_C._profiler": "_EventType _ExtraFields_PyCCall _ExtraFields_PyCall _TensorMetadata",
     "_higher_order_ops": "_fake_associative_scan _fake_map _fake_scan",
     "_ops": "DispatchKey HigherOrderOperator",
