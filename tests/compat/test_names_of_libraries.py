@@ -140,3 +140,14 @@ def test_limits_of_the_number_classes_of_python(torch):
     for ask, kind in ((torch.finfo, int), (torch.iinfo, bool), (torch.iinfo, float), (torch.finfo, str)):
         with pytest.raises(TypeError):
             ask(kind)
+
+
+def test_progress_of_a_scaler(torch):
+    states = importlib.import_module(f"{torch.__name__}.amp.grad_scaler").OptState
+    assert [(s.name, s.value) for s in states] == [("READY", 0), ("UNSCALED", 1), ("STEPPED", 2)]
+
+
+def test_clipped_sigmoid(torch):
+    from_both_ends = torch.distributions.transforms._clipped_sigmoid(torch.tensor([-1000.0, 0.0, 1000.0])).tolist()
+    info = torch.finfo(torch.float32)
+    assert from_both_ends == [info.tiny, 0.5, 1 - info.eps]

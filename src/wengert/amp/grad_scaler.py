@@ -6,6 +6,7 @@ Micikevicius et al., "Mixed Precision Training" (2018).
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,13 @@ from ..tensor.types import HOSTED
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
+
+class OptState(Enum):
+    """How far an iteration has come with the gradients of an optimizer."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
 
 
 class _Progress:
@@ -25,7 +32,7 @@ class _Progress:
     __slots__ = ("found_inf", "stage")
 
     def __init__(self) -> None:
-        self.stage = _READY
+        self.stage = OptState.READY
         self.found_inf: bool | None = None  # None: nothing was checked
 
 
@@ -101,9 +108,9 @@ class GradScaler:
             return
         scale = self._started("unscale_")
         progress = self._of(optimizer)
-        if progress.stage == _UNSCALED:
+        if progress.stage is OptState.UNSCALED:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
-        if progress.stage == _STEPPED:
+        if progress.stage is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if any(g._wg_data.dtype == np.float16 for g in grads):
@@ -114,7 +121,7 @@ class GradScaler:
             progress.found_inf = bool(progress.found_inf) or not finite
             np.multiply(g._wg_data, inverse, out=g._wg_data, casting="same_kind")
             g._wg_vc[0] += 1
-        progress.stage = _UNSCALED
+        progress.stage = OptState.UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step(*args, **kwargs)`` with unscaled gradients, unless some of them are inf or NaN."""
@@ -124,14 +131,14 @@ class GradScaler:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         self._started("step")
         progress = self._of(optimizer)
-        if progress.stage == _STEPPED:
+        if progress.stage is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if progress.stage == _READY:
+        if progress.stage is OptState.READY:
             self.unscale_(optimizer)
         if progress.found_inf is None:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         answer = None if progress.found_inf else optimizer.step(*args, **kwargs)
-        progress.stage = _STEPPED
+        progress.stage = OptState.STEPPED
         return answer
 
     def update(self, new_scale: Any = None) -> None:

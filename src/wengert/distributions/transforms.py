@@ -67,7 +67,7 @@ class SigmoidTransform(_Increasing):
     codomain = constraints.unit_interval
 
     def _call(self, x: Any) -> Any:
-        return _inside(sigmoid(x))
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Any) -> Any:
         y = _inside(y)
@@ -75,6 +75,10 @@ class SigmoidTransform(_Increasing):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return -softplus(-x) - softplus(x)
+
+
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    return _inside(sigmoid(x))
 
 
 def _inside(y: Tensor) -> Tensor:
@@ -274,7 +278,7 @@ class StickBreakingTransform(Transform):
         return (x.shape[-1] + 1 - x.new_ones(x.shape[-1]).cumsum(-1)).log()
 
     def _call(self, x: Any) -> Any:
-        broken = _inside(sigmoid(x - self._shift(x)))
+        broken = _clipped_sigmoid(x - self._shift(x))
         return pad(broken, [0, 1], value=1) * pad((1 - broken).cumprod(-1), [1, 0], value=1)
 
     def _inverse(self, y: Any) -> Any:

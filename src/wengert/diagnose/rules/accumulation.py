@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...amp.grad_scaler import _UNSCALED
+from ...amp.grad_scaler import OptState
 from ...tensor import Tensor
 from ..findings import Finding
 from ..places import place
@@ -301,7 +301,7 @@ class Accumulation(Rule):
         if scaler is None or not scaler.is_enabled() or site in self.said or self.record.scaler is None:
             return None
         progress, scale = scaler._progress.get(id(optimizer)), scaler.get_scale()
-        if scale == 1 or (progress is not None and progress.stage == _UNSCALED) or (
+        if scale == 1 or (progress is not None and progress.stage is OptState.UNSCALED) or (
                 self.record.scaler[1] + 1 not in facts.filled):
             return None
         self.said.add(site)
