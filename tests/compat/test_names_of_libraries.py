@@ -151,3 +151,10 @@ def test_clipped_sigmoid(torch):
     from_both_ends = torch.distributions.transforms._clipped_sigmoid(torch.tensor([-1000.0, 0.0, 1000.0])).tolist()
     info = torch.finfo(torch.float32)
     assert from_both_ends == [info.tiny, 0.5, 1 - info.eps]
+
+
+def test_scope_that_allows_what_is_set(torch):
+    with getattr(torch.backends, "__allow_nonbracketed_mutation")():
+        torch.backends.cudnn.deterministic = True
+    assert torch.backends.cudnn.deterministic is True
+    torch.backends.cudnn.deterministic = False

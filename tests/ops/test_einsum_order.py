@@ -69,6 +69,7 @@ def test_the_best_order_is_found(equation, shapes):
 def test_the_chain_is_not_multiplied_from_left_to_right():
     plan = E._plan("ij,jk,kl,lm->im", ((20, 2), (2, 30), (30, 3), (3, 25)), "auto")
     assert plan[1][0][:2] == (1, 2)
+    assert E._plan("ij,jk,kl,lm->im", ((20, 2), (2, 30), (30, 3), (3, 25)), "auto-hq")[1][0][:2] == (1, 2)
     plan = E._plan("ij,jk,kl,lm->im", ((20, 2), (2, 30), (30, 3), (3, 25)), "left")
     assert [step[:2] for step in plan[1]] == [(0, 1), (0, 2), (0, 1)]
 
@@ -89,6 +90,9 @@ def test_refused():
     assert settings.is_available() and settings.enabled and settings.strategy == "auto"
     with pytest.raises(ValueError, match="`strategy` must be one of the following"):
         settings.strategy = "fastest"
+    settings.strategy = "auto-hq"  # a word of the library
+    assert settings.strategy == "auto-hq"
+    settings.strategy = "auto"
     settings.enabled = False
     with pytest.raises(ValueError, match="opt_einsum is not enabled"):
         settings.strategy = "greedy"

@@ -5,8 +5,10 @@ Switches can be set, as scripts written for graphics cards do, and keep what was
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
+__allow_nonbracketed_mutation = nullcontext  # MONAI: a scope that allows what is always allowed here
 SUBMODULES = ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
 
 

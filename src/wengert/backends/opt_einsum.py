@@ -1,8 +1,9 @@
 """How ``einsum`` orders the products of more than two operands. The search is our own; no library needs to be there.
 
 ``enabled``: whether an order is searched for at all (else from left to right). ``strategy``: ``"auto"`` (all orders of
-up to five operands are tried, more are ordered greedily), ``"greedy"`` or ``"optimal"``. ``ValueError`` for other
-words, and while it is not enabled.
+up to five operands are tried, more are ordered greedily), ``"greedy"`` or ``"optimal"``; the further words of the
+opt_einsum library can be assigned, and search as ``"auto"`` does. ``ValueError`` for others, and while it is not
+enabled.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 ORDER = einsum.ORDER
 _STRATEGIES = ["auto", "greedy", "optimal"]
+_AS_AUTO = ("auto-hq", "branch-1", "branch-2", "branch-all", "dp", "dynamic-programming", "eager", "opportunistic",
+    "random-greedy", "random-greedy-128")
 
 
 def is_available() -> bool:
@@ -64,7 +67,16 @@ class _Module(ModuleType):
     """So that ``backends.opt_einsum.enabled = False`` is heard."""
 
     enabled = property(lambda self: ORDER["enabled"], lambda self, value: set_flags(value) and None)
-    strategy = property(lambda self: ORDER["strategy"], lambda self, value: set_flags(None, value) and None)
+
+    @property
+    def strategy(self) -> str:
+        """How an order is searched for."""
+        return ORDER["strategy"]
+
+    @strategy.setter
+    def strategy(self, value: str) -> None:
+        set_flags(None, "auto" if value in _AS_AUTO else value)
+        ORDER["strategy"] = value
 
 
 become(sys.modules[__name__], _Module)

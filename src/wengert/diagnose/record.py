@@ -289,6 +289,7 @@ class _Here(threading.local):
         self.scopes: list[Scope] = []  # the scopes that switch gradients, outermost first
         self.modules: list[Module] = []  # the modules that are running, outermost first
         self.since = 0  # when the walk came to the present node, in nanoseconds, in detailed windows
+        self.took = 0  # the nanoseconds of the last operator that was called there
         self.backward: Backward | None = None  # the backward that is running
         self.steps: list[Step] = []  # the optimizer steps that are running, outermost first
         self.off: Scope | None = None  # the call of set_grad_enabled(False) that holds, if any

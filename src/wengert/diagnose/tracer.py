@@ -43,7 +43,6 @@ class Tracer(Interceptor):
     def __init__(self, watching: Watching) -> None:
         self.watching, self.record = watching, watching.record
         self.inside = Inside()
-        self.took = 0  # the nanoseconds of the last call
         self.after = watching.told("called")
 
     def applies_to(self, call: Call) -> bool:
@@ -62,7 +61,7 @@ class Tracer(Interceptor):
                 wanted |= self.add(v, inputs)
             since = clock()
             found = call_next(call)
-            self.took = clock() - since
+            self.record.here.took = clock() - since
             event = self._event(call, inputs, wanted)
             self._results(event, found, target)
             if target is not None and isinstance(target, Tensor):

@@ -196,7 +196,7 @@ def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, A
         todo, row = _single(list(row), list(shape), others, out, sizes)
         prepare.append(todo)
         rows.append(row)
-    if strategy == "auto":
+    if strategy not in (None, "left", "greedy", "optimal"):  # "auto", or a word of the opt_einsum library
         strategy = "optimal" if len(rows) <= _MOST else "greedy"
     path = _best_path(terms, out, sizes) if strategy == "optimal" else []
     while len(rows) > 1:

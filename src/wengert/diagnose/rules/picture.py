@@ -16,7 +16,6 @@ from ..snapshot import Snapshot, labelled, norm
 if TYPE_CHECKING:
     from ...graph.interceptors import Call
     from ..record import Backward, Event, Record, Step
-    from ..watching import Watching
 
 #: How many places with a ``backward()`` have a snapshot at most, and how many steps of an optimizer norms.
 PLACES = 4
@@ -66,11 +65,8 @@ class Picture(Rule):
         self._before: dict[Any, dict[Any, list[int]]] = {}  # by the place of backward(): the same when it began
         self._now: Snapshot | None = None
 
-    def begins(self, watching: Watching) -> None:
-        self._tracer = watching.tracer
-
     def called(self, event: Event, call: Call, result: Any) -> None:
-        time = self._tracer.took
+        time = self.record.here.took
         key = event.site, event.name
         row = self._calls.get(key)
         if row is None:
