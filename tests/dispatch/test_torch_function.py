@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import importlib
+import subprocess
+import sys
 
 import pytest
 
@@ -463,3 +465,34 @@ def test_types_replaced_by_plain_tensors(torch):
     assert tuple(x.shape) == (2, 3) and x.dtype == torch.float32
     assert (x + 1).tolist() == [[2.0] * 3] * 2 and torch.stack([x, x]).shape == (2, 2, 3)
     assert not x.requires_grad and x.sum().item() == 6.0
+
+
+def test_methods_that_a_program_adds_ask_nobody():
+    """In a new process: members are looked at once, when the first subclass is made."""
+    program = """if True:
+        import wengert as torch
+
+        def kinds(self, other):
+            return type(self).__name__ + type(other).__name__
+
+        torch.Tensor.kinds, torch.Tensor.kind = kinds, property(lambda self: type(self).__name__)
+
+        class Strict:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                if not all(issubclass(cls, kind) for kind in types):
+                    return NotImplemented
+                return super().__torch_function__(func, types, args, kwargs)
+
+        class A(Strict, torch.Tensor): pass
+        class B(Strict, torch.Tensor): pass
+
+        a, b = torch.ones(2).as_subclass(A), torch.ones(2).as_subclass(B)
+        print(a.kinds(b), (a + 1).kinds(b), a.kind)
+        try:
+            a.equal(b)
+        except TypeError:
+            print("refused")
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["AB", "AB", "A", "refused"], done.stderr

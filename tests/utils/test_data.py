@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -685,3 +686,23 @@ def test_arrays_are_stacked_as_tensors_are(torch):
     swapped = np.dtype("int32").newbyteorder()
     with pytest.raises((TypeError, ValueError)):
         collate([np.array([1], swapped), np.array([2], swapped)])
+
+
+def test_an_iterator_of_a_loader_of_another_library():
+    """fastai gives the iterator an object that has the attributes of a loader."""
+    from wengert.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
+
+    class Loader:
+        _IterableDataset_len_called = generator = None
+        _auto_collation, drop_last, prefetch_factor = False, False, 2
+        _index_sampler = itertools.repeat(None)
+        dataset_kind = _dataset_kind = _DatasetKind.Iterable
+        num_workers = timeout = 0
+        pin_memory = persistent_workers = False
+        pin_memory_device, multiprocessing_context, worker_init_fn = "", None, None
+        dataset = "abc"
+
+        def collate_fn(self, x):
+            return x
+
+    assert list(_SingleProcessDataLoaderIter(Loader())) == ["a", "b", "c"]

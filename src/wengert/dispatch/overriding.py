@@ -9,10 +9,21 @@ from typing import Any
 
 from ..graph.modes import install, modes
 from ..tensor import classes
-from ..tensor.tensor import Tensor, members
+from ..tensor.tensor import Tensor
 from . import subclass_dispatch
 from .below_autograd import DISPATCHER
-from .torch_function import PUBLIC, SPECIAL, DeclinedError, Overriding, ask, ask_mode, disabled, is_public, owners_of
+from .torch_function import (
+    PUBLIC,
+    SPECIAL,
+    DeclinedError,
+    Overriding,
+    ask,
+    ask_mode,
+    disabled,
+    is_public,
+    own_members,
+    owners_of,
+)
 from .watch_functions import watch_members
 
 _BINARY = frozenset(n for n in (*PUBLIC, *SPECIAL) if n.strip("_").lstrip("ri") in ("add", "sub", "mul", "truediv",
@@ -67,7 +78,7 @@ def _property(prop: property) -> property:
 
 def _fill() -> None:
     """Give ``Overriding`` its methods, when the first subclass is made."""
-    own = members()
+    own = own_members()
     for name, value in own.items():
         if not is_public(name):
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..functions.parameter import Parameter
 from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import SUBCLASSES, Modes, Scope, add_field, change, install, modes, set_modes
+from ..names.homes import OURS
 from ..ops.structseq import rebuilt
 from ..tensor import classes
 from ..tensor.classes import KNOWN, PLAIN, is_known
@@ -360,6 +362,17 @@ class Overriding(Tensor):
 def is_public(name: str) -> bool:
     """Whether the member of Tensor is one that can be overridden."""
     return (not name.startswith("_") or name in SPECIAL or name in PUBLIC) and name not in _NEVER
+
+
+def own_members() -> dict[str, Any]:
+    """The members of Tensor without those that programs have added to the class, which ask nobody."""
+    return {name: value for name, value in members().items() if not _added(value)}
+
+
+def _added(member: Any) -> bool:
+    f = member.fget if isinstance(member, property) else member
+    home = f.__globals__.get("__name__") if isinstance(f, FunctionType) else None
+    return home is not None and home.partition(".")[0] != OURS
 
 
 Parameter.__torch_function__ = disabled  # type: ignore[method-assign,assignment]

@@ -20,10 +20,10 @@ from ..graph.interceptors import Call, run_interceptors
 from ..graph.modes import modes
 from ..tensor import classes
 from ..tensor.functions import compile_stub, put_code
-from ..tensor.tensor import Tensor, members
+from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, Size
 from .torch_dispatch import ask, aten, below, dispatching
-from .torch_function import ask_mode, by_class, is_public
+from .torch_function import ask_mode, by_class, is_public, own_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def watch_functions() -> None:
 @cache
 def watch_members() -> None:
     """Make the methods and properties of Tensor call function modes and the classes of arguments."""
-    for name, value in members().items():
+    for name, value in own_members().items():
         if isinstance(value, property) and (not name.startswith("_") or name in _PROPERTIES):
             for part, public in ((value.fget, value.__get__), (value.fset, value.__set__), (value.fdel,
                     value.__delete__)):

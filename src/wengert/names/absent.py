@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Names in modules that are here: what headers of libraries and of PyTorch's own tests import.
 _NAMES: dict[str, str] = {
-    "": ("AnyType ComplexType DictType FloatType IntType ListType OptionalType PyTorchFileReader PyTorchFileWriter "
-        "StringType TensorType TupleType Type"),
+    "": ("AnyType ComplexType DeviceObjType DictType FloatType IntType ListType OptionalType PyTorchFileReader "
+        "PyTorchFileWriter StringType TensorType TupleType Type"),
     "_C": ("Graph ScriptMethod ScriptObject Value _TensorBase _dispatch_get_registrations_for_dispatch_key "
         "_distributed_rpc _dispatch_tls_set_dispatch_key_excluded"),
     "_C._profiler": "_EventType _ExtraFields_PyCCall _ExtraFields_PyCall _TensorMetadata",

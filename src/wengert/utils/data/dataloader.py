@@ -65,7 +65,7 @@ class DataLoader:
     __class_getitem__: Any = classmethod(GenericAlias)
     _initialized = False
     _iterator: Any = None
-    _stream_length: int | None = None
+    _IterableDataset_len_called: int | None = None
 
     def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
             sampler: Iterable[Any] | None = None, batch_sampler: Iterable[Any] | None = None, num_workers: int = 0,
@@ -153,7 +153,7 @@ class DataLoader:
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        self._stream_length = length = len(self.dataset)
+        self._IterableDataset_len_called = length = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)

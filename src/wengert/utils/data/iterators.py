@@ -44,7 +44,7 @@ class _BaseDataLoaderIter:
     def _begin(self, loader: DataLoader) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
-        self._stream_length = loader._stream_length
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
 
     def __iter__(self) -> _BaseDataLoaderIter:
         return self
@@ -67,12 +67,12 @@ class _BaseDataLoaderIter:
         else:
             data = self._next_data()
         self._num_yielded += 1
-        if self._stream_length is not None and self._num_yielded > self._stream_length:
+        if self._IterableDataset_len_called is not None and self._num_yielded > self._IterableDataset_len_called:
             self._warn_of_length()
         return data
 
     def _warn_of_length(self) -> None:
-        message = (f"Length of IterableDataset {self._dataset} was reported to be {self._stream_length}"
+        message = (f"Length of IterableDataset {self._dataset} was reported to be {self._IterableDataset_len_called}"
             f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. ")
         if self._num_workers > 0:
             message += ("For multiprocessing data-loading, this could be caused by not properly configuring the "
