@@ -559,10 +559,11 @@ done:
 
 /* ---- the call ---- */
 
-/* Whether a value may stand for a tensor: what an operator that promotes nothing writes may be True or False, too. */
+/* Whether a value may stand for a tensor: what an operator writes that neither promotes nor computes may be a bool, too. */
 static inline int is_number(const Operation *self, PyObject *value)
 {
-    return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || (self->writes && self->promote == NO_PROMOTION && PyBool_Check(value));
+    const int moves = self->writes && self->promote == NO_PROMOTION && self->kernel == Py_None;
+    return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || (moves && PyBool_Check(value));
 }
 
 /* Take the arguments apart; 0 if the general path has to. `number`: where a Python number stands for a tensor, or -1. */

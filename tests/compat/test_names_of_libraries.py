@@ -154,7 +154,8 @@ def test_clipped_sigmoid(torch):
 
 
 def test_scope_that_allows_what_is_set(torch):
+    flags = torch.backends.cudnn
     with getattr(torch.backends, "__allow_nonbracketed_mutation")():
-        torch.backends.cudnn.deterministic = True
-    assert torch.backends.cudnn.deterministic is True
-    torch.backends.cudnn.deterministic = False
+        before, flags.deterministic = flags.deterministic, True
+        assert flags.deterministic is True
+        flags.deterministic = before

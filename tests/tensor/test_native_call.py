@@ -176,3 +176,12 @@ def test_leaves_other_writes_to_the_general_path():
         assert add(known, x, 1) is known  # an optimizer's step
     assert x._version == 0
     assert known._version == 1
+
+
+def test_bools_are_written_and_not_taken_away():
+    x = torch.zeros(2)
+    assert x.fill_(True).tolist() == [1.0, 1.0]
+    for take in (lambda: x.sub_(True), lambda: x.__isub__(True), lambda: x - True):
+        with pytest.raises(RuntimeError, match="Subtraction"):
+            take()
+    assert x.tolist() == [1.0, 1.0]
