@@ -159,3 +159,18 @@ def test_scope_that_allows_what_is_set(torch):
         before, flags.deterministic = flags.deterministic, True
         assert flags.deterministic is True
         flags.deterministic = before
+
+
+def test_a_class_of_named_tuples_is_registered_as_one(torch):
+    tree = importlib.import_module(f"{torch.__name__}.utils._pytree")
+
+    class State(typing.NamedTuple):
+        v: object
+        i: object
+
+    class Neuron(State):
+        pass
+
+    tree.register_pytree_node(Neuron, tree._namedtuple_flatten, tree._namedtuple_unflatten)
+    doubled = tree.tree_map(lambda x: 2 * x, Neuron(torch.ones(2), 3.0))
+    assert type(doubled) is Neuron and doubled.v.tolist() == [2.0, 2.0] and doubled.i == 6.0

@@ -136,9 +136,10 @@ _BUILTIN = (
     _node(Size, lambda d: (list(d), None), lambda values, context: tuple(values), _indices),
 )
 SUPPORTED_NODES: dict[Any, NodeDef] = {node.type: node for node in _BUILTIN}
-_list = SUPPORTED_NODES[list]  # tensordict registers a class of its own with these
-_list_flatten, _list_unflatten, _list_flatten_with_keys = (
-    _list.flatten_fn, _list.unflatten_fn, _list.flatten_with_keys_fn)
+# tensordict and norse register classes of their own with these
+_, _list_flatten, _list_unflatten, _list_flatten_with_keys = SUPPORTED_NODES[list]
+_, _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = SUPPORTED_NODES[tuple]
+_, _namedtuple_flatten, _namedtuple_unflatten, _namedtuple_flatten_with_keys = SUPPORTED_NODES[namedtuple]
 STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
 BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
 
