@@ -16,6 +16,7 @@ from ..tensor.functions import function
 from ..transforms import transforming
 from ..transforms.vmap import Batched, VmapLevel, expanded
 from ..transforms.vmap import wrapped as with_batch
+from . import own_batches as own
 from . import trees
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def _mapped(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, rando
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         check_out_dims(func, out_dims)
         dims, size = _dims(func, in_dims, args)
-        flat = trees.leaves(args)
-        fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
+        flat = trees.leaves(args, own.maps_itself)
+        fronts = [function("movedim")(x, d, 0) if d and not own.maps_itself(x) else x for x, d in zip(flat, dims)]
         if chunk_size is None or chunk_size >= size:
             with around():
                 return _once(func, args, fronts, dims, kwargs, out_dims, VmapLevel(size, randomness, directions))
@@ -65,7 +66,7 @@ def _mapped(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, rando
             if drawn is not None:
                 set_rng_state(drawn)
             n = min(chunk_size, size - at)
-            part = [x if d is None else function("narrow")(x, 0, at, n) for x, d in zip(fronts, dims)]
+            part = [x if d is None else x.narrow(d if own.maps_itself(x) else 0, at, n) for x, d in zip(fronts, dims)]
             with around():
                 pieces.append(_once(func, args, part, dims, kwargs, out_dims, VmapLevel(n, randomness, directions)))
         return _joined(func, pieces, out_dims)
@@ -91,13 +92,22 @@ def check_out_dims(func: Any, out_dims: Any) -> None:
 def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: Any, level: VmapLevel) -> Any:
     """One call of the function with everything mapped: ``fronts`` have their batch in front."""
     with level:
-        row = [x if d is None else _nested().Part.of(x, level) if x.is_nested else with_batch(x, level)
-            for x, d in zip(fronts, dims)]
-        for x, d, t in zip(row, dims, trees.leaves(args)):
-            if d and t.shape[d] == level.size:
+        flat = trees.leaves(args, own.maps_itself)
+        row = [_one(x, d, level) for x, d in zip(fronts, dims)]
+        for x, d, t in zip(row, dims, flat):
+            if d and type(x) is Batched and t.shape[d] == level.size:
                 x.given = (t, d)
-        given = trees.filled(args, row)
+        given = trees.filled(args, row, own.maps_itself)
         return _collected(func, func(*given, **kwargs), out_dims, level)
+
+
+def _one(x: Any, d: int | None, level: VmapLevel) -> Any:
+    """What the function sees of an argument that has its batch in front, or else at ``d`` if it maps itself."""
+    if own.maps_itself(x):
+        return own.one(x, d, level)
+    if d is None:
+        return x
+    return _nested().Part.of(x, level) if x.is_nested else with_batch(x, level)
 
 
 def _nested() -> Any:
@@ -126,29 +136,33 @@ def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | No
             f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
             "vmap over a function with no inputs. The latter is unsupported."
         )
-    dims = trees.spread(in_dims, args)
+    dims = trees.spread(in_dims, args, own.maps_itself)
     if dims is None:
         raise ValueError(f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-            f"{trees.shape(in_dims)} but inputs has structure {trees.shape(args)}.")
+            f"{trees.shape(in_dims)} but inputs has structure {trees.shape(args, own.maps_itself)}.")
     sizes: list[int] = []
-    for i, (x, d) in enumerate(zip(trees.leaves(args), dims)):
+    for i, (x, d) in enumerate(zip(trees.leaves(args, own.maps_itself), dims)):
         if d is None:
             continue
         if not isinstance(d, int):
             raise ValueError(f"{call}Got in_dim={d} for an input but in_dim must be either an integer dimension or "
                 "None.")
-        if not isinstance(x, Tensor):
+        by_itself = own.maps_itself(x)
+        if not (by_itself or isinstance(x, Tensor)):
             raise ValueError(
                 f"{call}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
                 "arguments, please use None as the respective in_dim"
             )
-        if not -x.dim() <= d < x.dim():
+        dim = len(x.batch_size) if by_itself else x.dim()
+        if not -dim <= d < dim:
             raise ValueError(
-                f"{call}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.dim()} so "
-                f"expected in_dim to satisfy -{x.dim()} <= in_dim < {x.dim()}."
+                f"{call}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {dim} so "
+                f"expected in_dim to satisfy -{dim} <= in_dim < {dim}."
             )
-        dims[i] = d % x.dim()
-        if x.is_nested:
+        dims[i] = d % dim
+        if by_itself:
+            sizes.append(x.batch_size[d])
+        elif x.is_nested:
             sizes.append(x.size(dims[i]))
             _nested().check_dim(dims[i])
         else:
@@ -163,14 +177,15 @@ def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | No
 
 def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
     """For each leaf of the answer the dimension that its batch goes to."""
-    dims = trees.spread(out_dims, answer)
-    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(answer, Tensor):
+    dims = trees.spread(out_dims, answer, own.maps_itself)
+    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and (
+            isinstance(answer, Tensor) or own.maps_itself(answer)):
         dims = list(out_dims)
     if dims is None:
         raise ValueError(
             f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
             f"of `outputs`. out_dims has structure {trees.shape(out_dims)} but outputs has structure "
-            f"{trees.shape(answer)}."
+            f"{trees.shape(answer, own.maps_itself)}."
         )
     return dims
 
@@ -178,7 +193,10 @@ def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
 def _collected(func: Any, answer: Any, out_dims: Any, level: VmapLevel) -> Any:
     """The answer with the batch of ``level`` at ``out_dims``."""
     results = []
-    for d, x in zip(_out(func, answer, out_dims), trees.leaves(answer)):
+    for d, x in zip(_out(func, answer, out_dims), trees.leaves(answer, own.maps_itself)):
+        if own.maps_itself(x):
+            results.append(own.all_of(name_of(func), x, d, level))
+            continue
         batched = type(x) is Batched and x.level is level
         # what became of a nested tensor
         if type(x) not in (Tensor, Batched) and getattr(x, "level", None) is level and d is not None:
@@ -198,13 +216,13 @@ def _collected(func: Any, answer: Any, out_dims: Any, level: VmapLevel) -> Any:
             )
         value = expanded(x, level)
         results.append(function("movedim")(value, 0, d) if d else value)
-    return trees.filled(answer, results)
+    return trees.filled(answer, results, own.maps_itself)
 
 
 def _joined(func: Any, pieces: list[Any], out_dims: Any) -> Any:
     """The answers for one chunk after another as one."""
     first = pieces[0]
     rows = []
-    for d, *column in zip(_out(func, first, out_dims), *map(trees.leaves, pieces)):
+    for d, *column in zip(_out(func, first, out_dims), *(trees.leaves(p, own.maps_itself) for p in pieces)):
         rows.append(column[0] if d is None else function("cat")(column, d))
-    return trees.filled(first, rows)
+    return trees.filled(first, rows, own.maps_itself)
