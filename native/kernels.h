@@ -168,6 +168,19 @@ struct conv {
     X(conv_image, (REAL * out, const REAL *image, const REAL *weight, const REAL *bias, const struct conv *v, REAL *work)) \
     X(conv_weight_image, (REAL * grad, const REAL *image, const REAL *g, const struct conv *v, REAL *work))
 
+/* Images sampled at the places of a grid. */
+enum { SAMPLES = 64, SAMPLING_AXES = 3, SAMPLING_TAPS = 16 }; /* places of a block; a tap is a neighbour that counts */
+enum { SAMPLING_LINEAR, SAMPLING_NEAREST, SAMPLING_CUBIC };
+enum { SAMPLING_ZEROS, SAMPLING_BORDER, SAMPLING_REFLECTION };
+struct sampling {
+    size axes, length[SAMPLING_AXES], channels, area, count; /* of the image; how many places there are in it */
+    int mode, padding, align;
+};
+#define SAMPLING_KERNELS(X)                                                                                             \
+    X(sample_image, (const struct sampling *v, const REAL *image, const REAL *grid, REAL *out))                         \
+    X(sample_image_grad, (const struct sampling *v, const REAL *image, const REAL *grid, const REAL *g, REAL *grad_image, \
+                          REAL *grad_grid))
+
 /* c = a b; steps between rows and columns are in elements, the columns of c contiguous. The blocks fit the caches. */
 struct product {
     size rows, columns, depth;
@@ -225,7 +238,7 @@ struct kernels {
 #undef DECLARE_PRODUCT
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
-    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW)
+    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -233,7 +246,7 @@ struct kernels {
 #undef REAL
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
-    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW)
+    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

@@ -23,6 +23,7 @@
 #include "attention.inc.h"
 #include "conv.inc.h"
 #include "recurrent.inc.h"
+#include "sampling.inc.h"
 #undef REAL
 #undef F
 #undef SINGLE
@@ -41,6 +42,7 @@
 #include "attention.inc.h"
 #include "conv.inc.h"
 #include "recurrent.inc.h"
+#include "sampling.inc.h"
 #undef REAL
 #undef F
 #undef SINGLE
@@ -99,7 +101,7 @@ const struct kernels TABLE(ISA) = {
     ATTENTION_KERNELS(ENTRY) PRODUCT_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
-    CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY)
+    CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel = kernel##_loop,
     CAST_KERNELS(ENTRY)

@@ -645,6 +645,25 @@ def test_pools(case, ceil_mode, dtype):
         np.testing.assert_allclose((g * forward).sum(), (back * x).sum(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("space", [(3, 5), (1, 4), (2, 3, 4)])
+def test_sampling(space, dtype):
+    rng = np.random.default_rng(14)
+    n, c, axes = 2, 3, len(space)
+    image = rng.standard_normal((n, c, *space)).astype(dtype)
+    for out, reach in ((9, 3.0), (80, 0.9), (0, 1.0)):
+        grid = rng.uniform(-reach, reach, (n, *(2,) * (axes - 1), out, axes)).astype(dtype)
+        grid[:, ..., :1, 0] = np.nan  # counts as zero times anything outside, and as the first pixel with borders
+        g = rng.standard_normal((n, c, *grid.shape[1:-1])).astype(dtype)
+        for how in itertools.product(range(3 if axes == 2 else 2), range(3), (True, False)):
+            for images in (image, image.swapaxes(2, 3).copy().swapaxes(2, 3)):
+                close(K.grid_sample(images, grid, *how), K.plain("grid_sample")(images, grid, *how), ulps=200)
+            for wanted in ((True, True), (True, False), (False, True)):
+                found = K.grid_sample_grad(image, grid, *how, g, *wanted)
+                for got, want in zip(found, K.plain("grid_sample_grad")(image, grid, *how, g, *wanted), strict=True):
+                    assert got is None is want or close(got, want, ulps=2000, scale=10) is None
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16])
 @pytest.mark.parametrize("shape", [(5,), (4, 7), (9, 3), (2, 3, 4), (17, 600), (0, 3), (3, 0)])
 def test_lines(shape, dtype):

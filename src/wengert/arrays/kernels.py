@@ -39,6 +39,7 @@ FAMILIES = {
     "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im", "conv", "conv_input", "conv_weight", "max_pool", "max_pool_grad",
         "avg_pool", "avg_pool_grad"),
+    "sampling": ("grid_sample", "grid_sample_grad"),
     "layout": ("cast", "in_order", "restrided"),
     "draws": ("fill_uniform", "fill_normal", "fill_below"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along", "add_at",

@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.arrays import _kernels
 from wengert.arrays.float8 import converted
-from wengert.arrays.plain import arithmetic, draws, layout, lines, rows, shortcuts, windows
+from wengert.arrays.plain import arithmetic, draws, layout, lines, rows, sampling, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain.windows import ByColumns, pointwise
 
@@ -97,6 +97,7 @@ def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
 for _module, _names in {
     rows: ("channel_moments", "channel_affine", "channel_blend"),
     windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
+    sampling: ("grid_sample", "grid_sample_grad"),
     draws: ("fill_uniform", "fill_normal", "fill_below"),
     lines: ("add_at",),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "cross_entropy", "cross_entropy_grad"),

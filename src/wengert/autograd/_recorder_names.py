@@ -48,6 +48,7 @@ _RENAMED: dict[str, str | None] = {
     "group_norm_grad": "native_group_norm_backward", "batch_norm_grad": "native_batch_norm_backward",
     "rms_norm_grad": "_fused_rms_norm_backward", "prelu_grad": "_prelu_kernel_backward",
     "prelu_weight_grad": "_prelu_kernel_backward", "grid_sample": "grid_sampler", "conj": "_conj",
+    "sampled_2d": "grid_sampler_2d", "sampled_3d": "grid_sampler_3d", "grid_sample_grad": "grid_sampler_2d_backward",
     "compressed_made": "sparse_compressed_tensor", "compressed_back": "values", "compressed_opened": "to_dense",
     "drawn_gamma": "_standard_gamma", "drawn_shares": "_sample_dirichlet",
     "_standard_gamma_grad": "_standard_gamma_grad", "_dirichlet_grad": "_dirichlet_grad",

@@ -85,6 +85,8 @@ TABLE = {
     "linalg_solve_ex": "A left result", "transform": "dim=dims* forward",
     **dict.fromkeys(("pad_replicate2", "pad_replicate3"), "padding=pad*"), "sum_to": "self_sym_sizes",
     "unsafe_split": "dim self_sym_sizes split_size",
+    **dict.fromkeys(("sampled_2d", "sampled_3d"),
+        "align_corners=align grid input interpolation_mode=mode padding_mode=padding"),
     # losses
     "nll": "ignore_index reduction self target total_weight weight",
     "cross_entropy_index": "ignore_index reduction target weight",
@@ -109,7 +111,6 @@ PARTS = {
     "OrmqrBackward0": "input2=tau input3=other left self=input transpose", "VdotBackward0": "other self=input",
     **{f"AdaptiveAvgPool{n}DBackward0": "self=input" for n in (2, 3)},
     "ConvolutionBackward0": "dilation groups input padding stride weight",
-    "GridSamplerBackward0": "align_corners grid input interpolation_mode=mode padding_mode",
     **{f"MaxUnpool{n}DBackward0": "indices" for n in (2, 3)},
 }
 

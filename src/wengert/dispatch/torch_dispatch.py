@@ -189,6 +189,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "linalg_cholesky": ("linalg_cholesky_ex", "default"), "linalg_det": ("_linalg_det", "default"),
     "square": ("pow", "Tensor_Scalar"), "bce_logit_elements": ("binary_cross_entropy_with_logits", "default"),
     "unique": ("_unique2", "default"), "max_pool_windows": ("max_pool2d_with_indices", "default"),
+    "sampled_2d": ("grid_sampler_2d", "default"), "sampled_3d": ("grid_sampler_3d", "default"),
     "avg_pool_windows": ("avg_pool2d", "default"), "embedding_rows": ("embedding", "default"),
     "sum_to": ("sum", "dim_IntList"), "spread": ("expand", "default"), "conj": ("_conj", "default"),
     "unsafe_view": ("_unsafe_view", "default"), "diagonal_back": ("diagonal_backward", "default"),

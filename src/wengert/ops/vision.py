@@ -11,33 +11,27 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.array_likes import in_rows
 from ..arrays.dtypes import is_half
 from ..arrays.errors import check_countable, warn
+from ..arrays.plain import sampling as S
+from ..arrays.plain.sampling import far, near
 from ..arrays.storageless import zeros_if_storageless
-from .operator import family
+from .operator import Array, family
 from .pooling import along
 from .refusals import same_width, unsupported
 
 operator, composite = family("functional")
+F32 = np.dtype(np.float32)
 
 
 # -- interpolation: a constant matrix along each axis -----------------------------------------------------------------
 
 
-def _near(t: Any, a: float) -> Any:
-    """The cubic kernel of parameter ``a`` for distances up to one."""
-    return ((a + 2) * t - (a + 3)) * t * t + 1
-
-
-def _far(t: Any, a: float) -> Any:
-    """The cubic kernel for distances between one and two."""
-    return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-
-
 def _cubic(t: Any, a: float) -> Any:
     t = np.abs(t)
-    return np.where(t <= 1, _near(t, a), np.where(t < 2, _far(t, a), 0.0))
+    return np.where(t <= 1, near(t, a), np.where(t < 2, far(t, a), 0.0))
 
 
 def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any) -> tuple[Any, float]:
@@ -321,32 +315,6 @@ def _numbers(F: Any, x: Any) -> Any:
     return zeros_if_storageless(x if F.raw else x._wg_data)
 
 
-def _source(x: Any, size: int, align: bool) -> Any:
-    return (x + 1) * ((size - 1) / 2) if align else ((x + 1) * size - 1) * 0.5
-
-
-def _folded(F: Any, x: Any, size: int, align: bool) -> Any:
-    """Reflect ``x`` at the first and last pixel (``align``), or half a pixel beyond, until it lies between them."""
-    span, offset = (size - 1.0, 0.0) if align else (float(size), -0.5)
-    if not span:
-        return x * 0
-    raw = _numbers(F, x)
-    moved = np.abs(raw - offset)
-    flips = np.floor(moved / span)
-    sign = np.where(raw - offset < 0, -1.0, 1.0) * np.where(flips % 2 == 0, 1.0, -1.0)
-    shift = np.where(flips % 2 == 0, -flips * span, (flips + 1) * span) + offset
-    return (x - offset) * F.constant(sign.astype(raw.dtype)) + F.constant(shift.astype(raw.dtype))
-
-
-def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
-    """``x`` within [0, size - 1], unless the padding is zeros; the gradient is 0 on the borders too."""
-    if padding == "zeros":
-        return x
-    x = _folded(F, x, size, align) if padding == "reflection" else x
-    raw = _numbers(F, x)
-    return F.where(F.constant((raw > 0) & (raw < size - 1)), x, F.constant(np.clip(raw, 0, size - 1)))
-
-
 def _check_grid(F: Any, input: Any, grid: Any, mode: str, padding_mode: str) -> None:
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but "
@@ -364,60 +332,78 @@ def _check_grid(F: Any, input: Any, grid: Any, mode: str, padding_mode: str) -> 
     if grid.shape[-1] != n:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes "
             f"{list(grid.shape)}")
+    for a, size in enumerate(input.shape[2:], 2):
+        if not size:
+            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
+                f"sizes {list(input.shape)} with dimension {a} being empty")
     same_width(F.dtype_of(input), F.dtype_of(grid))
+    if F.dtype_of(input).kind not in "fV":
+        raise unsupported("grid_sampler_2d_cpu_kernel_impl" if n == 2 else "grid_sampler3d_cpu", F.dtype_of(input))
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
 
-def _picked(F: Any, input: Any, index: Any) -> Any:
-    """Values at integer places (an array for each spatial dimension); zeros outside."""
-    batch, channels, *space = input.shape
-    inside: Any = True
-    total: Any = 0
-    for i, size in zip(index, space):
-        inside = inside & (i >= 0) & (i < size)
-        total = total * size + np.clip(np.nan_to_num(i), 0, size - 1).astype(np.int64)
-    out = total.shape[1:]
-    rows = np.broadcast_to(total.reshape(batch, 1, math.prod(out)), (batch, channels, math.prod(out)))
-    flat = F.reshape(input, (batch, channels, math.prod(space)))
-    values = F.reshape(F.gather(flat, 2, F.constant(in_rows(rows))), (batch, channels, *out))
-    return values * F.constant(np.broadcast_to(inside, (batch, *out))[:, None].astype(F.dtype_of(input)))
+_MODES_OF_GRIDS = {"bilinear": S.LINEAR, "nearest": S.NEAREST, "bicubic": S.CUBIC}
+_PADDINGS = {"zeros": S.ZEROS, "border": S.BORDER, "reflection": S.REFLECTION}
 
 
-@composite(by_example=True, node="GridSamplerBackward0", whole=("input", "grid"), layout="rows")
+def _sampled(input: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
+    if not is_half(input.dtype):
+        return K.grid_sample(input, grid, mode, padding, align)
+    return K.cast(K.grid_sample(K.cast(input, F32), K.cast(grid, F32), mode, padding, align), input.dtype)
+
+
+def _sampled_grad(g: Any, input: Any, grid: Any, mode: int, padding: int, align: bool, needs: Any) -> Any:
+    if not is_half(input.dtype):
+        return K.grid_sample_grad(input, grid, mode, padding, align, g, bool(needs[0]), bool(needs[1]))
+    wide = [K.cast(x, F32) for x in (g, input, grid)]
+    found = _sampled_grad(wide[0], wide[1], wide[2], mode, padding, align, needs)
+    return tuple(None if x is None else K.cast(x, input.dtype) for x in found)
+
+
+@composite(raw=_sampled_grad, places=())
+def grid_sample_grad(F, g, input, grid, mode, padding, align, needs):
+    n, c, *space = input.shape
+    axes = []  # of each axis the neighbours of the places: where they are, their weights, and the derivatives of these
+    for a, size in enumerate(space):
+        x = grid[..., len(space) - 1 - a]
+        raw = _numbers(F, x)
+        p, slope = S.position(raw, size, mode, padding, align)
+        t = F.constant(np.zeros_like(p))
+        if mode != S.NEAREST:
+            t = x * F.constant(slope) + F.constant(p - slope * raw - np.floor(p))
+        tilted = [s * F.constant(slope) for s in S.slopes(mode, t)]
+        axes.append([*zip(S.neighbours(p, size, mode, padding, align), S.weights(mode, t), tilted)])
+    flat, incoming = F.reshape(input, (n, c, math.prod(space))), F.reshape(g, (n, c, math.prod(g.shape[2:])))
+    grad, grads = F.new_zeros(input, (n, c, math.prod(space))), [0] * len(space)  # type: Any, list[Any]
+    for taps in itertools.product(*axes):
+        at, weights, slopes = zip(*taps)
+        index, inside = S.places(at, space)
+        rows = F.constant(in_rows(np.broadcast_to(index[:, None], (n, c, index.shape[-1]))))
+        shown = incoming * F.constant(inside[:, None].astype(F.dtype_of(input)))
+        grad = F.scatter_add(grad, 2, rows, shown * F.reshape(reduce(mul, weights), (n, 1, index.shape[-1])))
+        sums = F.reshape(F.sum(shown * F.gather(flat, 2, rows), 1), tuple(grid.shape[:-1]))
+        for a in range(len(space)):
+            grads[a] = grads[a] + reduce(mul, (slopes[a], *weights[:a], *weights[a + 1 :]), sums)
+    return F.reshape(grad, tuple(input.shape)), F.stack(grads[::-1], -1)
+
+
+for _n in (2, 3):
+
+    @operator(name=f"sampled_{_n}d", places=(), node=f"GridSampler{_n}DBackward0", layout="rows",
+        wrt=("input", "grid"), grad=lambda F, g, needs, input, grid, mode, padding, align: F.grid_sample_grad(g, input,
+            grid, mode, padding, align, needs))
+    def sampled(input: Array, grid: Array, mode, padding, align):
+        """``grid_sample`` with PyTorch's numbers for modes and paddings."""
+        return _sampled(input, grid, mode, padding, align)
+
+
+@composite(layout="rows")
 def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 
     Shapes: ``(N, C, H, W), (N, H', W', 2) -> (N, C, H', W')``, and likewise for volumes.
     """
     _check_grid(F, input, grid, mode, padding_mode)
-    align, space = _corners(align_corners), tuple(input.shape[2:])
-    n = len(space)
-    places = [_source(grid[..., n - 1 - a], space[a], align) for a in range(n)]
-    if mode != "bicubic":  # which looks for places outside one by one
-        places = [_bounded(F, p, s, padding_mode, align) for p, s in zip(places, space)]
-    raw = [_numbers(F, p) for p in places]
-    if mode == "nearest":
-        picked = _picked(F, input, [np.rint(p) for p in raw])
-        # the grid's gradient is zero, not undefined
-        return F.where(F.constant(np.zeros((), bool)), F.unsqueeze(grid[..., 0], 1), picked)
-    axes = []  # of each axis the neighbours of the places: where they are, and their weights
-    for p, numbers, size in zip(places, raw, space):
-        low = np.floor(numbers)
-        part = p - F.constant(low)
-        if mode == "bilinear":
-            axes.append([(low, 1 - part), (low + 1, part)])
-            continue
-        at = [F.constant(low + step) for step in range(-1, 3)]
-        at = [_numbers(F, _bounded(F, i, size, padding_mode, align)) for i in at]
-        axes.append([*zip(at, _cubic_weights(part))])
-    total: Any = 0
-    for neighbours in itertools.product(*axes):
-        index, weights = zip(*neighbours)
-        total = total + _picked(F, input, index) * F.unsqueeze(reduce(mul, weights), 1)
-    return total
-
-
-def _cubic_weights(t: Any) -> tuple[Any, ...]:
-    u, a = 1 - t, -0.75
-    return _far(t + 1, a), _near(t, a), _near(u, a), _far(u + 1, a)
+    sampled = F.sampled_2d if input.ndim == 4 else F.sampled_3d
+    return sampled(input, grid, _MODES_OF_GRIDS[mode], _PADDINGS[padding_mode], _corners(align_corners))

@@ -1,0 +1,129 @@
+/* Images sampled at the places of a grid, and the gradients of that. */
+#include "wengert.h"
+
+#include "pool.h"
+
+struct sampling_job {
+    struct sampling of;
+    const char *image, *grid, *g;
+    char *out, *grad_image, *grad_grid;
+    int type;
+};
+
+static void sampling_task(void *context, size begin, size end, int chunk)
+{
+    const struct sampling_job *job = context;
+    const struct sampling *v = &job->of;
+    (void)chunk;
+#define RUN(REAL, SUFFIX)                                                                                                   \
+    for (size i = begin; i < end && !pool_stopped(); i++) {                                                                 \
+        const REAL *image = (const REAL *)job->image + i * v->channels * v->area;                                           \
+        const REAL *grid = (const REAL *)job->grid + i * v->count * v->axes;                                                \
+        const size samples = i * v->channels * v->count;                                                                    \
+        if (job->out) kernels->sample_image_##SUFFIX(v, image, grid, (REAL *)job->out + samples);                           \
+        else                                                                                                                \
+            kernels->sample_image_grad_##SUFFIX(v, image, grid, (const REAL *)job->g + samples,                             \
+                job->grad_image ? (REAL *)job->grad_image + i * v->channels * v->area : NULL,                               \
+                job->grad_grid ? (REAL *)job->grad_grid + i * v->count * v->axes : NULL);                                   \
+    }
+    if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
+#undef RUN
+}
+
+/* image, grid, mode, padding, align at `args`; 0 on success */
+static int read_sampling(struct sampling *v, PyObject *const *args)
+{
+    if (!is_real(args[0]) || !is_like(args[1], args[0])) return -1;
+    PyArrayObject *image = (PyArrayObject *)args[0], *grid = (PyArrayObject *)args[1];
+    v->axes = PyArray_NDIM(image) - 2;
+    if (v->axes < 2 || v->axes > SAMPLING_AXES || PyArray_NDIM(grid) != v->axes + 2 || PyArray_DIM(grid, v->axes + 1) != v->axes ||
+        PyArray_DIM(grid, 0) != PyArray_DIM(image, 0))
+        return -1;
+    v->channels = PyArray_DIM(image, 1), v->area = v->count = 1;
+    for (int a = 0; a < v->axes; a++) {
+        v->length[a] = PyArray_DIM(image, 2 + a);
+        v->area *= v->length[a], v->count *= PyArray_DIM(grid, 1 + a);
+    }
+    const long mode = PyLong_AsLong(args[2]), padding = PyLong_AsLong(args[3]);
+    v->align = PyObject_IsTrue(args[4]);
+    if (PyErr_Occurred() || mode < 0 || mode > SAMPLING_CUBIC || padding < 0 || padding > SAMPLING_REFLECTION ||
+        (mode == SAMPLING_CUBIC && v->axes > 2))
+        return -1;
+    v->mode = (int)mode, v->padding = (int)padding;
+    return v->area > 0 && v->area < INT32_MAX ? 0 : -1;
+}
+
+static int run_sampling(struct sampling_job *job, size images)
+{
+    const int chunks = pool_chunks(images, job->of.count * (10.0 + 4.0 * job->of.channels));
+    int failed = 0;
+    if (chunks > 1 || images * job->of.count > 50000) failed = pool_run_stoppable(sampling_task, job, images, chunks);
+    else sampling_task(job, 0, images, 0);
+    return failed;
+}
+
+/* grid_sample(image, grid, mode, padding, align) */
+static PyObject *grid_sample(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct sampling_job job = {0};
+    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    if (read_sampling(&job.of, args) < 0) {
+        if (PyErr_Occurred()) return NULL;
+        NOT_HANDLED();
+    }
+    PyArrayObject *image = contiguous(args[0]), *grid = contiguous(args[1]), *out = NULL;
+    if (image && grid) {
+        npy_intp shape[2 + SAMPLING_AXES] = {PyArray_DIM(image, 0), PyArray_DIM(image, 1)};
+        for (int a = 0; a < job.of.axes; a++) shape[2 + a] = PyArray_DIM(grid, 1 + a);
+        out = new_like(image, PyArray_NDIM(image), shape);
+    }
+    if (out) {
+        job.image = PyArray_BYTES(image), job.grid = PyArray_BYTES(grid), job.out = PyArray_BYTES(out), job.type = PyArray_TYPE(image);
+        if (run_sampling(&job, PyArray_DIM(image, 0)) < 0) Py_CLEAR(out);
+    }
+    Py_XDECREF(image);
+    Py_XDECREF(grid);
+    return (PyObject *)out;
+}
+
+/* grid_sample_grad(image, grid, mode, padding, align, g, of_image, of_grid) -> both gradients, or None for one */
+static PyObject *grid_sample_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct sampling_job job = {0};
+    if (count != 8) return PyErr_Format(PyExc_TypeError, "expected 8 arguments");
+    if (read_sampling(&job.of, args) < 0 || !is_like(args[5], args[0])) {
+        if (PyErr_Occurred()) return NULL;
+        NOT_HANDLED();
+    }
+    PyArrayObject *image = contiguous(args[0]), *grid = contiguous(args[1]), *g = contiguous(args[5]), *out[2] = {NULL, NULL};
+    int failed = !image || !grid || !g;
+    if (!failed && PyArray_SIZE(g) != PyArray_DIM(image, 0) * job.of.channels * job.of.count)
+        failed = 1, PyErr_SetString(PyExc_ValueError, "grid_sample_grad: shapes do not fit");
+    for (int k = 0; k < 2 && !failed; k++)
+        if (args[6 + k] == Py_True) {
+            PyArrayObject *model = k ? grid : image;
+            out[k] = (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(model), PyArray_DIMS(model), PyArray_TYPE(model), 0);
+            failed = !out[k];
+        }
+    if (!failed) {
+        job.image = PyArray_BYTES(image), job.grid = PyArray_BYTES(grid), job.g = PyArray_BYTES(g), job.type = PyArray_TYPE(image);
+        job.grad_image = out[0] ? PyArray_BYTES(out[0]) : NULL, job.grad_grid = out[1] ? PyArray_BYTES(out[1]) : NULL;
+        failed = run_sampling(&job, PyArray_DIM(image, 0)) < 0;
+    }
+    Py_XDECREF(image);
+    Py_XDECREF(grid);
+    Py_XDECREF(g);
+    if (failed) {
+        Py_XDECREF(out[0]);
+        Py_XDECREF(out[1]);
+        return NULL;
+    }
+    for (int k = 0; k < 2; k++)
+        if (!out[k]) out[k] = (PyArrayObject *)Py_NewRef(Py_None);
+    return Py_BuildValue("NN", out[0], out[1]);
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef sampling_methods[] = {METHOD(grid_sample), METHOD(grid_sample_grad), {NULL, NULL, 0, NULL}};

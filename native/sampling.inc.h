@@ -1,0 +1,152 @@
+/* Images sampled at the places of a grid, for one REAL type and one instruction set: blocks of SAMPLES places, all channels
+ * of an image for each. A place has a few neighbours along each axis, and every combination of them is a tap. */
+
+static inline REAL F(floor)(REAL x) { return SINGLE ? (REAL)floorf((float)x) : (REAL)floor((double)x); }
+static inline REAL F(rint)(REAL x) { return SINGLE ? (REAL)rintf((float)x) : (REAL)rint((double)x); }
+
+struct F(neighbours) {
+    REAL at[4][SAMPLES], weight[4][SAMPLES], slope[4][SAMPLES]; /* where they are, what they count, and its derivative */
+};
+struct F(taps) {
+    int32_t index[SAMPLES], inside[SAMPLES];
+    REAL weight[SAMPLES], slope[SAMPLING_AXES][SAMPLES];
+};
+
+/* Positions brought into the image, and their derivatives changed likewise; those that are no numbers go to zero. */
+static void F(bring_inside)(const struct sampling *v, REAL length, REAL *restrict p, REAL *restrict slope, size n)
+{
+    const REAL span = v->align ? length - 1 : length, offset = v->align ? 0 : (REAL)-0.5, last = length - 1;
+    for (size j = 0; j < n; j++) {
+        REAL x = p[j], s = slope[j];
+        if (v->padding == SAMPLING_REFLECTION) {
+            const REAL moved = x < offset ? offset - x : x - offset;
+            const REAL flips = span > 0 ? F(floor)(moved / span) : 0, rest = span > 0 ? moved - flips * span : 0;
+            const int odd = flips - 2 * F(floor)(flips * (REAL)0.5) != 0;
+            s = odd != (x < offset) ? -s : s;
+            x = (odd ? span - rest : rest) + offset;
+        }
+        s = (x > 0) & (x < last) ? s : 0;
+        x = x > 0 ? x : 0;
+        p[j] = x < last ? x : last, slope[j] = s;
+    }
+}
+
+static inline REAL F(cubic_near)(REAL t) { return ((REAL)1.25 * t - (REAL)2.25) * t * t + 1; }
+static inline REAL F(cubic_far)(REAL t) { return (((REAL)-0.75 * t + (REAL)3.75) * t - 6) * t + 3; }
+static inline REAL F(cubic_near_slope)(REAL t) { return ((REAL)3.75 * t - (REAL)4.5) * t; }
+static inline REAL F(cubic_far_slope)(REAL t) { return ((REAL)-2.25 * t + (REAL)7.5) * t - 6; }
+
+static void F(find_neighbours)(const struct sampling *v, int axis, const REAL *grid, struct F(neighbours) *found, size n)
+{
+    const REAL length = (REAL)v->length[axis], scale = v->align ? (length - 1) * (REAL)0.5 : length * (REAL)0.5;
+    REAL p[SAMPLES], slope[SAMPLES], unused[SAMPLES];
+    const REAL *from = grid + (v->axes - 1 - axis);
+    for (size j = 0; j < n; j++) {
+        const REAL x = from[j * v->axes];
+        p[j] = v->align ? (x + 1) * scale : ((x + 1) * length - 1) * (REAL)0.5, slope[j] = scale;
+    }
+    if (v->mode != SAMPLING_CUBIC && v->padding != SAMPLING_ZEROS) F(bring_inside)(v, length, p, slope, n);
+    if (v->mode == SAMPLING_NEAREST)
+        for (size j = 0; j < n; j++) found->at[0][j] = F(rint)(p[j]), found->weight[0][j] = 1, found->slope[0][j] = 0;
+    else if (v->mode == SAMPLING_LINEAR)
+        for (size j = 0; j < n; j++) {
+            const REAL low = F(floor)(p[j]), t = p[j] - low;
+            found->at[0][j] = low, found->weight[0][j] = 1 - t, found->slope[0][j] = -slope[j];
+            found->at[1][j] = low + 1, found->weight[1][j] = t, found->slope[1][j] = slope[j];
+        }
+    else {
+        for (size j = 0; j < n; j++) {
+            const REAL low = F(floor)(p[j]), t = p[j] - low, s = slope[j];
+            for (int k = 0; k < 4; k++) found->at[k][j] = low + (REAL)(k - 1);
+            found->weight[0][j] = F(cubic_far)(t + 1), found->slope[0][j] = F(cubic_far_slope)(t + 1) * s;
+            found->weight[1][j] = F(cubic_near)(t), found->slope[1][j] = F(cubic_near_slope)(t) * s;
+            found->weight[2][j] = F(cubic_near)(1 - t), found->slope[2][j] = -F(cubic_near_slope)(1 - t) * s;
+            found->weight[3][j] = F(cubic_far)(2 - t), found->slope[3][j] = -F(cubic_far_slope)(2 - t) * s;
+        }
+        for (int k = 0; k < 4 && v->padding != SAMPLING_ZEROS; k++) F(bring_inside)(v, length, found->at[k], unused, n);
+    }
+}
+
+/* Every combination of neighbours; how many there are. */
+static int F(find_taps)(const struct sampling *v, const REAL *grid, struct F(taps) *taps, int slopes, size n)
+{
+    const int each = v->mode == SAMPLING_NEAREST ? 1 : v->mode == SAMPLING_LINEAR ? 2 : 4, axes = (int)v->axes;
+    struct F(neighbours) of[SAMPLING_AXES];
+    int count = 1;
+    for (int a = 0; a < axes; a++) F(find_neighbours)(v, a, grid, &of[a], n), count *= each;
+    for (int t = 0; t < count; t++) {
+        struct F(taps) *tap = &taps[t];
+        for (size j = 0; j < n; j++) tap->index[j] = 0, tap->inside[j] = 1, tap->weight[j] = 1;
+        for (int a = 0; slopes && a < axes; a++)
+            for (size j = 0; j < n; j++) tap->slope[a][j] = 1;
+        for (int a = 0, rest = t, stride = count / each; a < axes; a++, rest %= stride, stride = stride > 1 ? stride / each : 1) {
+            const int k = rest / stride;
+            const REAL last = (REAL)(v->length[a] - 1);
+            const int32_t length = (int32_t)v->length[a];
+            const REAL *at = of[a].at[k], *weight = of[a].weight[k], *slope = of[a].slope[k];
+            for (size j = 0; j < n; j++) {
+                const int in = (at[j] >= 0) & (at[j] <= last);
+                tap->index[j] = tap->index[j] * length + (int32_t)(in ? at[j] : 0);
+                tap->inside[j] &= in, tap->weight[j] *= weight[j];
+            }
+            for (int b = 0; slopes && b < axes; b++)
+                for (size j = 0; j < n; j++) tap->slope[b][j] *= b == a ? slope[j] : weight[j];
+        }
+    }
+    return count;
+}
+
+static void F(sample_image)(const struct sampling *v, const REAL *image, const REAL *grid, REAL *out)
+{
+    struct F(taps) taps[SAMPLING_TAPS];
+    for (size begin = 0; begin < v->count; begin += SAMPLES) {
+        const size n = v->count - begin < SAMPLES ? v->count - begin : SAMPLES;
+        const int count = F(find_taps)(v, grid + begin * v->axes, taps, 0, n);
+        for (size c = 0; c < v->channels; c++) {
+            const REAL *plane = image + c * v->area;
+            REAL total[SAMPLES];
+            for (size j = 0; j < n; j++) total[j] = 0;
+            for (int t = 0; t < count; t++) {
+                const struct F(taps) *tap = &taps[t];
+                for (size j = 0; j < n; j++) {
+                    const REAL value = plane[tap->index[j]];
+                    total[j] += (tap->inside[j] ? value : 0) * tap->weight[j];
+                }
+            }
+            memcpy(out + c * v->count + begin, total, n * sizeof(REAL));
+        }
+    }
+}
+
+/* Either gradient may be NULL; that of the image is added to. */
+static void F(sample_image_grad)(const struct sampling *v, const REAL *image, const REAL *grid, const REAL *g, REAL *grad_image,
+    REAL *grad_grid)
+{
+    struct F(taps) taps[SAMPLING_TAPS];
+    REAL slopes[SAMPLING_TAPS][SAMPLES];
+    for (size begin = 0; begin < v->count; begin += SAMPLES) {
+        const size n = v->count - begin < SAMPLES ? v->count - begin : SAMPLES;
+        const int count = F(find_taps)(v, grid + begin * v->axes, taps, grad_grid != NULL, n);
+        memset(slopes, 0, sizeof slopes);
+        for (size c = 0; c < v->channels; c++) {
+            const REAL *incoming = g + c * v->count + begin, *plane = image + c * v->area;
+            for (int t = 0; t < count; t++) {
+                const struct F(taps) *tap = &taps[t];
+                if (grad_image)
+                    for (size j = 0; j < n; j++)
+                        if (tap->inside[j]) grad_image[c * v->area + tap->index[j]] += incoming[j] * tap->weight[j];
+                if (grad_grid)
+                    for (size j = 0; j < n; j++) {
+                        const REAL value = plane[tap->index[j]];
+                        slopes[t][j] += incoming[j] * (tap->inside[j] ? value : 0);
+                    }
+            }
+        }
+        for (int a = 0; grad_grid && a < (int)v->axes; a++) {
+            REAL total[SAMPLES] = {0};
+            for (int t = 0; t < count; t++)
+                for (size j = 0; j < n; j++) total[j] += slopes[t][j] * taps[t].slope[a][j];
+            for (size j = 0; j < n; j++) grad_grid[(begin + j) * v->axes + v->axes - 1 - a] = total[j];
+        }
+    }
+}
