@@ -249,6 +249,27 @@ def test_errors_that_no_rule_knows_get_advice():
     assert "x.detach().numpy()" in str(wengert.explain(caught.value))
 
 
+def test_such_an_error_that_leaves_the_program_has_a_note():
+    def f():
+        copy.deepcopy(torch.ones(2, requires_grad=True) * 2)
+
+    report, error = watched(f)
+    assert not report
+    assert any("Only leaves can be copied" in note for note in error.__notes__)
+
+
+def test_numpy_of_a_trained_value_says_where_its_history_comes_from():
+    def f():
+        x = torch.ones(3, requires_grad=True)
+        y = x.exp()  # made here
+        y.numpy()  # converted here
+
+    report, _ = watched(f)
+    (finding,) = report
+    assert (finding.id, finding.line) == ("cut-numpy", line_of("converted here"))
+    assert f"test_graphs.py:{line_of('made here')}" in finding.message
+
+
 # -- writes -----------------------------------------------------------------------------------------------------------
 
 

@@ -104,9 +104,9 @@ def _result(t: Tensor, name: str, record: Record | None) -> str:
     assert t._wg_edge is not None
     node, meta = t._wg_edge[0], t._wg_meta
     where = node_place(node)
-    leaves = _leaves(node)
-    names = [_name(leaf, record) or f"a tensor of shape {tuple(leaf._wg_data.shape)}" for leaf in leaves[:6]]
-    reached = f"{', '.join(names)}{f' and {len(leaves) - 6} more' if len(leaves) > 6 else ''}"
+    below = leaves(node)
+    names = [_name(leaf, record) or f"a tensor of shape {tuple(leaf._wg_data.shape)}" for leaf in below[:6]]
+    reached = f"{', '.join(names)}{f' and {len(below) - 6} more' if len(below) > 6 else ''}"
     made = f"{name} was made by {node.name()}{'' if where is None else f' at {where}'}"
     kept = "It is not a leaf: its own .grad stays None, unless retain_grad() is called before backward()."
     if meta is not None and meta.grad is not None:
@@ -114,7 +114,7 @@ def _result(t: Tensor, name: str, record: Record | None) -> str:
     return f"{made}; backward() from it reaches {reached or 'no leaf'}. {kept}"
 
 
-def _leaves(node: Any) -> list[Any]:
+def leaves(node: Any) -> list[Any]:
     """The leaves that a graph leads to."""
     found, todo, seen = [], [node], {id(node)}
     while todo and len(seen) < _NODES:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import places
-from .advice import causes
+from .advice import advice, causes
 from .arbitration import settle
 from .rules import all_rules
 from .watching import Watching
@@ -74,8 +74,12 @@ if hasattr(os, "register_at_fork"):
 def explain_error(error: BaseException) -> None:
     """Ask about an exception that leaves the program, and add what is found to what it shows."""
     if current is not None and not isinstance(error, (SystemExit, KeyboardInterrupt)):
-        for finding in failed(current, error):
+        found = failed(current, error)
+        for finding in found:
             note(error, finding)
+        known = "" if found else next(filter(None, map(advice, causes(error))), "")
+        if known:
+            error.add_note(f"wengert: {known}")
 
 
 def failed(watching: Watching, error: BaseException) -> list[Finding]:

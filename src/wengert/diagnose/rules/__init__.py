@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 #: (module, class) of every rule.
 NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
-    ("steps", "StaleGradient"), ("steps", "NonScalar"), ("optimizers", "Optimized"),
+    ("steps", "StaleGradient"), ("steps", "NonScalar"), ("steps", "ToNumpy"), ("optimizers", "Optimized"),
     ("modes", "EvalTraining"), ("modes", "TrainEvaluation"), ("evaluations", "GradEvaluation"),
+    ("evaluations", "Loaded"),
     ("accumulation", "Accumulation"), ("ratios", "UpdateRatio"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
     ("data_writes", "DataWritten"), ("checkpoints", "Impure"),
@@ -20,7 +21,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("activations", "Activations"),
     ("gradchecks", "Gradchecks"),
     ("costs", "Costs"),
-    ("paths", "Paths"),
+    ("paths", "Paths"), ("unreached", "Flags"),
 )
 
 

@@ -185,17 +185,19 @@ def numbers(given: Any) -> int:
 
 
 def choice(conversion: Event) -> Event | None:
-    """The choice that a Python integer or truth value was made of, without any computation in between."""
-    event = conversion
+    """The first choice that a Python integer or truth value was made of, without any computation in between: the
+    argmax() of ``if scores.argmax() == 0``.
+    """
+    event, found = conversion, None
     for _ in range(16):
         if not event.inputs:
-            return None
+            break
         event = event.inputs[0]
         if event.name in _CHOICES - _RANDOM or (event.kind == "output" and event.name in _SORTS):
-            return event
-        if event.name not in _BETWEEN:
-            return None
-    return None
+            found = event
+        elif event.name not in _BETWEEN:
+            break
+    return found
 
 
 def zero(event: Event) -> bool:

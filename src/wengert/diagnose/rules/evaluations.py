@@ -1,5 +1,5 @@
 """``train-evaluation`` without ``no_grad``: a trained model is called in training mode, and no backward ever comes for
-what it gives.
+what it gives; or one that a file has filled is called so, and this program trains nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import numpy as np
 
 from ...graph.engine import current_node
 from ...graph.modes import modes
+from ...nn import Module
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import place, user_site
+from ..places import called_by_library, place, user_site
+from ..record import ByIdentity
 from ..rule import Rule
 from . import outputs
 from .modes import differs, measured
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from ..places import Site
     from ..record import Backward, Event, Record
+    from ..watching import Watching
 
 PENDING = 64  # outputs whose backward may still come
 
@@ -148,3 +151,66 @@ class GradEvaluation(Rule):
                 "evaluation data changes their running ones.", "call model.eval() before the evaluation, and "
                 "model.train() after it; torch.no_grad() saves the graph", [], [f"in training mode: "
                 f"{', '.join(call.kinds[:6])}"], "" if where is None or measured(where) else "info")
+
+
+class Loaded(Rule):
+    """Watches the calls of models that ``load_state_dict`` has filled, in a program that trains none."""
+
+    def __init__(self, record: Any) -> None:
+        super().__init__(record)
+        self.filled: ByIdentity[bool] = ByIdentity()
+        self.calls: dict[Site, Call] = {}
+        self.over = False  # whether there is nothing to say
+
+    def begins(self, watching: Watching) -> None:
+        """Note which models are filled."""
+        watching.around(Module.load_state_dict, self._filling)
+
+    def _filling(self, original: Any) -> Any:
+        def call(module: Module, state: Any, *args: Any, **kwargs: Any) -> Any:
+            found = original(module, state, *args, **kwargs)
+            if not self.over and not called_by_library() and not self._copies(state):
+                self.filled.put(module, True)
+            return found
+
+        return call
+
+    def _copies(self, state: Any) -> bool:
+        """Whether what a model is filled with is what another one of the program has now, as for a target network."""
+        first = next((v._wg_data for v in state.values() if isinstance(v, Tensor)), None)
+        return type(first) is np.ndarray and any(np.shares_memory(p._wg_data, first) for root in self.record.roots()
+            for p in root.parameters() if type(p._wg_data) is np.ndarray)
+
+    def module_called(self, module: Any, args: Any, output: Any, site: Site | None) -> None:
+        record = self.record
+        if self.over or not len(self.filled) or record.here.modules or site is None or current_node():
+            return
+        parts = [m for m in module.modules() if self.filled.get(m)]
+        made = [record.modules.get(m) for m in (module, *parts)]
+        if not parts or any(m is not None and m.train_site is not None for m in made):
+            return  # train() was called: dropout is wanted
+        given = next((x._wg_data for x in args if isinstance(x, Tensor)), None)
+        known = self.calls.get(site)
+        if known is not None and given is not None and known.given() is given:
+            self.over = True  # the same input again: Monte Carlo
+            return
+        if known is None:
+            kinds = [kind for part in parts for kind in differs(part, True)]
+            if not kinds:
+                return
+            known = self.calls[site] = Call(type(module).__name__, site, kinds)
+        known.given = weakref.ref(given) if isinstance(given, np.ndarray) else known.given
+
+    def failed(self, error: BaseException) -> None:
+        """The program was left before it could train."""
+        self.over = True
+
+    def ended(self) -> Iterable[Finding]:
+        record = self.record
+        for call in () if self.over or record.optimizers or record.backward_count else self.calls.values():
+            where = place(call.site)
+            yield Finding("train-evaluation", where, f"{call.model}, filled by load_state_dict(), is evaluated in "
+                "training mode, in which a new module begins: dropout still drops, batch norms use the statistics of "
+                "the batch, and what is evaluated changes their running ones.", "call model.eval() after "
+                "load_state_dict()", [],
+                [f"in training mode: {', '.join(call.kinds[:6])}"], "" if where is None or measured(where) else "info")

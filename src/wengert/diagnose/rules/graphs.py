@@ -18,12 +18,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..holders import Hold
-    from ..places import Place, Site
+    from ..places import Place
     from ..record import Backward, Record
 
-LOOKED = 24  # backwards with retain_graph=True that are followed
-WAITED = 64  # backwards that may pass until one goes through a retained graph
+LOOKED = 24  # from so many graphs on that were retained, only those of a step that has begun are followed
+WAITED = 64  # backwards that may pass until one goes through a retained graph, if steps are made meanwhile
+ROUND = 1024  # and if none is
 LARGE = 20_000  # nodes: larger graphs are not followed
+
+
+class Kept:
+    """A graph that was retained: where, by which backward, after how many steps."""
+
+    __slots__ = ("number", "site", "step", "used")
+
+    def __init__(self, backward: Backward) -> None:
+        self.site, self.number, self.step, self.used = backward.site, backward.number, backward.step, False
 
 
 class Retained(Rule):
@@ -31,29 +41,48 @@ class Retained(Rule):
 
     def __init__(self, record: Record) -> None:
         super().__init__(record)
-        self.graphs: deque[tuple[Site | None, weakref.WeakSet[Any], int]] = deque(maxlen=8)
+        self.graphs: weakref.WeakKeyDictionary[Any, Kept] = weakref.WeakKeyDictionary()  # by node: the last graph of it
         self.sites: dict[Any, list[int]] = {}  # site: how many graphs were retained there, how many were used again
-        self.count = 0
+        self.last: Kept | None = None
 
     def backward_begins(self, backward: Backward) -> None:
         """See which of the retained graphs this one goes through, and note this one if it is retained."""
         options = backward.options
         retained = bool(options.get("retain_graph")) and not options.get("create_graph")
-        retained = retained and self.count < LOOKED and backward.site is not None and not called_by_library()
-        for row in list(self.graphs):
-            if not row[1] or backward.number - row[2] > WAITED:
-                self.graphs.remove(row)
+        retained = retained and self._follows(backward) and not called_by_library()
+        if self.last is not None and self.graphs and self._over(self.last, backward):
+            self.graphs.clear()
         if not self.graphs and not retained:
             return
-        nodes = {node for node in reachable_nodes([edge for edge, _ in backward.roots]) if not node.is_leaf}
-        for row in list(self.graphs):
-            if not nodes.isdisjoint(row[1]):
-                self.sites[row[0]][1] += 1
-                self.graphs.remove(row)
+        nodes = [node for node in reachable_nodes([edge for edge, _ in backward.roots]) if not node.is_leaf]
+        for kept in {kept for node in nodes if (kept := self.graphs.get(node)) is not None}:
+            self._use(kept)
         if retained and len(nodes) <= LARGE:
-            self.count += 1
-            self.graphs.append((backward.site, weakref.WeakSet(nodes), backward.number))
+            kept = self.last = Kept(backward)
             self.sites.setdefault(backward.site, [0, 0])[0] += 1
+            self.graphs.update(dict.fromkeys(nodes, kept))
+
+    def _follows(self, backward: Backward) -> bool:
+        """Whether a graph that is retained now is to be followed: a step that has begun is looked at to its end."""
+        made, used = self.sites.get(backward.site, (0, 0))
+        few = sum(made for made, _ in self.sites.values()) < LOOKED
+        return backward.site is not None and not used and made < ROUND and (
+            few or (self.last is not None and self.last.step == backward.step))
+
+    def _over(self, last: Kept, backward: Backward) -> bool:
+        """Whether nothing will go through the graphs any more."""
+        same = bool(self.record.optimizers) and last.step == backward.step
+        return backward.number - last.number > (ROUND if same else WAITED)
+
+    def _use(self, kept: Kept) -> None:
+        if not kept.used:
+            kept.used = True
+            self.sites[kept.site][1] += 1
+
+    def failed(self, error: BaseException) -> None:
+        """What is alive when the program fails might have been used."""
+        for kept in set(self.graphs.values()):
+            self._use(kept)
 
     def ended(self) -> Iterator[Finding]:
         """Say where it never was of use."""

@@ -84,17 +84,20 @@ class Leaks(Rule):
         return found
 
     def _step(self, backward: Backward) -> Any:
-        """What tells the graphs of one step from those of another; None if the graph is part of a larger one."""
+        """What tells the graphs of one step from those of another; None if the graph is part of a larger one, or is
+        to be walked again before the next step.
+        """
         if backward.step != self.step[0]:
             if self.step[0] == 0:  # what was taken for steps were the parts of the first one
                 self.generations.clear()
                 self.pending = []
             self.step = backward.step, backward.number
-        if backward.step and backward.number - self.step[1] < ACCUMULATED:
+        if backward.number - self.step[1] < ACCUMULATED and (backward.step or self.record.optimizers):
             return -backward.step
         options = backward.options
-        # numbers of steps are negative here, those of backwards are not
-        return None if backward.captured or options.get("create_graph") else backward.number
+        again = options.get("create_graph") or (options.get("retain_graph") and self.record.optimizers)
+        # numbers of steps are not positive here, those of backwards are
+        return None if backward.captured or again else backward.number
 
     def kept(self, step: Any) -> list[Generation]:
         """The generations of earlier steps that are alive, by nodes of their own; the others are dropped."""

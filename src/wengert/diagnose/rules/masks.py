@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ..record import node_place
+from ..statements import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +41,20 @@ def masking(roots: Any, node: Any, arrived: list[Any], given: list[Any]) -> Any:
                 users.setdefault(edge[0], []).append(user)
                 stack.append(edge[0])
     return _nearest(node, users, _MASKS) or _nearest(node, users, _WEAK, True)
+
+
+def picks(mask: Any) -> bool:
+    """Whether what seems a mask picks single elements by several indices (``p[rows, labels]``), and hides nothing on
+    purpose.
+    """
+    where = node_place(mask) if mask.name().startswith("Index") else None
+    if where is None:
+        return False
+    for e in ast.walk(tree(where.file)):
+        if isinstance(e, ast.Subscript) and (e.end_lineno, e.col_offset, e.end_col_offset) == where.span:
+            rows = e.slice.elts if isinstance(e.slice, ast.Tuple) else []
+            return sum(not isinstance(row, (ast.Slice, ast.Constant)) for row in rows) > 1
+    return False
 
 
 def _zero_there(arrived: Iterable[Any], given: Iterable[Any]) -> bool:

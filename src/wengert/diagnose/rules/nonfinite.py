@@ -14,7 +14,7 @@ from ..places import USER, kind_of, main_variables, place, variables
 from ..record import node_modules, node_place
 from ..rule import Rule
 from .flow import diverged, overflowing
-from .masks import masking
+from .masks import masking, picks
 from .remedies import FORWARD, backward_remedy
 from .replay import FILLS, Origin, is_finite, is_given, largest, leaf, range_of, replay
 from .sources import assignment
@@ -186,8 +186,10 @@ class Nonfinite(Rule):
             self.waiting = diverged(self.record, True, text) or overflowing(backward.place, text)
             return
         mask = masking(backward.roots, node, arrived, given)
-        if backward.loss is None and mask is None and (origin := replay((node, 0), False)) is not None:
-            self.waiting = next(iter(self._forward(origin, "what backward() begins with is not finite")))
+        picked = mask is not None and picks(mask)
+        mask = None if picked else mask
+        if (backward.loss is None or picked) and mask is None and (origin := replay((node, 0), False)) is not None:
+            self.waiting = next(iter(self._forward(origin, "what backward() goes through is not finite")))
             self.done = False  # it waits as others do
             return
         self.waiting = _backward_finding(self.record, node, arrived, given, backward, mask)

@@ -145,10 +145,15 @@ class Outputs:
 
     def walks(self, backward: Backward) -> None:
         """A backward begins: what it walks was kept for it."""
-        if backward.detailed and self.made:
+        rows: list[Any] = [*self.made.values()] if backward.detailed else []
+        if backward.options.get("retain_graph"):  # it frees nothing that would tell
+            rows += self.nodes.values()
+        if rows:
             below = reachable_nodes([edge for edge, _ in backward.roots])
-            for refs in self.made.values():
-                refs[:] = [ref for ref in refs if (node := ref()) is not None and node not in below]
+            for refs in rows:
+                left = [ref for ref in refs if (node := ref()) is not None and node not in below]
+                refs.clear()
+                refs.extend(left)
         if not self.candidates:
             return
         alive = {node for node in (ref() for ref in self.kept) if node is not None}

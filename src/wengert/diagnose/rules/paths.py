@@ -261,7 +261,8 @@ class Paths(Rule):
         held = [row for row in rows if row.wanted or not self.copied(row)]
         found += frozen(held, list(self.leaves), way, bool(refused) and not found)
         if learn:
-            found += unused([row for row in rest if cuts.absent(row)], list(self.leaves), self.uses)
+            decided = [event for event in self.conversions[-1000:] if choice(event) is not None]
+            found += unused([row for row in rest if cuts.absent(row)], list(self.leaves), self.uses, decided)
         return found
 
     def _switched(self, way: Way, rows: list[Row]) -> list[Finding]:

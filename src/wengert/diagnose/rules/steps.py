@@ -1,12 +1,14 @@
-"""Which gradients a step uses: those of an earlier step, or none; and a backward that cannot begin."""
+"""Which gradients a step uses: those of an earlier step, or none; and a backward, or a conversion, that is refused."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from ...tensor import Tensor
+from ..explaining import leaves
 from ..findings import Finding
-from ..places import is_users, place, place_of_error
+from ..places import is_users, own_variables, place, place_of_error
+from ..record import node_place
 from ..rule import Rule
 
 if TYPE_CHECKING:
@@ -267,3 +269,38 @@ class NonScalar(Rule):
             "of one number, so a tensor of several elements must be reduced first, or a weight given for each of its "
             "elements.", "reduce it: loss.mean() or loss.sum()" + (", or leave out reduction=\"none\"" if whole else "")
             + "; for a vector-Jacobian product, backward(gradient=v)", [], evidence)]
+
+
+class ToNumpy(Rule):
+    """``cut-numpy`` of a conversion that raises: says where the history of the tensor comes from."""
+
+    def failed(self, error: BaseException) -> Iterable[Finding] | None:
+        if not isinstance(error, RuntimeError) or "Can't call numpy() on Tensor that requires" not in str(error):
+            return None
+        t, where = _tensor(error), place_of_error(error)
+        if t is None:
+            return None
+        record, node = self.record, None if t._wg_edge is None else t._wg_edge[0]
+        rows = [t] if node is None else leaves(node)
+        names = record.names_of(rows)
+        shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        if node is None:
+            site = record.made_tensors.get(t)
+            has = f"{names[0] if names else 'it'} requires a gradient" + (f" since {place(site)}" if site else "")
+        else:
+            made = node_place(node)
+            has = f"it was made by {node.operation()}{f' at {made}' if made is not None else ''}" + (
+                f", and gradients go through it to {shown}" if shown else "")
+        never = [p for p in rows if (facts := record.gradients.get(p)) is None or not facts.ever]
+        return [Finding("cut-numpy", where, f"NumPy records no operations, so numpy() refuses this tensor: {has}.",
+            "If only its numbers are wanted (a plot, a metric), write x.detach().numpy(), or compute it under "
+            "torch.no_grad(); what a loss is made of must stay a tensor.", record.names_of(never))]
+
+
+def _tensor(error: BaseException) -> Any:
+    """The tensor whose ``numpy()`` has raised."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    found = None if step is None else own_variables(step.tb_frame).get("self")
+    return found if isinstance(found, Tensor) else None

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
 
 from ..findings import Finding
-from ..places import LIBRARY, kind_of, place
+from ..places import LIBRARY, Place, kind_of, place, variable
 from ..record import told_apart
+from ..rule import Rule
+from ..statements import tree, user_files
 from .sources import made_at, origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from ..places import Place
     from ..record import Event, Made
     from .cuts import Way
     from .leaves import Row
+
+
+NAME = "requires_grad"
 
 
 def shown(rows: list[Row]) -> str:
@@ -93,8 +99,11 @@ def _last_use(row: Row, way: Way) -> int:
 # -- unused ------------------------------------------------------------------------------------------------------------
 
 
-def unused(rows: list[Row], leaves: list[Row], uses: dict[Event, Event]) -> list[Finding]:
-    """Parameters that no loss is made of, by the outermost module of which that is all."""
+def unused(rows: list[Row], leaves: list[Row], uses: dict[Event, Event], decided: Iterable[Event] = ()
+        ) -> list[Finding]:
+    """Parameters that no loss is made of, by the outermost module of which that is all. ``decided``: the choices that
+    gave the program a number to go by.
+    """
     rows = [row for row in rows if row.chain or not _replaced(row)]
     absent = {id(row) for row in rows}
     groups: dict[object, tuple[int, list[Row]]] = {}
@@ -105,7 +114,10 @@ def unused(rows: list[Row], leaves: list[Row], uses: dict[Event, Event]) -> list
     for depth, group in _joined(list(groups.values()), uses):
         if depth == 0 and any(other.got and not other.held and other.chain for other in leaves):
             continue  # an optimizer of another model's parameters: another verdict
-        found.append(_unused(group, depth, leaves, uses))
+        finding = _unused(group, depth, leaves, uses)
+        if not finding.severity or finding.severity == "warning":
+            _passed_by(finding, group[0], depth, decided)
+        found.append(finding)
     return found
 
 
@@ -177,6 +189,22 @@ def _unused(rows: list[Row], depth: int, leaves: list[Row], uses: dict[Event, Ev
         "Call it in forward(), or remove it.", parameters, ["it was never called"], severity)
 
 
+def _passed_by(finding: Finding, row: Row, depth: int, decided: Iterable[Event]) -> None:
+    """A module that was never called is no more than a fact where its owner decides by numbers what it calls: the
+    branch that calls it was not taken.
+    """
+    if depth < 1 or "called at" in row.chain[depth][1].notes:
+        return
+    owner = next((made.object() for _, made in row.chain[depth - 1 :: -1] if "called at" in made.notes), None)
+    names = [part for part in row.chain[depth][0].split(".") if not part.isdigit()][-1:]
+    for event in decided:
+        known = event.site is not None and names and names[0] in event.site[0].co_names
+        if known or (event.modules and event.modules[-1] is owner):
+            finding.severity = "info"
+            finding.evidence.append(f"{event.place}: the program decides here, by numbers, where to go on")
+            return
+
+
 def _inherited(row: Row) -> bool:
     """Whether a class of a library made the parameter in its own ``__init__``, which the user's class has inherited."""
     module = row.chain[-1][1].object() if row.chain else None
@@ -210,3 +238,85 @@ def _elsewhere(row: Row, depth: int, leaves: list[Row]) -> bool:
     steps = set(first).union(*rest)
     return any(s.get(a, 0) * first.get(b, 0) != s.get(b, 0) * first.get(a, 0)
         for s in rest for a, b in zip(steps, list(steps)[1:]))
+
+
+# -- frozen, it seems --------------------------------------------------------------------------------------------------
+
+
+class Flags(Rule):
+    """``module.requires_grad = False`` makes an attribute of the module, ``p.require_grad = False`` one of the tensor:
+    what was to be frozen goes on training.
+    """
+
+    def __init__(self, record: Any) -> None:
+        super().__init__(record)
+        self.said: set[Place] = set()
+
+    def window_ended(self) -> Iterable[Finding]:
+        held = {id(p): p for p in self.record.held_parameters() if self._trains(p)}
+        return [*self._modules(held), *self._tensors(held)] if held else []
+
+    def ended(self) -> Iterable[Finding]:
+        return self.window_ended()
+
+    def _trains(self, p: Any) -> bool:
+        facts = self.record.gradients.get(p)
+        return facts is not None and bool(facts.ever) and p._wg_meta is not None and p._wg_meta.requires_grad
+
+    def _modules(self, held: dict[int, Any]) -> Iterator[Finding]:
+        names: dict[int, str] = {}
+        for root in self.record.roots():
+            names.update((id(m), name) for name, m in root.named_modules())
+        flagged = [m for m, _ in self.record.modules.items() if m.__dict__.get(NAME) is False]
+        rows = {id(m): [p for p in m.parameters() if id(p) in held] for m in flagged}
+        found: dict[Place, list[Any]] = {}
+        for m in flagged:
+            name = names.get(id(m), "").rpartition(".")[2] or variable(m).rpartition(".")[2]
+            where = self._place(NAME, name) if rows[id(m)] else None
+            if where is not None:
+                found.setdefault(where, []).append(m)
+        for where, modules in found.items():
+            if where not in self.said:
+                self.said.add(where)
+                parameters = {id(p): p for m in modules for p in rows[id(m)]}
+                yield Finding("frozen", where, f"{type(modules[0]).__name__}.{NAME} = False freezes nothing: on a "
+                    "module it is an attribute like any other, and the parameters below it go on training.",
+                    "module.requires_grad_(False), with the underscore, sets it for all parameters of a module",
+                    self.record.names_of([*parameters.values()]), ["they get gradients, and an optimizer has them"])
+
+    def _tensors(self, held: dict[int, Any]) -> Iterator[Finding]:
+        found: dict[tuple[str, Place], list[Any]] = {}
+        for p in held.values():
+            for name, value in vars(p).items() if hasattr(p, "__dict__") else ():
+                if value is False and _meant(name) and (where := self._place(name, "")) is not None:
+                    found.setdefault((name, where), []).append(p)
+        for (name, where), parameters in found.items():
+            if where not in self.said:
+                self.said.add(where)
+                yield Finding("frozen", where, f"{name} is no attribute of tensors that means something: setting it "
+                    "freezes nothing, and the parameters go on training.", f"the name is {NAME}",
+                    self.record.names_of(parameters), ["they get gradients, and an optimizer has them"])
+
+    def _place(self, attribute: str, owner: str) -> Place | None:
+        """The line that sets it: not one that has set it of tensors; best one of something with the name ``owner``."""
+        froze = {place(site) for _, site in self.record.frozen.items()}
+        rows = [row for file in user_files() for row in _settings(file, attribute) if row[0] not in froze]
+        return next((where for where, name in rows if name == owner), rows[0][0] if rows else None)
+
+
+def _meant(name: str) -> bool:
+    """Whether a name is a misspelled ``requires_grad``."""
+    return not name.startswith("_") and name != NAME and SequenceMatcher(None, name.lower(), NAME).ratio() > 0.8
+
+
+def _settings(file: str, attribute: str) -> Iterator[tuple[Place, str]]:
+    """Where a file sets an attribute to False, of another object than ``self``, and the last name of that object."""
+    for node in ast.walk(tree(file)):
+        if not isinstance(node, ast.Assign) or not (isinstance(node.value, ast.Constant) and node.value.value is False):
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Attribute) and target.attr == attribute:
+                of = target.value
+                name = of.id if isinstance(of, ast.Name) else of.attr if isinstance(of, ast.Attribute) else ""
+                if name != "self":
+                    yield Place(file, node.lineno), name
