@@ -66,6 +66,8 @@ class Event:
 class Recorder(Interceptor):
     """One profile while it is taken."""
 
+    labels = True  #: it takes the labels of ``record_function``
+
     def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False, flops: bool = False) -> None:
         self.shapes, self.memory, self.stack, self.flops = shapes, memory, stack, flops
         self.events: list[Event] = []

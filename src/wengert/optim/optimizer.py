@@ -42,8 +42,8 @@ required = _RequiredParameter()
 
 
 def _labelled(name: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """``call(*args, **kwargs)``, labelled if a profiler is active."""
-    if not modes().watchers:
+    """``call(*args, **kwargs)``, labelled if a profiler is active; others that watch have no use for labels."""
+    if not any(getattr(watcher, "labels", False) for watcher in modes().watchers):
         return call(*args, **kwargs)
     from wengert.autograd.profiler import record_function
 
