@@ -36,9 +36,11 @@ class TorchVersion(str):
     __slots__ = ()
 
     __lt__, __le__, __gt__, __ge__ = map(_comparison, ("__lt__", "__le__", "__gt__", "__ge__"))
-    __eq__, __ne__ = map(_comparison, ("__eq__", "__ne__"))
+    __eq__ = _comparison("__eq__")  # and != compares as text, as in PyTorch
     __hash__ = str.__hash__
 
+
+__version__ = TorchVersion("2.13.0+wengert")
 
 
 def version_key(text: str) -> tuple[Any, ...] | None:

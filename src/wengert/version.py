@@ -5,13 +5,13 @@ Wengert's own version is ``wengert.__version__``.
 
 from __future__ import annotations
 
-from .torch_version import TorchVersion
+from .torch_version import __version__
 
-__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
+__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]
 
-__version__ = TorchVersion("2.13.0+wengert")
 debug = False
 cuda: str | None = None
 hip: str | None = None
+rocm: str | None = None
 xpu: str | None = None
 git_version = "unknown"

@@ -76,6 +76,15 @@ def test_nobody_is_asked_who_imports(run, name):
     assert out == ["no"] * len(REFUSED) + ["all"], err
 
 
+def test_modules_with_nothing_behind_them_come_from_their_packages(run):
+    code = ("from torch.utils import bundled_inputs, cpp_extension\nfrom torch.nn import quantized\n"
+        "from torch.utils.cpp_extension import load\nimport torch.utils.cpp_extension as same\n"
+        "assert same is cpp_extension and load is cpp_extension.load and not hasattr(torch.sparse, '_triton_ops')\n"
+        "try:\n    cpp_extension.load('x', [])\nexcept NotImplementedError as error:\n    print(error)\n")
+    out, err = run("program.py", "import torch, torch.sparse\n" + code)
+    assert err == "" and out[0].startswith("wengert has no torch.utils.cpp_extension.load: there is no C++ library")
+
+
 REFUSED = ["from torch._C import _nothing", "from torch._ops import nothing", "import torch.nothing",
     "import torch.utils.nothing"]
 

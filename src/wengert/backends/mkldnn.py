@@ -8,3 +8,8 @@ enabled = True
 def is_available() -> bool:
     """``False``."""
     return False
+
+
+def is_acl_available() -> bool:
+    """``False``."""
+    return False

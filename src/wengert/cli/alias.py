@@ -82,7 +82,7 @@ class TorchFinder:
         if top == OURS:
             if moved(rest) is not None:  # for the finder that is always there
                 return None
-            spec = PathFinder.find_spec(fullname, path, target)
+            spec = PathFinder.find_spec(fullname, path, target) or _absent(rest)
             if spec is not None and type(spec.loader) is SourceFileLoader:
                 spec.loader = _OwnLoader(spec.loader.name, spec.loader.path)
             return spec
@@ -111,6 +111,19 @@ class TorchFinder:
         from .metadata import TorchDistribution
 
         return [TorchDistribution()]
+
+
+def _absent(rest: str) -> ModuleSpec | None:
+    """For ``from torch.utils import cpp_extension``, which asks for a module below ours, that of PyTorch's with nothing
+    behind it.
+    """
+    from ..names.absent import absent_module
+    from ..names.missing import AREAS
+
+    module = absent_module(rest) if rest in AREAS else None
+    if module is None:
+        return None
+    return ModuleSpec(f"{OURS}.{rest}", Loader(module), is_package=True)  # type: ignore[arg-type]
 
 
 class _OwnLoader(SourceFileLoader):

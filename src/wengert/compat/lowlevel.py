@@ -298,6 +298,11 @@ def compiled_with_cxx11_abi() -> bool:
     return True
 
 
+def is_vulkan_available() -> bool:
+    """``False``."""
+    return False
+
+
 globals().update({
     **{name: function(name) for name in ("_standard_gamma_grad", "_dirichlet_grad")},
     **{name: _loss(name, order) for name, order in _LOSSES.items()},
@@ -305,6 +310,7 @@ globals().update({
     **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},
     **{name: _in_place(name, plain) for name, plain in _DROPOUTS.items()},
     **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
+    **dict.fromkeys(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"), False),
     **{f"{name}_copy": _copy_of(name) for name in ("ccol_indices", "col_indices", "crow_indices", "indices",
         "row_indices", "values", "view_as_complex", "view_as_real")},
     **{name: removed(name) for name in GONE},
