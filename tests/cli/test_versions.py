@@ -30,7 +30,7 @@ isinstance(torch.__version__, str), type(torch.__version__).__name__, TorchVersi
 isinstance(torch.__version__, TorchVersion), TorchVersion("2.0") == "2.0.0", TorchVersion("2.0") != (2, 0)
 torch.version.__version__ == torch.__version__, torch.torch_version.__version__ == torch.__version__
 torch.version.cuda is None, torch.version.hip is None, torch.version.xpu is None, torch.version.debug
-getattr(torch.version, "rocm", "nothing"), getattr(torch.version, "musa", "nothing"), hasattr(torch.version, "git_version")
+getattr(torch.version, "rocm", "nothing"), getattr(torch.version, "musa", 0), hasattr(torch.version, "git_version")
 torch.cuda.is_available(), torch.cuda.device_count(), torch.backends.mps.is_available(), torch.xpu.is_available()
 torch.backends.cudnn.version(), torch.backends.cuda.is_built(), torch.cuda.is_bf16_supported()
 torch.distributed.is_initialized(), hasattr(torch, "compile"), hasattr(torch, "vmap"), hasattr(torch, "_assert")
