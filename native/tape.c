@@ -43,7 +43,7 @@ typedef struct {
 /* Classes registered from Python, and the offsets of the slots in their objects. */
 static struct {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
-        *in_order_of, *flags, *ignored;
+        *in_order_of, *flags, *ignored, *rebase;
     PyObject *false_, *zero, *one, *no_grad, *multi, *outputs, *np;
     PyObject *made; /* NULL, or called for every new node */
     PyArray_Descr *f32, *f64;
@@ -51,7 +51,7 @@ static struct {
     Py_ssize_t base, creation, last, version, window;             /* of a view */
     Py_ssize_t variable;                                          /* of an accumulator */
     Py_ssize_t grad, quick, grad_scope;                               /* of the modes */
-    Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype;            /* of a tensor's meta */
+    Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype, retained; /* of a tensor's meta */
     PyObject **meta_defaults;                                     /* pairs: offset as an int, value */
 } at;
 
@@ -304,7 +304,7 @@ struct call {
     PyObject *types[MAX_PARAMS]; /* NumPy's dtype where ours was given; owned */
     PyObject *boxed;         /* the array of a number among them, or NULL */
     PyObject *results, *aux; /* a tuple of tensors; the forward's answer */
-    int lists;
+    int lists, kept; /* kept: raw[0] is a copy of what is about to be overwritten */
 };
 
 static PyObject *shape_of(PyObject *array)
@@ -361,7 +361,7 @@ static PyObject *memory_of(const Operation *self, const struct call *c, unsigned
         PyObject *value, *tensor = NULL;
         if (s->source == FROM_PARAM) {
             value = c->raw[s->index];
-            if (c->owned[s->index]) tensor = c->args[s->index];
+            if (c->owned[s->index] && !(c->kept && s->index == 0)) tensor = c->args[s->index];
         } else if (s->source == FROM_OUTPUT) {
             tensor = PyTuple_GET_ITEM(c->results, s->index);
             value = SLOT(tensor, at.data);
@@ -798,10 +798,31 @@ static int requires_grad(PyObject *t)
     }
 }
 
-/* Whether a write may go to the memory at once: nothing is recorded, and the target shares memory with no other argument. */
-static int writes_at_once(const Operation *self, const struct call *c, int recording)
+/* Whether a recorded write to this target is of the everyday kind: no leaf that requires a gradient, no hooks, and if it is a view,
+ * one that may be written to, of such a tensor. */
+static int is_writable_history(PyObject *target)
+{
+    PyObject *meta = SLOT(target, at.meta), *base = target;
+    if (meta != Py_None) {
+        PyObject *view = SLOT(meta, at.meta_view);
+        if (SLOT(meta, at.requires_grad) != Py_False || SLOT(meta, at.retained) != Py_False || SLOT(meta, at.meta_hooks) != Py_None ||
+            view == Py_None || SLOT(view, at.creation) != Py_None)
+            return 0;
+        base = SLOT(view, at.base);
+        if (SLOT(base, at.edge) == Py_None && SLOT(target, at.edge) != Py_None) return 0; /* below a view that is a leaf */
+        if (!is_usable(base) || SLOT(base, at.meta) != Py_None || PyArray_DESCR((PyArrayObject *)SLOT(base, at.data)) != PyArray_DESCR((PyArrayObject *)SLOT(target, at.data)))
+            return 0;
+    }
+    PyArray_Descr *d = PyArray_DESCR((PyArrayObject *)SLOT(target, at.data));
+    return d == at.f32 || d == at.f64;
+}
+
+/* Whether a write may go to the memory at once: the target shares memory with no other argument, and nothing is recorded, or in the
+ * everyday way, which `recorded` says. */
+static int writes_at_once(const Operation *self, const struct call *c, int recording, int *recorded)
 {
     PyObject *target = c->args[0];
+    *recorded = 0;
     if (!is_usable(target) || !PyArray_ISWRITEABLE((PyArrayObject *)SLOT(target, at.data)) || !is_apart((PyArrayObject *)SLOT(target, at.data)))
         return 0;
     for (int i = 0; i < self->params; i++) {
@@ -813,31 +834,72 @@ static int writes_at_once(const Operation *self, const struct call *c, int recor
         for (Py_ssize_t k = 0; k < n; k++) {
             PyObject *t = list ? PySequence_Fast_GET_ITEM(c->args[i], k) : c->args[i];
             if (list && t == Py_None) continue;
-            if (!is_usable(t) || (recording && requires_grad(t)) || (i && SLOT(t, at.vc) == SLOT(target, at.vc))) return 0;
+            if (!is_usable(t) || (i && SLOT(t, at.vc) == SLOT(target, at.vc))) return 0;
+            *recorded |= recording && requires_grad(t);
         }
     }
-    return 1;
+    return !*recorded || (self->wrt && self->outputs == 1 && !self->aux && is_writable_history(target));
+}
+
+/* Keep what the first argument holds, if the gradient of another will need it; -1 on error. */
+static int keep_first(const Operation *self, struct call *c)
+{
+    for (int i = 0; i < self->saved; i++) {
+        if (self->save[i].source != FROM_PARAM || self->save[i].index != 0) continue;
+        for (int k = 0; k < self->wrt && !c->kept; k++) {
+            const int p = self->wrt_at[k];
+            if (!(self->save[i].users >> k & 1) || !c->owned[p] || !(PyList_CheckExact(c->raw[p]) || requires_grad(c->args[p]))) continue;
+            PyObject *copy = PyArray_NewCopy((PyArrayObject *)c->raw[0], NPY_KEEPORDER);
+            if (!copy) return -1;
+            Py_SETREF(c->raw[0], copy);
+            c->kept = 1;
+        }
+    }
+    return 0;
+}
+
+/* Leave the node of a write that has been done; -1 on error. */
+static int record_write(const Operation *self, struct call *c)
+{
+    PyObject *target = c->args[0], *before = Py_NewRef(SLOT(target, at.edge));
+    int failed = -1;
+    if ((c->results = PyTuple_Pack(1, target))) failed = record(self, c);
+    PyObject *edge = SLOT(target, at.edge);
+    if (!failed && SLOT(target, at.meta) != Py_None && edge != before && edge != Py_None) {
+        PyObject *done = PyObject_CallFunctionObjArgs(at.rebase, target, PyTuple_GET_ITEM(edge, 0), NULL);
+        failed = done ? 0 : -1;
+        Py_XDECREF(done);
+    }
+    Py_DECREF(before);
+    return failed;
 }
 
 /* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */
 static PyObject *written(const Operation *self, struct call *c, int recording, int *general)
 {
     *general = 1;
-    if (!writes_at_once(self, c, recording)) return NULL;
+    int recorded;
+    if (!writes_at_once(self, c, recording, &recorded)) return NULL;
+    if (recorded) { /* a stale view is recorded anew, or refused */
+        Edge edge;
+        if (edge_of(c->args[0], &edge) < 0) return NULL;
+        drop_edges(&edge, 1);
+    }
     PyArrayObject *target = (PyArrayObject *)SLOT(c->args[0], at.data);
-    PyObject *answer = computed(self, c, self->writes == BY_KERNEL ? (PyObject *)target : NULL, general);
+    PyObject *answer = computed(self, c, self->writes == BY_KERNEL && !recorded ? (PyObject *)target : NULL, general);
     if (answer && self->aux) Py_SETREF(answer, PySequence_GetItem(answer, 0));
     PyArrayObject *y = answer ? (PyArrayObject *)array_of(answer) : NULL;
     if (!y) return NULL;
     *general = 1;
     const int fits = PyArray_DESCR(y) == PyArray_DESCR(target) && PyArray_NDIM(y) == PyArray_NDIM(target) &&
                      PyArray_CompareLists(PyArray_DIMS(y), PyArray_DIMS(target), PyArray_NDIM(y));
-    const int done = fits && (y == target || PyArray_CopyInto(target, y) == 0);
+    const int done = fits && (!recorded || keep_first(self, c) == 0) && (y == target || PyArray_CopyInto(target, y) == 0);
     Py_DECREF(y);
     if (!done) return NULL;
     *general = 0;
     PyObject *counter = SLOT(c->args[0], at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
     if (!version || PyList_SetItem(counter, 0, version) < 0) return NULL;
+    if (recorded && record_write(self, c) < 0) return NULL;
     return Py_NewRef(c->args[0]);
 }
 
@@ -1011,17 +1073,17 @@ static Py_ssize_t slot(PyObject *type, const char *name)
 }
 
 /* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, leaf_row, edge_of, unversioned,
- * AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED): what operations make */
+ * AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED, rebase): what operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
     PyObject *defaults;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
+    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
                           &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.leaf_row, &at.edge_of, &at.unversioned, &at.accumulate,
-                          &at.in_order_of, &at.flags, &at.ignored))
+                          &at.in_order_of, &at.flags, &at.ignored, &at.rebase))
         return NULL;
     PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
-                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored};
+                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored, at.rebase};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_wg_data", &at.data}, {at.tensor, "_wg_edge", &at.edge}, {at.tensor, "_wg_meta", &at.meta}, {at.tensor, "_wg_vc", &at.vc},
@@ -1031,6 +1093,7 @@ static PyObject *tape(PyObject *module, PyObject *args)
         {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "hooks", &at.meta_hooks},
         {at.meta_class, "grad_dtype", &at.grad_dtype}, {at.accumulate, "variable", &at.variable}, {(PyObject *)Py_TYPE(at.record), "grad", &at.grad},
         {(PyObject *)Py_TYPE(at.record), "quick", &at.quick}, {(PyObject *)Py_TYPE(at.record), "grad_scope", &at.grad_scope}, {at.meta_class, "view", &at.meta_view},
+        {at.meta_class, "retained", &at.retained},
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if ((*slots[i].to = slot(slots[i].type, slots[i].name)) < 0) return NULL;

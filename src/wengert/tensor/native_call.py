@@ -16,6 +16,7 @@ from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import leaf_row, next_sequence
 from . import classes, results
 from .autograd_meta import META_DEFAULTS, AccumulateGrad, Meta, edge_of
+from .copy_slices import rebase
 from .saved_tensor_hooks import UNVERSIONED
 from .views import View
 
@@ -46,7 +47,7 @@ def _register_classes() -> None:
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD,
         SILENT, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE,
-        flags.IGNORED)
+        flags.IGNORED, rebase)
     _registered = True
 
 
@@ -74,8 +75,7 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
         writes: int = 0) -> Any:
     """A function of all the arguments of ``op``, in order; None where there is no native way.
 
-    ``writes``: it is the in-place form, for what is not recorded; 2 if the kernel can put its result where it belongs.
-
+    ``writes``: it is the in-place form; 2 if the kernel can put its result where it belongs.
     ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class
     to switch the native call off.) ``without``: of those that it makes where that argument is no tensor.
     """

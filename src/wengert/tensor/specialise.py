@@ -47,11 +47,11 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         deprecated_signature=deprecated_signature, foreign=_foreign,
         equal=_equal, not_a_tensor=_not_a_tensor, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
         reset_flags=flags.restore, IGNORED=flags.IGNORED)
+    nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
+    others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
     if kind in ("inplace", "augmented"):
-        scope["quick"] = native_call(op, object, writes=1 + _kernel_writes(op))
+        scope["quick"] = native_call(op, nodes or object, others, 1 + _kernel_writes(op))
     else:
-        nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
-        others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
         scope["NodeClass"], scope["quick"] = nodes, native_call(op, nodes or object, others)
         if nodes is not None:
             makers = {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}
