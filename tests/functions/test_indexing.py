@@ -100,3 +100,31 @@ def test_indices_along_a_dimension_are_long(torch):
         with pytest.raises(RuntimeError, match=f"dtype of indices should be Long but got {name}"):
             torch.take_along_dim(x, i.to(d), 0)
     assert torch.take_along_dim(x, i.int()).shape == (6,)
+
+
+@pytest.mark.parametrize("key", [1, -1, (slice(None), 2), (..., slice(0, 4, 2)), (None, 0), (1, 2), slice(1, 3)], ids=str)
+@pytest.mark.parametrize("given", ["number", "leaf", "constant", "mixed"])
+def test_a_recorded_write_to_a_part_is_one_to_a_view(torch, key, given):
+    """The short way of ``x[key] = value`` beside a write to the view that ``x[key]`` is."""
+    seen = []
+    for through_view in (False, True):
+        torch.manual_seed(0)
+        x = torch.rand(3, 5, requires_grad=True)
+        y = x * 2 if given != "mixed" else torch.zeros(3, 5)
+        value = torch.rand(y[key].shape, requires_grad=given != "constant") if given != "number" else 2.5
+        with pytest.raises(RuntimeError, match="a (view of a )?leaf Variable that requires grad"):
+            x[key] = value
+        saved = y.exp()  # whose gradient needs it, but not y
+        kept = y.square()
+        if through_view:
+            y[key].copy_(value) if given != "number" else y[key].fill_(value)
+        else:
+            y[key] = value
+        assert y._version == 1 and "CopySlices" in y.grad_fn.name()
+        first = y[0].square().sum()
+        (first + (y * torch.arange(15.0).reshape(3, 5)).sum() + saved.sum()).backward(retain_graph=True)
+        seen.append([None if t is None else t.tolist() for t in (y, x.grad, getattr(value, "grad", None))])
+        if given != "mixed":
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                kept.sum().backward()
+    assert seen[0] == seen[1]

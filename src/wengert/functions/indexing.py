@@ -15,13 +15,17 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import bad_index, refuse_overflow, warn
 from ..dispatch.torch_function import ask, owners_of
 from ..graph.modes import RECORD, SILENT, modes
+from ..ops.operator import TABLE
 from ..ops.outs import OVERLAP, overlapping
 from ..ops.views import BYTES
 from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
+from ..tensor.copy_slices import CopySlices
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_history
+from ..tensor.record import record
 from ..tensor.tensor import Tensor
+from ..tensor.views import View
 
 _NO_MASK = (
     "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with "
@@ -130,11 +134,15 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
 
 
 def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
-    """Write a number, or a tensor that fits, where no history is concerned; False, with nothing done, otherwise."""
+    """Write a number, or a tensor that fits, where no history is concerned, or only that of results to which there are
+    no hooks; False, with nothing done, otherwise.
+    """
     m, a = modes(), self._wg_data
     if ((m is not RECORD and m is not SILENT) or type(self) not in classes.PLAIN or type(self._wg_vc) is not list
-            or type(a) is not np.ndarray or not a.flags.writeable or 0 in a.strides
-            or (m is RECORD and requires_grad(self))):
+            or type(a) is not np.ndarray or not a.flags.writeable or 0 in a.strides):
+        return False
+    recorded = m is RECORD and (requires_grad(self) or (type(value) in classes.PLAIN and requires_grad(value)))
+    if recorded and (self._wg_meta is not None or type(key) in classes.PLAIN or a.dtype.kind != "f"):
         return False
     if type(key) in classes.PLAIN and _gathers(a, key._wg_data):
         at, given = key._wg_data, None
@@ -147,13 +155,18 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         if a.dtype.kind != "f" and type(value) is float:
             return False
         refuse_overflow(value, a.dtype)
-    elif type(value) not in classes.PLAIN or value._wg_vc is self._wg_vc or (m is RECORD and requires_grad(value)):
+    elif type(value) not in classes.PLAIN or value._wg_vc is self._wg_vc:
         return False
     else:
-        value = value._wg_data
-        if (type(value) is not np.ndarray or value.dtype is not a.dtype
-                or (value.ndim > 0 and (given is None or value.shape != given.shape))):
+        b = value._wg_data
+        if (type(b) is not np.ndarray or b.dtype is not a.dtype
+                or ((b.ndim > 0 or recorded) and (given is None or b.shape != given.shape))):
             return False
+        if not recorded:
+            value = b
+    if recorded:
+        _record_part(self, given, value)
+        return True
     try:
         a[at] = value
     except (IndexError, ValueError):
@@ -162,11 +175,26 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     return True
 
 
+def _record_part(self: Tensor, seen: np.ndarray, value: Any) -> None:
+    """Write a number, or a tensor of its shape, to a part ``seen`` of ``self``: as to a view that nobody has."""
+    number = type(value) is float or type(value) is int
+    op, inputs = (TABLE["fill"], {"input": self}) if number else (TABLE["copy"], {"input": self, "src": value})
+    node: Any = record(op, inputs, {}, (Tensor._wg_wrap(seen),), modes())  # type: ignore[arg-type]
+    history = CopySlices(self, View(self, (), None, None), seen, node)
+    seen[...] = value if number else value._wg_data
+    self._wg_vc[0] += 1
+    self._wg_edge = (history, 0)
+
+
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``."""
     if key is False:  # no element is meant
         return
     if _write_plainly(self, key, value):
+        return
+    if (type(key) in classes.PLAIN and type(self) in classes.PLAIN and _gathers(self._wg_data, key._wg_data)
+            and (type(value) is float or type(value) in classes.PLAIN)):
+        _put(self, (as_indices([key]), [key]), value)
         return
     if (type(key) is classes.Batched_ and key._wg_data.dtype == bool
             and not (isinstance(value, Tensor) and value._wg_data.ndim)):
