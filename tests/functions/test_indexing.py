@@ -102,7 +102,8 @@ def test_indices_along_a_dimension_are_long(torch):
     assert torch.take_along_dim(x, i.int()).shape == (6,)
 
 
-@pytest.mark.parametrize("key", [1, -1, (slice(None), 2), (..., slice(0, 4, 2)), (None, 0), (1, 2), slice(1, 3)], ids=str)
+@pytest.mark.parametrize("key", [1, -1, (slice(None), 2), (..., slice(0, 4, 2)), (None, 0), (1, 2), slice(1, 3)],
+    ids=str)
 @pytest.mark.parametrize("given", ["number", "leaf", "constant", "mixed"])
 def test_a_recorded_write_to_a_part_is_one_to_a_view(torch, key, given):
     """The short way of ``x[key] = value`` beside a write to the view that ``x[key]`` is."""

@@ -164,7 +164,7 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
             return False
         if not recorded:
             value = b
-    if recorded:
+    if recorded and given is not None:
         _record_part(self, given, value)
         return True
     try:
