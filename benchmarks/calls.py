@@ -63,7 +63,7 @@ flat_words, offsets, weights = words.reshape(-1), torch.arange(0, 160, 10), torc
 summing_bag = nn.EmbeddingBag(1000, 32, mode="sum")
 net = nn.Sequential(*(nn.Linear(16, 16) for _ in range(20)))
 deep = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 3, enable_nested_tensor=False)
-state = net.state_dict()
+state = {name: t.clone() for name, t in net.state_dict().items()}
 many = [torch.randn(10, requires_grad=True) for _ in range(200)]
 for t in many:
     t.grad = torch.randn(10)

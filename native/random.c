@@ -58,6 +58,123 @@ static PyObject *fill_uniform(PyObject *module, PyObject *const *args, Py_ssize_
     return Py_NewRef(args[1]);
 }
 
+/* fill_between(bits, out, low, width): as fill_uniform, times the width plus the lower end, rounded once */
+static PyObject *fill_between(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    const int fits = read_target(args, count, 4, 0);
+    if (fits < 0) return NULL;
+    if (!fits) NOT_HANDLED();
+    const double low = PyFloat_AsDouble(args[2]), width = PyFloat_AsDouble(args[3]);
+    bitgen_t *from = PyErr_Occurred() ? NULL : generator_of(args[0]);
+    if (!from) return NULL;
+    PyArrayObject *out = (PyArrayObject *)args[1];
+    const size n = PyArray_SIZE(out);
+    void *to = PyArray_DATA(out);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    if (PyArray_TYPE(out) == NPY_FLOAT)
+        for (size i = 0; i < n; i++) ((float *)to)[i] = fmaf(single(from), (float)width, (float)low);
+    else
+        for (size i = 0; i < n; i++) ((double *)to)[i] = fma((double)mantissa(from) * 0x1p-53, width, low);
+    NPY_END_THREADS
+    return Py_NewRef(args[1]);
+}
+
+/* ---- normal numbers in pairs, and what is made of them ---- */
+
+static inline double uniform(bitgen_t *from) { return (double)mantissa(from) * 0x1p-53; }
+
+/* A standard normal number: the one of the last pair that is left, or of a new pair (Box and Muller). */
+static double normal(bitgen_t *from, double *spare, int *has_spare)
+{
+    if (*has_spare) {
+        *has_spare = 0;
+        return *spare;
+    }
+    const double angle = 2 * NPY_PI * uniform(from), radius = sqrt(-2 * log1p(-uniform(from)));
+    *spare = radius * sin(angle);
+    *has_spare = 1;
+    return radius * cos(angle);
+}
+
+static int read_spare(PyObject *object, double *spare)
+{
+    *spare = object == Py_None ? 0 : PyFloat_AsDouble(object);
+    return object != Py_None;
+}
+
+static PyObject *spare_of(double spare, int has_spare) { return has_spare ? PyFloat_FromDouble(spare) : Py_NewRef(Py_None); }
+
+/* fill_pairs(bits, out, spare): standard normal numbers in double precision, the first of them `spare` unless that is None; what
+ * is left of the last pair, or None */
+static PyObject *fill_pairs(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    const int fits = read_target(args, count, 3, 0);
+    if (fits < 0) return NULL;
+    PyArrayObject *out = (PyArrayObject *)args[1];
+    if (!fits || PyArray_TYPE(out) != NPY_DOUBLE) NOT_HANDLED();
+    double spare, *to = PyArray_DATA(out);
+    int has_spare = read_spare(args[2], &spare);
+    bitgen_t *from = PyErr_Occurred() ? NULL : generator_of(args[0]);
+    if (!from) return NULL;
+    const size n = PyArray_SIZE(out);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    for (size i = 0; i < n; i++) to[i] = normal(from, &spare, &has_spare);
+    NPY_END_THREADS
+    return spare_of(spare, has_spare);
+}
+
+/* As PyTorch, whose constants are in single precision, and whose parameter is in its own (Marsaglia and Tsang, 2000). */
+static double gamma_number(bitgen_t *from, double shape, int single_precision, double *spare, int *has_spare)
+{
+#define HELD(value) (single_precision ? (double)(float)(value) : (value))
+    if (!(shape >= 0)) return NAN;
+    double scale = 1;
+    if (shape < 1) {
+        if (shape == 0) return 0;
+        scale = pow(1 - uniform(from), HELD(1 / shape));
+        shape = HELD(shape + 1);
+    }
+    const double d = HELD(shape - (double)(1.0f / 3.0f)), c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x, y;
+        do {
+            x = normal(from, spare, has_spare);
+            y = 1 + c * x;
+        } while (y <= 0);
+        const double v = y * y * y, u = 1 - uniform(from), xx = x * x;
+        if (u < 1 - (double)0.0331f * xx * xx || log(u) < 0.5 * xx + d * (1 - v + log(v))) return scale * d * v;
+    }
+#undef HELD
+}
+
+/* gammas(bits, shapes, single, spare): a gamma number of unit scale for each of the shapes, in double precision; and the spare */
+static PyObject *gammas(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    const int fits = read_target(args, count, 4, 0);
+    if (fits < 0) return NULL;
+    PyArrayObject *shapes = (PyArrayObject *)args[1];
+    if (!fits || PyArray_TYPE(shapes) != NPY_DOUBLE) NOT_HANDLED();
+    double spare;
+    const int single_precision = PyObject_IsTrue(args[2]);
+    int has_spare = read_spare(args[3], &spare);
+    bitgen_t *from = PyErr_Occurred() ? NULL : generator_of(args[0]);
+    PyArrayObject *out = from ? new_like(shapes, PyArray_NDIM(shapes), PyArray_DIMS(shapes)) : NULL;
+    if (!out) return NULL;
+    const double *shape = PyArray_DATA(shapes);
+    double *to = PyArray_DATA(out);
+    const size n = PyArray_SIZE(out);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    for (size i = 0; i < n; i++) to[i] = gamma_number(from, shape[i], single_precision, &spare, &has_spare);
+    NPY_END_THREADS
+    return Py_BuildValue("NN", out, spare_of(spare, has_spare));
+}
+
 /* fill_below(bits, out, bound): which of the next numbers of 53 bits are below the bound, as truth values */
 static PyObject *fill_below(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -117,4 +234,5 @@ static PyObject *fill_normal(PyObject *module, PyObject *const *args, Py_ssize_t
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_below), METHOD(fill_normal), {NULL, NULL, 0, NULL}};
+PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_below), METHOD(fill_normal), METHOD(fill_between),
+                                METHOD(fill_pairs), METHOD(gammas), {NULL, NULL, 0, NULL}};

@@ -884,6 +884,21 @@ def test_truth_values_are_drawn_as_their_numbers_would_be():
         np.testing.assert_array_equal(got, K.plain("fill_below")(two, np.empty(shape, np.bool_), bound))
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 16, 17, 1000])
+def test_numbers_are_drawn_alike(count):
+    one, two = np.random.MT19937(5), np.random.MT19937(5)
+    for dtype in (np.float32, np.float64):
+        low, width = float(dtype(-0.3)), float(dtype(1.7))
+        got = K.fill_between(one, np.empty(count, dtype), low, width)
+        np.testing.assert_array_equal(got, K.plain("fill_between")(two, np.empty(count, dtype), low, width))
+    for spare in (None, 0.25):
+        got, want = np.empty(count), np.empty(count)
+        left = K.fill_pairs(one, got, spare), K.plain("fill_pairs")(two, want, spare)
+        close(got, want, ulps=8)
+        assert left[0] is left[1] is None or left[0] == pytest.approx(left[1], rel=1e-14)
+    assert one.random_raw() == two.random_raw()  # as many words were used
+
+
 def test_signs():
     for dtype in (np.float16, np.float32, np.float64):
         x = np.array([-np.inf, -2, -0.0, 0.0, 1e-7, np.inf, np.nan], dtype)

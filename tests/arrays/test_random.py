@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import wengert as torch
-from wengert.arrays.random import Generator, in_memory_order, integers, kinds, rejection
-from wengert.arrays.random.stream import Doubles, Stream
+from wengert.arrays.plain import roundings
+from wengert.arrays.random import Generator, in_memory_order, integers, rejection
+from wengert.arrays.random.stream import NATIVE_GAMMAS, Doubles, Stream
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 WEIGHTS = (np.arange(40) % 7 + 1).astype(np.float32)
@@ -308,6 +309,18 @@ def test_golden_bits(name):
     assert tuple(got) == GOLDEN[name]
 
 
+@pytest.mark.skipif(NATIVE_GAMMAS is None, reason="the extension was not built")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shapes", [[], [0.0], [np.nan], [0.0, 0.3, 1.0, 30.0, np.nan] * 41], ids=str)
+def test_native_gammas_are_those_of_python(shapes, dtype):
+    one, two = Generator().manual_seed(3), Generator().manual_seed(3)
+    for _ in range(2):
+        got, want = one.standard_gamma(np.array(shapes, dtype)), two._one_by_one("gamma", np.array(shapes, dtype))
+        want = np.maximum(want, np.finfo(dtype).tiny)
+        np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == np.float32 else 1e-14)
+        np.testing.assert_array_equal(one.get_state(), two.get_state())
+
+
 @pytest.mark.parametrize("name", ROUNDED)
 def test_golden_values(name):
     for (n, seed), (*values, state) in zip(list(SEEDS.items())[1:], GOLDEN_ROUNDED[name]):
@@ -524,7 +537,7 @@ def test_fused_double_rounds_once():
     for width, low in ((5.7, 2.0), (1.0, -0.3), (1e-3, 1e3), (0.1, -0.05), (1e250, -1e240), (3.0, 0.0), (-2.5, 1.0)):
         x = rng.random(300)
         exact = [float(Fraction(v) * Fraction(width) + Fraction(low)) for v in x.tolist()]
-        np.testing.assert_array_equal(kinds.fused_double(x, width, low), exact)
+        np.testing.assert_array_equal(roundings.fused_double(x, width, low), exact)
 
 
 def test_fused_double_at_ties():
@@ -532,7 +545,7 @@ def test_fused_double_at_ties():
     tiny = 2.0**-80
     x = np.array([1.0 + 2.0**-52, 1.0 - 2.0**-53])
     exact = [float(Fraction(v) * Fraction(1.0 + 2.0**-52) + Fraction(2.0**53 + tiny)) for v in x.tolist()]
-    np.testing.assert_array_equal(kinds.fused_double(x, 1.0 + 2.0**-52, 2.0**53 + tiny), exact)
+    np.testing.assert_array_equal(roundings.fused_double(x, 1.0 + 2.0**-52, 2.0**53 + tiny), exact)
 
 
 def test_fused_single_at_ties():
@@ -542,7 +555,7 @@ def test_fused_single_at_ties():
     for low in (1.0, 1 + 2**-23, -1.0):
         exact = [Fraction(float(v)) * Fraction(width) + Fraction(low) for v in x]
         nearest = [min(around(float(e)), key=lambda f, e=e: (abs(Fraction(float(f)) - e), even_bits(f))) for e in exact]
-        np.testing.assert_array_equal(kinds.fused_single(x, width, low), nearest)
+        np.testing.assert_array_equal(roundings.fused_single(x, width, low), nearest)
 
 
 def around(value):

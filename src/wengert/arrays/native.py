@@ -36,6 +36,7 @@ globals().update({name: kernel for name, kernel in vars(_kernels).items() if isi
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
 node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbroken, _kernels.scopes_in,
     _kernels.sites)
+gammas = _kernels.gammas
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 
@@ -98,7 +99,7 @@ for _module, _names in {
     rows: ("channel_moments", "channel_affine", "channel_blend"),
     windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
     sampling: ("grid_sample", "grid_sample_grad"),
-    draws: ("fill_uniform", "fill_normal", "fill_below"),
+    draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs"),
     lines: ("add_at",),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "cross_entropy", "cross_entropy_grad"),
     _plain_attention: ("attention",),

@@ -17,7 +17,7 @@ from ..functions import conversion, creation, random, ranges
 from ..functions.overloads import METHODS
 from ..functions.sizes import shape_of
 from ..graph.interceptors import Call, run_interceptors
-from ..graph.modes import modes
+from ..graph.modes import RECORD, SILENT, modes
 from ..tensor import classes
 from ..tensor.functions import compile_stub, put_code
 from ..tensor.tensor import Tensor
@@ -136,6 +136,9 @@ def _form(original: FunctionType, public: Any, name: str | None) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
+        if (m is RECORD or m is SILENT) and not classes.DISPATCHING and (not args or type(args[0]) in classes.KNOWN):
+            kwargs.pop("pin_memory", None)
+            return original(*args, **kwargs)  # nobody asks
         if shown:
             if m.functions:
                 return ask_mode(public, args, kwargs, m)

@@ -13,7 +13,7 @@ from ..arrays import dtypes as dt
 from ..arrays import random as streams
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
-from ..graph.modes import map_levels, modes
+from ..graph.modes import RECORD, SILENT, map_levels, modes
 from ..ops.errors import broadcast_message
 from ..ops.outs import check_memory
 from ..tensor import classes
@@ -387,12 +387,23 @@ def _filled(t: Tensor, draw: Any) -> Tensor:
     return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides))
 
 
+def _at_once(t: Tensor) -> bool:
+    """Whether the memory of a plain tensor may be drawn into: no history is concerned, and it is in order."""
+    m, a = modes(), t._wg_data
+    return ((m is SILENT or (m is RECORD and not requires_grad(t))) and type(t) in classes.PLAIN
+        and type(a) is np.ndarray and a.dtype in (dt.F32, dt.F64) and a.flags.carray and type(t._wg_vc) is list)
+
+
 @_filling
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **named: Any) -> Tensor:
     """Fill with uniform numbers in [from, to)."""
     low = named.pop("from", named.pop("a", from_))
     high = named.pop("b", to)
     a = self._wg_data
+    if _at_once(self):
+        _stream(generator).uniform_into(a, float(low), float(high))
+        self._wg_vc[0] += 1
+        return self
     return _filled(self, lambda s: _stream(generator).uniform(s, a.dtype, float(low), float(high), out=a))
 
 
@@ -402,6 +413,10 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     a = self._wg_data
+    if _at_once(self):
+        _stream(generator).normal_into(a, float(mean), float(std))
+        self._wg_vc[0] += 1
+        return self
     whole = a.flags.c_contiguous
     return _filled(self,
         lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a))

@@ -305,6 +305,9 @@ def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     """NaN bounds make everything NaN; where the bounds cross, ``max`` wins."""
+    if (type(min) is float or min is None) and (type(max) is float or max is None) and input.dtype.kind == "f" and (
+            not (min is None is max)):
+        return _limited(input, min, max)
     # NumPy's numbers would widen the result
     min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))
     if min is None and max is None:
@@ -320,7 +323,12 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
             raise NotImplementedError("clamp is not supported for complex types")
         row = to_common_dtype(*(x for x in (input, min, max) if x is not None))
         input, min, max = row[0], None if min is None else row[1], None if max is None else row[-1]
-    elif input.size > 1024:  # quicker than the two ufuncs below, but slower to start
+        return _limited(input, min, max, False)
+    return _limited(input, min, max)
+
+
+def _limited(input: Any, min: Any, max: Any, numbers: bool = True) -> Any:
+    if numbers and input.size > 1024:  # quicker than the two ufuncs below, but slower to start
         return np.clip(input, -np.inf if min is None else min, np.inf if max is None else max)
     if min is not None:
         input = np.maximum(input, min)

@@ -533,4 +533,6 @@ def drawn_from_two(mean: Array, std: Array, array):
 
 @operator(grad=dict(input=_overwritten), inplace=True, places=())
 def zero(input: Array):
+    if type(input) is np.ndarray and input.size < 4096:  # less than to look at one zero as many
+        return np.zeros(input.shape, input.dtype)
     return expanded(np.zeros((), input.dtype), input.shape)

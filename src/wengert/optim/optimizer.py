@@ -209,11 +209,12 @@ class Optimizer:
                 if set_to_none:
                     meta.grad = None
                     continue
-                if p.grad.grad_fn is not None:
-                    p.grad.detach_()
-                else:
-                    p.grad.requires_grad_(False)
-                p.grad.zero_()
+                grad = p.grad
+                if grad.grad_fn is not None:
+                    grad.detach_()
+                elif grad.requires_grad:
+                    grad.requires_grad_(False)
+                grad.zero_()
 
     # -- hooks ------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.arrays.array_likes import new_filled
+from wengert.arrays.plain.roundings import fused
 
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
@@ -36,6 +37,29 @@ def fill_uniform(bits: Any, out: Array) -> Array:
 def fill_below(bits: Any, out: Array, bound: int) -> Array:
     """Fill with whether each of the next numbers of 53 bits (two words, as for float64) is below ``bound``."""
     return np.less(fill_uniform(bits, np.empty(out.size, np.int64)), bound, out=out.reshape(-1)).reshape(out.shape)
+
+
+def fill_between(bits: Any, out: Array, low: float, width: float) -> Array:
+    """Fill with uniforms in [0, 1) times ``width`` plus ``low``, rounded once; both are numbers of the type."""
+    out[...] = fused(fill_uniform(bits, np.empty(out.shape, out.dtype)), width, low)
+    return out
+
+
+def fill_pairs(bits: Any, out: Array, spare: float | None) -> float | None:
+    """Fill a flat array of float64 with standard normals, made in pairs (Box and Muller, 1958): of two uniforms the
+    first gives the angle. ``spare`` is the first number, unless it is None; the one that is left over is returned.
+    """
+    filled = 0
+    if out.size and spare is not None:
+        out[0], spare, filled = spare, None, 1
+    for start in range(filled, out.size, 1 << 15):
+        size = min(1 << 15, out.size - start)
+        uniforms = fill_uniform(bits, np.empty(size + size % 2))
+        radius, angle = np.sqrt(-2.0 * np.log1p(-uniforms[1::2])), (2.0 * np.pi) * uniforms[0::2]
+        normals = np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1).reshape(-1)
+        out[start : start + size] = normals[:size]
+        spare = float(normals[-1]) if size % 2 else None
+    return spare
 
 
 def _sixteens(uniforms: Array, mean: float, std: float) -> Array:

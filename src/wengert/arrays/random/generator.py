@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..plain.roundings import fused, fused_double
 from . import integers
-from .kinds import COUNTABLE, FLOATS, Kind, fused, fused_double, kind_of, narrow, require
-from .stream import LANES, PIECE, Doubles, Stream, entropy, pieces
+from .kinds import COUNTABLE, FLOATS, Kind, kind_of, narrow, require
+from .stream import LANES, NATIVE_GAMMAS, PIECE, Doubles, Stream, entropy, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,13 +137,32 @@ class Generator:
         width = float(top - bottom)
 
         def make(count: int) -> NDArray:
-            values = fused(draw(count), width, float(bottom))
-            if kind.half:
-                values = values.astype(kind.dtype)
-                values[values == kind.dtype.type(high)] = low  # what rounds up to the open end goes to the closed one
+            if not kind.half:
+                return self._stream.between(np.empty(count, kind.dtype), float(bottom), width)
+            values = fused(draw(count), width, float(bottom)).astype(kind.dtype)
+            values[values == kind.dtype.type(high)] = low  # what rounds up to the open end goes to the closed one
             return values
 
         return self._filled(shape, kind.dtype, make, out=out)
+
+    def uniform_into(self, out: NDArray, low: float, high: float) -> None:
+        """Fill an array of float32 or float64, in order in memory, with uniform numbers in ``[low, high)``."""
+        kind = kind_of(out.dtype)
+        _check_uniform(kind, low, high)
+        bottom, top = (low, high) if kind.wide else (np.float32(low), np.float32(high))
+        with self._lock:
+            self._stream.between(out, float(bottom), float(top - bottom))
+
+    def normal_into(self, out: NDArray, mean: float, std: float) -> None:
+        """Fill an array of float32 or float64, in order in memory, with normal numbers."""
+        if not std >= 0.0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+        if out.size < LANES:
+            numbers = self._normals(out.size)
+            out[...] = (numbers if std == 1.0 and mean == 0.0 else fused_double(numbers, std, mean)).reshape(out.shape)
+            return
+        with self._lock:
+            self._stream.normals(out.reshape(-1), mean, std)
 
     def normal(self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True,
             out: NDArray | None = None) -> NDArray:
@@ -355,7 +375,12 @@ class Generator:
     def standard_gamma(self, shapes: NDArray) -> NDArray:
         """Gamma numbers of unit scale, one for each shape parameter; never below the type's least normal number."""
         require(kind_of(shapes.dtype), ("float32", "float64"), "gamma_cpu")
-        values = self._one_by_one("gamma", shapes)
+        if NATIVE_GAMMAS is not None:
+            with self._lock:
+                drawn = self._stream.gammas(np.array(shapes, np.float64, order="C"), shapes.dtype == np.float32)
+            values = narrow(drawn, shapes.dtype)
+        else:
+            values = self._one_by_one("gamma", shapes)
         return np.asarray(np.maximum(values, np.finfo(values.dtype).tiny))
 
     def binomial(self, counts: NDArray, probabilities: NDArray) -> NDArray:

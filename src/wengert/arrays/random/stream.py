@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 STATE_BYTES = 5056  # of a saved state: the seed, two counters, 624 words of 8 bytes, the spare normal numbers
 PIECE = 1 << 15  # large arrays are filled in pieces of so many words, so that temporaries stay in the cache
+NATIVE_GAMMAS: Any = getattr(kernels._native, "gammas", None)
 _WORDS = 624
 _HALF_WORD = np.uint64(32)
 
@@ -105,6 +106,12 @@ class Stream:
         """The next ``count`` float64 uniforms in [0, 1): 53 bits over 2**53."""
         return kernels.fill_uniform(self._source(count), np.empty(count, np.float64))
 
+    def between(self, out: NDArray, low: float, width: float) -> NDArray:
+        """Fill with uniforms in [0, 1), float32 or float64, times ``width`` plus ``low``, rounded once."""
+        if low == 0.0 and width == 1.0:
+            return kernels.fill_uniform(self._source(out.size), out)
+        return kernels.fill_between(self._source(out.size), out, low, width)
+
     def singles(self, count: int) -> NDArray[np.float32]:
         """The next ``count`` float32 uniforms in [0, 1): the low 24 bits of one word each, over 2**24."""
         return kernels.fill_uniform(self._source(count), np.empty(count, np.float32))
@@ -128,16 +135,14 @@ class Stream:
     def paired_normals(self, count: int) -> NDArray[np.float64]:
         """The next ``count`` standard normals, made in pairs; the unused one of the last pair becomes ``spare``."""
         normals = np.empty(count, np.float64)
-        filled = 0
-        if count and self.spare is not None:
-            normals[0], self.spare, filled = self.spare, None, 1
-        for start, stop in pieces(count - filled):
-            size = stop - start
-            uniforms = self.doubles(size + size % 2)
-            normals[filled + start : filled + stop] = _pairs(uniforms)[:size]
-            if size % 2:
-                self.spare = normal_pair(uniforms[-1], uniforms[-2])[1]
+        self.spare = kernels.fill_pairs(self._source(count), normals, self.spare)
         return normals
+
+    def gammas(self, shapes: NDArray[np.float64], single: bool) -> NDArray[np.float64]:
+        """What :func:`rejection.gamma` gives for each shape parameter, natively. ``single``: they are float32's."""
+        bits = self._source(int(np.count_nonzero(shapes > 0)))  # for others nothing is drawn
+        found, self.spare = NATIVE_GAMMAS(bits, shapes, single, self.spare)
+        return found  # type: ignore[no-any-return]
 
     def mark(self) -> tuple[Any, bool]:
         """The present position in the words, for :meth:`rewind`."""
@@ -223,16 +228,3 @@ def normal_pair(radial: float, angular: float) -> tuple[float, float]:
     radius = sqrt(-2.0 * log1p(-radial))
     angle = 2.0 * pi * angular
     return radius * cos(angle), radius * sin(angle)
-
-
-def _pairs(uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``normal_pair`` for an array of consecutive uniforms: an angle, a radius, an angle ..."""
-    if uniforms.size <= LANES:
-        by_two = uniforms.reshape(-1, 2).tolist()
-        return np.array([normal_pair(radial, angular) for angular, radial in by_two]).ravel()
-    radius = np.sqrt(-2.0 * np.log1p(-uniforms[1::2]))
-    angle = (2.0 * pi) * uniforms[0::2]
-    normals = np.empty(uniforms.size, np.float64)
-    np.multiply(radius, np.cos(angle), out=normals[0::2])
-    np.multiply(radius, np.sin(angle), out=normals[1::2])
-    return normals

@@ -7,9 +7,15 @@ from collections.abc import Iterable
 from types import GeneratorType
 from typing import Any
 
+import numpy as np
+
+from wengert.arrays import kernels as K
 from wengert.graph import no_grad
+from wengert.graph.modes import SILENT, modes
 from wengert.nn._tensors import stack, tensor
 from wengert.tensor import Tensor
+from wengert.tensor.classes import PLAIN
+from wengert.tensor.functions import inplace_function
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -29,18 +35,34 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
     """
     from wengert.linalg import vector_norm
 
-    norm_type = float(norm_type)
+    norm_type, listed = float(norm_type), _as_list(tensors)
     with no_grad():
-        norms = [vector_norm(t, norm_type) for t in _as_list(tensors)]
-        if not norms:
-            return tensor(0.0)
-        where = norms[0].device
-        total = vector_norm(stack([norm if norm.device == where else norm.to(where) for norm in norms]), norm_type)
+        together = _norms(listed) if norm_type == 2.0 else None
+        if together is None:
+            norms = [vector_norm(t, norm_type) for t in listed]
+            if not norms:
+                return tensor(0.0)
+            where = norms[0].device
+            together = stack([norm if norm.device == where else norm.to(where) for norm in norms])
+        total = vector_norm(together, norm_type)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
             "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
             "`error_if_nonfinite=False`")
     return total
+
+
+def _norms(tensors: list[Tensor]) -> Tensor | None:
+    """The norms of plain tensors of one floating type; None if they are not so, or somebody watches."""
+    if modes() is not SILENT or not tensors or any(type(t) not in PLAIN for t in tensors):
+        return None
+    arrays = [t._wg_data for t in tensors]
+    dtype = arrays[0].dtype
+    if dtype not in (np.float32, np.float64) or any(type(a) is not np.ndarray or a.dtype != dtype for a in arrays):
+        return None
+    with np.errstate(all="ignore"):
+        squares = np.array([K.square_sum([a]) for a in arrays])
+        return Tensor._wg_wrap(np.sqrt(squares).astype(dtype))
 
 
 def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
@@ -49,9 +71,13 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
     grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
     with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        where = factor.device
+        where, everyday = factor.device, modes() is SILENT and type(factor) in PLAIN
+        multiply = inplace_function("mul")
         for grad in grads:
-            grad.mul_(factor if grad.device == where else factor.to(grad.device))
+            if everyday and type(grad) in PLAIN:
+                multiply(grad, factor)
+            else:
+                grad.mul_(factor if grad.device == where else factor.to(grad.device))
 
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
@@ -84,6 +110,12 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     """Clip every element of the gradients to ``[-clip_value, clip_value]``, in place."""
     clip_value = float(clip_value)
     with no_grad():
+        clamp, everyday = inplace_function("clamp"), modes() is SILENT
         for p in _as_list(parameters):
-            if p.grad is not None:
-                p.grad.clamp_(min=-clip_value, max=clip_value)
+            grad = p.grad
+            if grad is None:
+                continue
+            if everyday and type(grad) in PLAIN:
+                clamp(grad, -clip_value, clip_value)
+            else:
+                grad.clamp_(min=-clip_value, max=clip_value)
