@@ -133,3 +133,13 @@ def test_a_scalar_has_no_size_of_a_dimension(torch):
 def test_the_first_that_is_no_number_is_named(torch):
     with pytest.raises(RuntimeError, match="Could not infer dtype of NoneType"):
         torch.tensor([[1, 2], [3, None]])
+
+
+@pytest.mark.parametrize("dtype, ends, expected", [
+    ("int64", (3.32,), [0, 1, 2]), ("int64", (-0.5, 2.5), [0, 1]), ("int64", (5.9, 1.1, -1.5), [5, 4, 3, 2]),
+    ("int64", (0, 10, 2.9), [0, 2, 4, 6, 8]), ("int32", (3.32,), [0, 1, 2, 3]), ("int32", (-0.5, 2.5), [0, 1, 2]),
+    ("uint8", (0, 10, 2.9), [0, 2, 4, 6]), ("int16", (1.5, 4.2, 1.5), [1, 2]), ("int32", (0, 2, 0.5), [0, 0, 0, 0]),
+])
+def test_ranges_of_integers_between_fractions(torch, dtype, ends, expected):
+    """int64 cuts the ends before it counts, narrower types after that."""
+    assert torch.arange(*ends, dtype=getattr(torch, dtype)).tolist() == expected

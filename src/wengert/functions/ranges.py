@@ -64,15 +64,17 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
     d = out_type(out, dtype, dt.I64 if integral else dt.default_float())
     _counted("arange", d, "bc")
     _check_range(start, end, step)
-    if d.kind in "iu" and int(step) == 0:
-        raise ValueError("step must be nonzero")
+    if d == dt.I64 and not integral:  # whose ends are cut to integers before anything is counted
+        start, end, step, integral = int(start), int(end), int(step), True
+        if step == 0:
+            raise ValueError("step must be nonzero")
     count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
     if d.kind in "iu" and builtins.any(not -(2**63) <= v < 2**63 for v in (start, step)):
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
     if d.kind in "iu" or integral:
-        a = (start + step * np.arange(count)).astype(d)
+        a = (int(start) + int(step) * np.arange(max(count, 0))).astype(d)
     else:
         a = (np.float64(start) + np.float64(step) * np.arange(count, dtype=np.float64)).astype(d)
     return deliver(a, out, "arange", requires_grad, where)
