@@ -18,6 +18,7 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "nonfinite-backward": frozenset(("masked-nan", "nonfinite-forward")),
     "nonfinite-forward": frozenset(("masked-nan",)),
     "vanishing": frozenset(("saturated", "dead-relu")),
+    "accumulation-scale": frozenset(("optimizer-holds-other", "not-in-optimizer")),  # whose gradients nobody clears
     "unused": frozenset(("no-grad-training",)),
     "frozen": frozenset(("no-grad-training",)),
     "cut-no-grad": frozenset(("no-grad-training",)),

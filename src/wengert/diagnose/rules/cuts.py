@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,14 +109,18 @@ class Way:
     def choose(self, cuts: list[Event]) -> Event:
         """The cut to name: the first of those that the program could do without; one of tensors before numbers, one
         that leaves a whole term of the loss without a history before one that leaves a factor so, one of the parameter
-        itself, which is written for it, before what a scope without gradients leads to.
+        itself, which is written for it, before what a scope without gradients leads to, one that every loss has before
+        one of a rollout that many are made of.
         """
-        def order(event: Event) -> tuple[bool, int, bool, bool, int]:
-            name = verdict(event, self)[0]
+        often = Counter(found for found, _ in {(verdict(event, self), event.step) for event in cuts})
+
+        def order(event: Event) -> tuple[bool, int, bool, bool, int, int]:
+            found = verdict(event, self)
+            name = found[0]
             kind = ("cut-item", "cut-nondifferentiable").index(name) + 1 if name in (
                 "cut-item", "cut-nondifferentiable") else 0
             itself = name in ("cut-detach", "cut-data") and not any(e.inputs for e in event.inputs)
-            return self.meant(event), kind, not kind and not self.term(event), not itself, event.number
+            return self.meant(event), kind, not kind and not self.term(event), not itself, -often[found], event.number
 
         return self.conversion(min(cuts, key=order))
 

@@ -68,7 +68,8 @@ class GradEvaluation(Rule):
             return
         made = record.modules.get(module)
         if (not record.step_count or made is None or record.here.backward is not None or current_node()
-                or (made.train_site is not None and made.mode_step == record.step_count)):
+                or (made.train_site is not None and made.mode_step == record.step_count
+                    and made.train_site not in record.notes.get("trained", ()))):
             return  # train() was called for this: dropout is wanted
         given = next((x._wg_data for x in args if isinstance(x, Tensor)), None)
         known = self.calls.get(key)

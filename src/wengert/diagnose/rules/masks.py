@@ -40,7 +40,10 @@ def masking(roots: Any, node: Any, arrived: list[Any], given: list[Any]) -> Any:
             if edge is not None:
                 users.setdefault(edge[0], []).append(user)
                 stack.append(edge[0])
-    return _nearest(node, users, _MASKS) or _nearest(node, users, _WEAK, True)
+    found = _nearest(node, users, _MASKS)
+    if found is None and any(np.any(a) for a in arrived):  # else nothing says that it is a factor that makes it zero
+        found = _nearest(node, users, _WEAK, True)
+    return found
 
 
 def picks(mask: Any) -> bool:

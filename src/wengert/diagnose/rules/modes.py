@@ -191,7 +191,8 @@ class TrainEvaluation(Rule):
         self.makers: ByIdentity[Any] = ByIdentity()  # outputs of models in training: the model
         self.sources: dict[int, set[int]] = {}  # by id of a model: those whose outputs it was given; 0 for other data
         self.results: dict[int, tuple[Event, Any]] = {}  # by id: events of results in this window, and their sites
-        record.notes["generates"] = self._generates
+        self.trained: set[Any] = set()  # the calls of train() after which steps are made
+        record.notes.update({"generates": self._generates, "trained": self.trained})
 
     def wants_modules(self, scope: Scope) -> bool:
         if scope.library or not self.record.step_count:
@@ -200,6 +201,9 @@ class TrainEvaluation(Rule):
         return looks <= LOOKS or looks & (looks - 1) == 0
 
     def step_begins(self, step: Step) -> None:
+        if step.detailed:
+            rows = [self.record.modules.get(m) for m in self.record.roots()]
+            self.trained.update(made.train_site for made in rows if made is not None and made.object().training)
         if not step.made.steps:
             for group in step.optimizer.param_groups:
                 for p in group["params"]:
@@ -225,7 +229,7 @@ class TrainEvaluation(Rule):
                     self.results[id(event)] = event, site
         made = record.modules.get(module)
         if made is None or not record.step_count or (made.train_site is not None
-                and made.mode_step == record.step_count):
+                and made.mode_step == record.step_count and made.train_site not in self.trained):
             return  # train() was called for this: statistics are made anew, or dropout is wanted
         self._called(module, [x._wg_data for x in args if isinstance(x, Tensor)], scope, site)
 
@@ -244,6 +248,17 @@ class TrainEvaluation(Rule):
     def _generates(self, module: Any) -> bool:
         return any(0 in sources and id(module) in sources for sources in self.sources.values())
 
+    def _trains(self, p: Any) -> bool:
+        """Whether an optimizer has a parameter, or had the one that it is a copy of: an average of the weights."""
+        for _ in range(4):
+            if self.held.get(p):
+                return True
+            copied = self.record.copies.get(p)
+            p = None if copied is None else copied[0]()
+            if p is None:
+                return False
+        return False
+
     def _called(self, module: Any, arrays: list[Any], scope: Scope | None, site: Site) -> None:
         """Take in an evaluation, perhaps."""
         known, step = self.calls.get(site), self.record.step_count
@@ -253,7 +268,7 @@ class TrainEvaluation(Rule):
                 self.deliberate.add(site)  # the same input again: Monte Carlo
                 del self.calls[site]
                 return
-        elif (any(self.held.get(p) for p in module.parameters()) and not self._generates(module)
+        elif (any(map(self._trains, module.parameters())) and not self._generates(module)
                 and (kinds := differs(module, True))):
             known = self.calls[site] = Call(type(module).__name__, scope, kinds, step, place(site))
         if known is not None:

@@ -286,9 +286,25 @@ class Optimized(Rule):
                     f"the model is a copy, made at {place(copied[1])}, of the one whose parameters the optimizer has")
             before = self.record.copies.get(original)
             original = None if before is None else before[0]()
+        if (taken := self._copy(p, idle, table)) is not None:
+            return self._holds(p, owner, None, taken, f"it was given a copy of {owner.name or 'a tensor'}")
         if owner.root is None:
             return self._leaf_again(p, owner, idle, table)
         return self._orphaned(p, owner, idle, table) or self._made_again(p, owner, idle, table)
+
+    def _copy(self, p: Any, idle: dict[int, tuple[Any, Made]], table: Table) -> Made | None:
+        """The optimizer that has a tensor, of no model, that was made of ``p``."""
+        for q, made in idle.values():
+            copied, event = self.record.copies.get(q), self.record.events.get(q)
+            if id(q) in table.owners:
+                continue
+            if copied is not None and copied[0]() is p:
+                return made
+            for _ in range(4):  # detach(), clone(), requires_grad_()
+                event = event.inputs[0] if event is not None and len(event.inputs) == 1 else None
+                if event is not None and event.tensor() is p:
+                    return made
+        return None
 
     def _leaf_again(self, p: Any, owner: Owner, idle: dict[int, tuple[Any, Made]], table: Table) -> Lost | None:
         """The plain tensor ``p``, if it was computed from one that an optimizer has, or has taken its variable."""

@@ -15,10 +15,10 @@ import numpy as np
 from ...graph.modes import modes
 from ...tensor import Tensor
 from ..findings import Finding
-from ..places import place
+from ..places import all_variables, place
 from ..record import Event, node_place, told_apart
 from ..rule import Rule
-from .cuts import CREATIONS, Way, choice, custom, numbers, verdict, words, zero
+from .cuts import CREATIONS, Way, choice, custom, numbers, passes, verdict, words, zero
 from .leaves import Leaves, Row, requires_grad
 from .unreached import frozen, shown, unused
 
@@ -209,6 +209,9 @@ class Paths(Rule):
             if row.wanted:
                 cuts.explains(row)
         found = cuts.findings()
+        if refused.detailed and all(f.id in ("cut-detach", "cut-data") for f in found) and all(
+                row.got for _, behind in cuts.rows.values() for row in behind):  # they learn of another loss
+            found = frozen(rows, list(self.leaves), way, True) or found
         if not found and not any(e.recorded for e in refused.root):
             found = frozen(rows, list(self.leaves), way, True) if refused.detailed else self._late(refused, rows)
         if not found:  # the loss is made of other parameters than those that shall learn
@@ -321,6 +324,16 @@ class Paths(Rule):
                 found += [event for _, event in rows]
         return found
 
+    def unnamed(self) -> list[Event]:
+        """The calls of which an operand is a number that is written nowhere, and that no variable has: it was computed,
+        though it may be the same in every step, as one that comes of a parameter without a gradient is.
+        """
+        rows = [x for names in all_variables() for x in list(names.values())]
+        own = [d for d in (getattr(x, "__dict__", None) for x in rows) if type(d) is dict]
+        known = {v for v in (*rows, *(v for d in own for v in list(d.values()))) if isinstance(v, float)}
+        return [e for (code, _), rows in self.operands.items() for number, e in rows
+            if number not in known and number not in code.co_consts]
+
     def _candidates(self, way: Way) -> list[Row]:
         """The parameters that shall learn."""
         rows = list(self.leaves)
@@ -379,6 +392,8 @@ class Cuts:
         elif len(cuts) > 1 and row.held:
             own = self._own_way(frozenset(id(made) for made, _ in row.held)).events
             cuts = [cut for cut in cuts if cut in own] or cuts
+        if len(cuts) > 1 and not zeros:
+            cuts = [cut for cut in cuts if verdict(cut, self.way) not in self._survived] or cuts
         self.add(row, self.way.choose(cuts))
         return True
 
@@ -386,6 +401,21 @@ class Cuts:
     def _outer(self) -> Way:
         """The ways to the losses that ``backward()`` began from."""
         return Way(self.way.roots - self.rule.inner)
+
+    @cached_property
+    def _survived(self) -> set[tuple[str, Place | None]]:
+        """The cuts of parameters that get gradients all the same, as those of a rollout that wants none."""
+        todo = [row.leaf for row in self.rule.leaves if row.got and row.leaf is not None]
+        seen, found = set(todo), set()
+        while todo:
+            for user in self.way.users.get(todo.pop(), ()):
+                if user not in seen:
+                    seen.add(user)
+                    if passes(user):
+                        todo.append(user)
+                    else:
+                        found.add(verdict(user, self.way))
+        return found
 
     def _own_way(self, optimizers: frozenset[int]) -> Way:
         """The ways to the losses after whose backward one of these optimizers stepped: a generator does not learn from
@@ -414,6 +444,7 @@ class Cuts:
         made = [e for e in (*self.rule.creations, *self.rule.computed()) if e in self.way.events]
         found = []
         operands = [e for rows in self.rule.operands.values() for _, e in rows if e in self.way.events]
+        made += [e for e in self.rule.unnamed() if e in self.way.events]
         for event in self.rule.conversions[-1000:]:
             direct = event.inputs[0] is leaf  # its own numbers are taken: any operand may be made of them
             if any(e.step == event.step and e.number > event.number for e in (*made, *(operands if direct else ()))):

@@ -110,6 +110,8 @@ class StaleGradient(Rule):
             yield self._finding(step.place, carried, f"{type(step.optimizer).__name__}.step() uses gradients that an "
                 f"earlier step has used already: they were not cleared before the next {added}, so every step goes "
                 "along the sum of all gradients so far.", f"call zero_grad() once per step, before {before_what}")
+        elif again and not any(p._wg_meta.requires_grad for p, _ in again) and self.record.frozen.get(again[0][0]):
+            yield from self._frozen(step, "uses what it has used already")
         elif again:
             self.said.add(step.site)
             where = "" if before is None or before.site == step.site else f" at {before.place}"
@@ -137,7 +139,7 @@ class StaleGradient(Rule):
                 "backward() and before the step, so that nothing is learned.",
                 "clear gradients before backward() or after step(), not between the two")
 
-    def _frozen(self, step: Step) -> Iterator[Finding]:
+    def _frozen(self, step: Step, does: str = "finds no gradients") -> Iterator[Finding]:
         """All that the optimizer has was trained, and does not require gradients any more."""
         rows = [p for group in step.optimizer.param_groups for p in group["params"]]
         sites = [self.record.frozen.get(p) for p in rows]
@@ -149,7 +151,7 @@ class StaleGradient(Rule):
             yield Finding("frozen", place(sites[0]), f"{type(step.optimizer).__name__} goes on stepping, but what it "
                 "has does not require gradients any more since this line: it was trained before, and is no longer.",
                 "switch requires_grad on again before it is to be trained", self.record.names_of(rows),
-                [f"the step at {step.place} finds no gradients"])
+                [f"the step at {step.place} {does}"])
 
     def _finding(self, where: Place | None, rows: list[tuple[Any, Gradient]], message: str, fix: str) -> Finding:
         cleared = {place(f.zeroed) for _, f in rows if f.zeroed is not None}
