@@ -1,115 +1,340 @@
-/* Convolution over one or two spatial axes, and its gradient in the weight, without columns. */
+/* Convolutions over one to three axes, their gradients in the images (transposed convolutions), and those in the filters.
+ * All are products with windows that conv.inc.h puts together piece by piece; here is where windows and taps lie. */
 #include "wengert.h"
 
 #include "pool.h"
 
-struct conv_job {
-    int type, weights;
-    size groups;
-    struct conv shape;
-    const char *image, *weight, *bias, *grad;
-    char *memory; /* `work` numbers for each chunk */
-    char *out; /* results, or one partial weight gradient for each chunk */
-    size image_step, weight_step, out_step, partial_step, work; /* of one image and group; numbers */
+enum { AXES = 3, GROUP_OF_WINDOWS = 512, FEW_PANELS = 16, TILES_AT_ONCE = 8, SPARE = 16 }; /* SPARE: to fill up a list of taps to whole tiles */
+
+struct axis {
+    size size, kernel, stride, pad, dilation, count;
 };
 
-static void images(void *context, size begin, size end, int chunk)
+/* A call. Axes that are missing come first and have length one; channels, filters and rows are those of one group. */
+struct conv {
+    struct axis axis[AXES];
+    int type;
+    size width; /* of a number, in bytes */
+    size images, groups, channels, filters, kernel, pixels, results; /* kernel: taps of one channel; pixels of an image */
+    struct source source;
+    struct lattice *lattice;
+    int lattices;
+    size *index; /* memory of the offsets */
+    const char *from, *weight, *bias;
+    char *out, *left, *work;
+    size rows, filter_step, bundle; /* of the product; from filter to filter; numbers of a group's filters */
+    size together, batches, shares; /* images at a time; how many such; into how many parts the rows are cut */
+    size from_image, out_image, out_filter, work_bytes;
+};
+
+/* ---- shapes ---- */
+
+static int read_tuple(PyObject *tuple, int axes, size least, struct axis *axis, size offset)
 {
-    struct conv_job *job = context;
-    const struct conv *v = &job->shape;
-    const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double);
-    void *work = job->memory + chunk * job->work * width;
-    for (size item = begin; item < end && !pool_stopped(); item++) {
-        const size group = item % job->groups;
-        const char *image = job->image + item * job->image_step * width;
-        if (job->weights) {
-            char *to = job->out + (chunk * job->groups + group) * job->partial_step * width;
-            const char *g = job->grad + item * job->out_step * width;
-            if (job->type == NPY_FLOAT) kernels->conv_weight_image_f32((float *)to, (const float *)image, (const float *)g, v, work);
-            else kernels->conv_weight_image_f64((double *)to, (const double *)image, (const double *)g, v, work);
-            continue;
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != axes) return -1;
+    for (int k = 0; k < axes; k++)
+        if (read_number(PyTuple_GET_ITEM(tuple, k), least, (size *)((char *)&axis[AXES - axes + k] + offset)) < 0) return -1;
+    return 0;
+}
+
+/* Fill in the shapes; -1 if they are not for these kernels. `how`: stride, padding, dilation, groups. */
+static int describe(struct conv *v, PyArrayObject *model, int ndim, const npy_intp *image, const npy_intp *weight, PyObject *const *how)
+{
+    const int axes = ndim - 2;
+    if (axes < 1 || axes > AXES) return -1;
+    for (int k = 0; k < AXES; k++) v->axis[k] = (struct axis){1, 1, 1, 0, 1, 1};
+    if (read_tuple(how[0], axes, 1, v->axis, offsetof(struct axis, stride)) < 0 || read_tuple(how[1], axes, 0, v->axis, offsetof(struct axis, pad)) < 0 ||
+        read_tuple(how[2], axes, 1, v->axis, offsetof(struct axis, dilation)) < 0 || read_number(how[3], 1, &v->groups) < 0)
+        return -1;
+    for (int k = 0; k < ndim; k++)
+        if (image[k] < 1 || image[k] > MOST || weight[k] < 1 || weight[k] > MOST) return -1;
+    if (image[1] % v->groups || weight[0] % v->groups || image[1] / v->groups != weight[1]) return -1;
+    v->images = image[0], v->channels = weight[1], v->filters = weight[0] / v->groups, v->kernel = v->pixels = v->results = 1;
+    double padded = v->channels + 64.0, taps = v->channels + 64.0, results = v->filters + 64.0;
+    for (int k = 0; k < AXES; k++) {
+        struct axis *a = &v->axis[k];
+        if (k >= AXES - axes) a->size = image[k - AXES + ndim], a->kernel = weight[k - AXES + ndim];
+        const double room = (double)a->size + 2.0 * a->pad - (double)a->dilation * (a->kernel - 1) - 1;
+        if (room < 0) return -1;
+        a->count = (size)room / a->stride + 1;
+        padded *= a->size + 2.0 * a->pad + a->stride, taps *= a->kernel, results *= a->count + 1.0;
+        if (padded * v->groups * v->images > 1e15 || taps * v->filters * v->groups > 1e15 || results * v->groups * v->images > 1e15) return -1;
+        v->kernel *= a->kernel, v->pixels *= a->size, v->results *= a->count;
+    }
+    v->type = PyArray_TYPE(model), v->width = PyArray_ITEMSIZE(model);
+    return 0;
+}
+
+static size tile_columns(const struct conv *v)
+{
+    return kernels->gemm_columns_bytes / v->width;
+}
+static size tiles_of(size count, size tile)
+{
+    return (count + tile - 1) / tile;
+}
+
+/* The numbers of a padded channel, whose axes are filled in. */
+static void close_source(struct source *s, size split)
+{
+    s->split = split, s->padded[2] = tiles_of(s->padded[2], split) * split;
+    s->plane = s->padded[0] * s->padded[1] * s->padded[2];
+}
+static void pad_images(struct conv *v)
+{
+    v->source.channels = v->channels;
+    for (int k = 0; k < AXES; k++) {
+        const struct axis *a = &v->axis[k];
+        v->source.size[k] = a->size, v->source.before[k] = a->pad, v->source.padded[k] = a->size + 2 * a->pad;
+    }
+    close_source(&v->source, v->axis[2].stride);
+}
+
+static size offset_of(const struct source *s, size z, size y, size x)
+{
+    return (z * s->padded[1] + y) * s->padded[2] + x % s->split * (s->padded[2] / s->split) + x / s->split;
+}
+
+/* Whether some window sees the image at this tap of an axis, or only zeros around it. */
+static int is_seen(const struct axis *a, size tap)
+{
+    for (size o = 0; o < a->count; o++) {
+        const size at = o * a->stride + tap * a->dilation - a->pad;
+        if (at >= 0 && at < a->size) return 1;
+        if (at >= a->size) return 0;
+    }
+    return 0;
+}
+
+#define FOR_EACH_TAP(v)                                              \
+    for (size kz = 0; kz < (v)->axis[0].kernel; kz++)                \
+        for (size ky = 0; ky < (v)->axis[1].kernel; ky++)            \
+            for (size kx = 0; kx < (v)->axis[2].kernel; kx++)
+
+/* The windows of a convolution: one lattice. */
+static void forward_lattice(struct conv *v)
+{
+    struct lattice *l = v->lattice;
+    const struct source *s = &v->source;
+    const struct axis *a = v->axis;
+    size *offset = v->index, *tap = offset + v->channels * v->kernel + SPARE;
+    v->lattices = 1, l->offset = offset, l->tap = tap;
+    for (int k = 0; k < AXES; k++) l->count[k] = a[k].count;
+    l->step[0] = a[0].stride * s->padded[1] * s->padded[2], l->step[1] = a[1].stride * s->padded[2];
+    l->to_step[0] = a[1].count * a[2].count, l->to_step[1] = a[2].count, l->to_step[2] = 1;
+    for (size c = 0; c < v->channels; c++)
+        FOR_EACH_TAP(v) {
+            if (!is_seen(&a[0], kz) || !is_seen(&a[1], ky) || !is_seen(&a[2], kx)) continue;
+            *offset++ = c * s->plane + offset_of(s, kz * a[0].dilation, ky * a[1].dilation, kx * a[2].dilation);
+            *tap++ = c * v->kernel + (kz * a[1].kernel + ky) * a[2].kernel + kx;
         }
-        char *out = job->out + item * job->out_step * width;
-        const char *weight = job->weight + group * job->weight_step * width;
-        const char *bias = job->bias ? job->bias + group * v->filters * width : NULL;
-        if (job->type == NPY_FLOAT)
-            kernels->conv_image_f32((float *)out, (const float *)image, (const float *)weight, (const float *)bias, v, work);
-        else kernels->conv_image_f64((double *)out, (const double *)image, (const double *)weight, (const double *)bias, v, work);
+    l->depth = offset - l->offset;
+}
+
+/* The gradient in the images is a convolution of the gradient of the results for every remainder of a place by the strides.
+ * Along an axis the place x (with its padding) is reached from window o by tap k where x = o stride + k dilation: of the
+ * places with remainder r by the taps whose place in the window has it too, from windows (x - r) / stride - reach, where
+ * reach = (k dilation - r) / stride. */
+struct class {
+    size first, count, window; /* the first place, how many there are, (x - r) / stride of the first */
+};
+static struct class class_of(const struct axis *a, size remainder)
+{
+    const size first = (remainder - a->pad % a->stride + a->stride) % a->stride; /* first + pad has the remainder */
+    const size count = first < a->size ? (a->size - first - 1) / a->stride + 1 : 0;
+    return (struct class){first, count, (first + a->pad - remainder) / a->stride};
+}
+
+static void pad_gradients(struct conv *v)
+{
+    v->source.channels = v->filters;
+    for (int k = 0; k < AXES; k++) {
+        const struct axis *a = &v->axis[k];
+        size before = 0, last = a->count - 1;
+        for (size r = 0; r < a->stride; r++) {
+            const struct class c = class_of(a, r);
+            for (size tap = 0; tap < a->kernel && c.count; tap++) {
+                if (tap * a->dilation % a->stride != r) continue;
+                const size reach = (tap * a->dilation - r) / a->stride;
+                if (reach - c.window > before) before = reach - c.window;
+                if (c.window + c.count - 1 - reach > last) last = c.window + c.count - 1 - reach;
+            }
+        }
+        v->source.size[k] = a->count, v->source.before[k] = before, v->source.padded[k] = before + last + 1;
+    }
+    close_source(&v->source, 1);
+}
+
+/* A lattice for every combination of remainders that images have places of. */
+static void backward_lattices(struct conv *v)
+{
+    const struct source *s = &v->source;
+    const struct axis *a = v->axis;
+    const size image[] = {a[1].size * a[2].size, a[2].size, 1}, around[] = {s->padded[1] * s->padded[2], s->padded[2], 1};
+    size *index = v->index;
+    v->lattices = 0;
+    for (size rz = 0; rz < a[0].stride; rz++)
+        for (size ry = 0; ry < a[1].stride; ry++)
+            for (size rx = 0; rx < a[2].stride; rx++) {
+                struct lattice *l = &v->lattice[v->lattices];
+                const size r[] = {rz, ry, rx};
+                l->from = l->to = 0, l->depth = 0;
+                size windows = 1;
+                for (int k = 0; k < AXES; k++) {
+                    const struct class c = class_of(&a[k], r[k]);
+                    l->count[k] = c.count, windows *= c.count;
+                    l->from += (c.window + s->before[k]) * around[k], l->to += c.first * image[k], l->to_step[k] = a[k].stride * image[k];
+                    if (k < 2) l->step[k] = around[k];
+                }
+                if (!windows) continue;
+                size *offset = index;
+                for (size f = 0; f < v->filters; f++)
+                    FOR_EACH_TAP(v) {
+                        const size tap[] = {kz, ky, kx};
+                        size at = f * s->plane, ours = 1;
+                        for (int k = 0; k < AXES; k++) {
+                            const size place = tap[k] * a[k].dilation;
+                            ours &= place % a[k].stride == r[k];
+                            at -= (place - r[k]) / a[k].stride * around[k];
+                        }
+                        if (ours) *offset++ = at;
+                    }
+                l->offset = index, l->depth = offset - index, l->tap = offset;
+                for (size f = 0; f < v->filters; f++)
+                    FOR_EACH_TAP(v)
+                        if (kz * a[0].dilation % a[0].stride == rz && ky * a[1].dilation % a[1].stride == ry && kx * a[2].dilation % a[2].stride == rx)
+                            *offset++ = f * v->channels * v->kernel + (kz * a[1].kernel + ky) * a[2].kernel + kx;
+                index = offset;
+                v->lattices++;
+            }
+}
+
+/* ---- products with windows ---- */
+
+static void pad(const struct conv *v, char *to, size image, size group)
+{
+    const char *from = v->from + (image * v->groups + group) * v->from_image * v->width;
+    if (v->type == NPY_FLOAT) kernels->conv_pad_f32((float *)to, (const float *)from, &v->source);
+    else kernels->conv_pad_f64((double *)to, (const double *)from, &v->source);
+}
+
+/* Images of a group, padded, and what lies behind them, which a last vector may read. */
+static void pad_batch(const struct conv *v, char *to, size group, size first, size images)
+{
+    const size bytes = v->source.channels * v->source.plane * v->width;
+    for (size n = 0; n < images && !pool_stopped(); n++) pad(v, to + n * bytes, first + n, group);
+    memset(to + images * bytes, 0, kernels->gemm_columns_bytes);
+}
+static size batch_bytes(const struct conv *v)
+{
+    return v->together * v->source.channels * v->source.plane * v->width + kernels->gemm_columns_bytes;
+}
+
+static void windows_task(void *context, size begin, size end, int chunk)
+{
+    const struct conv *v = context;
+    char *padded = v->work + chunk * v->work_bytes, *work = padded + batch_bytes(v);
+    const size tiles = tiles_of(v->rows, kernels->gemm_rows);
+    size ready = -1;
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        const size share = item % v->shares, batch = item / v->shares, group = batch % v->groups, first = batch / v->groups * v->together;
+        const size images = v->images - first < v->together ? v->images - first : v->together;
+        if (ready != batch) pad_batch(v, padded, group, first, images), ready = batch;
+        const size from = tiles * share / v->shares * kernels->gemm_rows, to = tiles * (share + 1) / v->shares * kernels->gemm_rows;
+        for (int k = 0; k < v->lattices && !pool_stopped(); k++) {
+            const struct lattice *l = &v->lattice[k];
+            const struct windows w = {
+                .lattice = l, .source = padded, .image = v->source.channels * v->source.plane, .images = images,
+                .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias,
+                .first = from, .last = to < v->rows ? to : v->rows, .work = work,
+                .out = v->out + (first * v->out_image + group * v->rows * v->out_filter) * v->width,
+                .out_image = v->out_image, .out_filter = v->out_filter,
+            };
+            if (v->type == NPY_FLOAT) kernels->conv_windows_f32(&w);
+            else kernels->conv_windows_f64(&w);
+        }
     }
 }
 
-/* Two numbers of a tuple of one or two, no less than `missing`, which a missing first one is. */
-static int pair(PyObject *tuple, size missing, size *first, size *second)
+/* The filters of each lattice and group in panels, some tiles at a time. */
+static void filters_task(void *context, size begin, size end, int chunk)
 {
-    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) < 1 || PyTuple_GET_SIZE(tuple) > 2) return -1;
-    const Py_ssize_t n = PyTuple_GET_SIZE(tuple);
-    *first = missing;
-    if (n == 2 && read_number(PyTuple_GET_ITEM(tuple, 0), missing, first) < 0) return -1;
-    return read_number(PyTuple_GET_ITEM(tuple, n - 1), missing, second);
+    const struct conv *v = context;
+    const size tiles = tiles_of(v->rows, kernels->gemm_rows), parts = tiles_of(tiles, TILES_AT_ONCE);
+    (void)chunk;
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        const size tile = item % parts * TILES_AT_ONCE, last = tile + TILES_AT_ONCE < tiles ? tile + TILES_AT_ONCE : tiles;
+        const size group = item / parts % v->groups;
+        const struct lattice *l = &v->lattice[item / parts / v->groups];
+        char *to = (char *)l->left + group * l->left_group * v->width;
+        const char *weight = v->weight + group * v->bundle * v->width, *bias = v->bias ? v->bias + group * v->rows * v->width : NULL;
+        const size taps = l->depth - !!bias;
+        if (v->type == NPY_FLOAT)
+            kernels->conv_filters_f32((float *)to, (const float *)weight, v->filter_step, l->tap, taps, (const float *)bias, v->rows, tile, last);
+        else
+            kernels->conv_filters_f64((double *)to, (const double *)weight, v->filter_step, l->tap, taps, (const double *)bias, v->rows, tile, last);
+    }
 }
 
-/* Fill in the shape of the work; 0 if it is not for these kernels. x is (N, C, [H,] W), kernel the last axes' sizes. */
-static int describe(struct conv_job *job, PyArrayObject *x, size filters, size kernel_height, size kernel_width, PyObject *stride,
-                    PyObject *padding, PyObject *dilation, size groups)
+/* How many images at a time, and how the work is cut; in how many chunks. */
+static int share_out(struct conv *v, size windows, size parts)
 {
-    struct conv *v = &job->shape;
-    const int axes = PyArray_NDIM(x) - 2;
-    size dilation_y, dilation_x;
-    if (axes < 1 || axes > 2 || groups < 1 || filters < 0 || filters > MOST || kernel_height < 1 || kernel_height > MOST ||
-        kernel_width < 1 || kernel_width > MOST || PyArray_DIM(x, axes) > MOST || PyArray_DIM(x, axes + 1) > MOST || pair(stride, 1, &v->stride_y, &v->stride_x) < 0 ||
-        pair(padding, 0, &v->pad_y, &v->pad_x) < 0 || pair(dilation, 1, &dilation_y, &dilation_x) < 0 ||
-        PyTuple_GET_SIZE(stride) != axes || PyTuple_GET_SIZE(padding) != axes || PyTuple_GET_SIZE(dilation) != axes)
-        return 0;
-    if (PyArray_DIM(x, 1) % groups || filters % groups || v->pad_y < 0 || v->pad_x < 0) return 0;
-    v->channels = PyArray_DIM(x, 1) / groups, v->filters = filters / groups;
-    v->height = (axes == 2 ? PyArray_DIM(x, 2) : 1) + 2 * v->pad_y, v->width = PyArray_DIM(x, axes + 1) + 2 * v->pad_x;
-    v->kernel_height = kernel_height, v->kernel_width = kernel_width;
-    const size room_y = v->height - dilation_y * (kernel_height - 1) - 1, room_x = v->width - dilation_x * (kernel_width - 1) - 1;
-    if (room_y < 0 || room_x < 0 || v->stride_y < 1 || v->stride_x < 1) return 0;
-    v->out_height = room_y / v->stride_y + 1, v->out_width = room_x / v->stride_x + 1;
-    const size padded_image[] = {v->channels, v->height, v->width}, weights[] = {v->channels, v->filters + 64, kernel_height, kernel_width},
-               results[] = {PyArray_DIM(x, 0), v->filters + 64, v->out_height, v->out_width};
-    if (!is_countable(padded_image, 3) || !is_countable(weights, 4) || !is_countable(results, 4)) return 0;
-    const size taps = v->channels * kernel_height * kernel_width;
-    if (taps == 0 || v->filters == 0 || PyArray_SIZE(x) == 0) return 0;
-    size *offset = malloc(2 * taps * sizeof *offset), *next = offset;
-    if (!offset) return 0;
-    for (size c = 0; c < v->channels; c++)
-        for (size ky = 0; ky < kernel_height; ky++)
-            for (size kx = 0; kx < kernel_width; kx++) *next++ = (c * v->height + ky * dilation_y) * v->width + kx * dilation_x;
-    const size tile = kernels->gemm_columns_bytes / (PyArray_TYPE(x) == NPY_FLOAT ? sizeof(float) : sizeof(double));
-    for (size t = 0; t < taps; t++) *next++ = t * tile;
-    v->offset = offset, v->step = offset + taps;
-    job->type = PyArray_TYPE(x), job->groups = groups;
-    const size pixels = v->out_height * v->out_width, padded = v->channels * v->height * v->width + tile;
-    job->image_step = PyArray_SIZE(x) / PyArray_DIM(x, 0) / groups;
-    job->out_step = v->filters * pixels, job->weight_step = v->filters * taps;
-    const size columns = (v->filters + tile - 1) / tile * tile;
-    job->partial_step = taps * columns;
-    job->work = job->weights ? pixels * columns + padded : tile * (taps + 16) + padded;
-    return 1;
+    const size threads = pool_get_threads();
+    v->together = windows >= GROUP_OF_WINDOWS ? 1 : tiles_of(GROUP_OF_WINDOWS, windows);
+    if (v->together > v->images) v->together = v->images;
+    v->batches = tiles_of(v->images, v->together), v->shares = 1;
+    const double cost = (double)v->images * v->groups * v->filters * v->results * v->channels * v->kernel * (v->type == NPY_FLOAT ? 0.01 : 0.02);
+    if (pool_chunks(threads, cost / threads) == 1) return 1;
+    if (v->batches * v->groups < 2 * threads) v->shares = parts < threads ? parts : threads;
+    const size items = v->batches * v->groups * v->shares;
+    return (int)(items < threads ? items : batch_bytes(v) < 1 << 19 && items >= 4 * threads ? 4 * threads : threads);
 }
 
-static int run(struct conv_job *job, size count, int chunks)
+/* Everything but the shapes of a product is known: do it. */
+static int run_windows(struct conv *v, size windows)
 {
-    const size numbers[] = {chunks, job->work};
-    PyArrayObject *work = is_countable(numbers, 2) ? scratch(chunks * job->work, job->type == NPY_FLOAT ? sizeof(float) : sizeof(double))
-                                                     : (PyArrayObject *)PyErr_NoMemory();
-    int result;
-    if (!work) return -1;
-    job->memory = PyArray_BYTES(work);
-    Py_BEGIN_ALLOW_THREADS
-    result = pool_run_stoppable(images, job, count, chunks);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(work);
+    const size high = kernels->gemm_rows, tiles = tiles_of(v->rows, high);
+    const int chunks = share_out(v, windows, tiles), bias = !!v->bias;
+    const struct lattice *first = v->lattice;
+    const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
+    const int direct = whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
+    size numbers = 0;
+    for (int k = 0; k < v->lattices; k++) v->lattice[k].depth += bias, numbers += tiles * high * v->lattice[k].depth;
+    const size sums = v->width * (CONV_DEPTH + 1 + (CONV_SUMS / tile_columns(v) > tiles * high ? CONV_SUMS / tile_columns(v) : tiles * high)) * tile_columns(v);
+    v->work_bytes = (batch_bytes(v) + sums + 63) / 64 * 64;
+    PyArrayObject *left = scratch(direct ? 0 : numbers * v->groups, v->width), *work = left ? scratch(chunks * v->work_bytes, 1) : NULL;
+    int result = -1;
+    if (work) {
+        v->work = PyArray_BYTES(work);
+        char *at = PyArray_BYTES(left);
+        for (int k = 0; k < v->lattices; k++) {
+            struct lattice *l = &v->lattice[k];
+            l->left = direct ? v->weight : at, l->left_row = direct ? v->filter_step : 0;
+            l->left_group = direct ? v->bundle : tiles * high * l->depth;
+            at += v->groups * l->left_group * v->width;
+        }
+        const size panels = direct ? 0 : v->lattices * v->groups * tiles_of(tiles, TILES_AT_ONCE);
+        Py_BEGIN_ALLOW_THREADS
+        result = pool_run_stoppable(filters_task, v, panels, panels ? pool_chunks(panels, 1.0 * numbers * v->groups / panels) : 1);
+        if (!result) result = pool_run_stoppable(windows_task, v, v->batches * v->groups * v->shares, chunks);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(left);
+    Py_XDECREF(work);
     return result;
 }
 
-static int chunks_of(const struct conv_job *job, size count)
+static int has_memory(struct conv *v, size numbers, size lattices)
 {
-    const struct conv *v = &job->shape;
-    const double work = (double)job->out_step * v->channels * v->kernel_height * v->kernel_width;
-    return pool_chunks(count, work * (job->type == NPY_FLOAT ? 0.01 : 0.02));
+    v->index = malloc(numbers * sizeof *v->index), v->lattice = calloc(lattices, sizeof *v->lattice);
+    if (v->index && v->lattice) return 1;
+    PyErr_NoMemory();
+    return 0;
+}
+static void release(struct conv *v)
+{
+    free(v->index);
+    free(v->lattice);
 }
 
 /* conv(x, weight, bias | None, stride, padding, dilation, groups) */
@@ -118,82 +343,206 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     (void)module;
     if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
     if (!is_real(args[0]) || !is_like(args[1], args[0]) || (args[2] != Py_None && !is_like(args[2], args[0]))) NOT_HANDLED();
-    PyArrayObject *w = (PyArrayObject *)args[1], *given = (PyArrayObject *)args[0];
+    PyArrayObject *given = (PyArrayObject *)args[0], *filters = (PyArrayObject *)args[1];
     const int n = PyArray_NDIM(given);
-    const size groups = PyLong_AsSsize_t(args[6]);
-    struct conv_job job = {0};
-    if (PyErr_Occurred()) return NULL;
-    if (n < 3 || PyArray_NDIM(w) != n || groups < 1 || groups > MOST || PyArray_DIM(w, 1) > MOST || PyArray_DIM(w, 1) * groups != PyArray_DIM(given, 1)) NOT_HANDLED();
-    if (!describe(&job, given, PyArray_DIM(w, 0), n == 4 ? PyArray_DIM(w, 2) : 1, PyArray_DIM(w, n - 1), args[3], args[4], args[5], groups))
-        NOT_HANDLED();
-    npy_intp shape[4] = {PyArray_DIM(given, 0), PyArray_DIM(w, 0), job.shape.out_height, job.shape.out_width};
-    if (n == 3) shape[2] = job.shape.out_width;
+    struct conv v = {0};
+    if (PyArray_NDIM(filters) != n || describe(&v, given, n, PyArray_DIMS(given), PyArray_DIMS(filters), args + 3) < 0) NOT_HANDLED();
+    npy_intp shape[5] = {v.images, v.groups * v.filters};
+    for (int k = 2; k < n; k++) shape[k] = v.axis[AXES - n + k].count;
     PyArrayObject *x = contiguous(args[0]), *weight = contiguous(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
-    PyArrayObject *out = x ? new_like(x, n, shape) : NULL;
-    if (x && weight && out && (bias || args[2] == Py_None)) {
-        job.image = PyArray_BYTES(x), job.weight = PyArray_BYTES(weight), job.out = PyArray_BYTES(out);
-        job.bias = bias ? PyArray_BYTES(bias) : NULL;
-        const size items = shape[0] * groups;
-        if (run(&job, items, chunks_of(&job, items)) < 0) Py_CLEAR(out);
+    PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(x, n, shape) : NULL;
+    if (out && has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
+        pad_images(&v);
+        forward_lattice(&v);
+        v.from = PyArray_BYTES(x), v.weight = PyArray_BYTES(weight), v.bias = bias ? PyArray_BYTES(bias) : NULL, v.out = PyArray_BYTES(out);
+        v.rows = v.filters, v.filter_step = v.channels * v.kernel, v.bundle = v.filters * v.filter_step;
+        v.from_image = v.channels * v.pixels, v.out_filter = v.results, v.out_image = v.groups * v.filters * v.results;
+        if (run_windows(&v, v.results) < 0) Py_CLEAR(out);
     } else Py_CLEAR(out);
-    free((void *)job.shape.offset);
+    release(&v);
     Py_XDECREF(x);
     Py_XDECREF(weight);
     Py_XDECREF(bias);
     return (PyObject *)out;
 }
 
-/* conv_weight(x, g, weight shape, stride, padding, dilation, groups) */
+/* Read the shape of what is to be made; 0 on success. */
+static int read_shape(PyObject *tuple, int n, npy_intp *shape)
+{
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != n || n > 5) return -1;
+    for (int k = 0; k < n; k++)
+        if (read_number(PyTuple_GET_ITEM(tuple, k), 1, &shape[k]) < 0) return -1;
+    return 0;
+}
+static int fits(const struct conv *v, PyArrayObject *g)
+{
+    const int n = PyArray_NDIM(g);
+    int same = PyArray_DIM(g, 0) == v->images && PyArray_DIM(g, 1) == v->groups * v->filters;
+    for (int k = 2; k < n; k++) same &= PyArray_DIM(g, k) == v->axis[AXES - n + k].count;
+    return same;
+}
+
+/* conv_input(g, weight, image shape, stride, padding, dilation, groups) */
+static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
+    if (!is_real(args[0]) || !is_like(args[1], args[0])) NOT_HANDLED();
+    PyArrayObject *given = (PyArrayObject *)args[0], *filters = (PyArrayObject *)args[1];
+    const int n = PyArray_NDIM(given);
+    npy_intp shape[5];
+    struct conv v = {0};
+    if (PyArray_NDIM(filters) != n || read_shape(args[2], n, shape) < 0 || describe(&v, given, n, shape, PyArray_DIMS(filters), args + 3) < 0 || !fits(&v, given))
+        NOT_HANDLED();
+    double remainders = 1;
+    for (int k = 0; k < AXES; k++) remainders *= v.axis[k].stride;
+    if (remainders > 1000) NOT_HANDLED();
+    PyArrayObject *g = contiguous(args[0]), *weight = contiguous(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
+    if (out && has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
+        pad_gradients(&v);
+        backward_lattices(&v);
+        v.from = PyArray_BYTES(g), v.weight = PyArray_BYTES(weight), v.out = PyArray_BYTES(out);
+        v.rows = v.channels, v.filter_step = v.kernel, v.bundle = v.filters * v.channels * v.kernel;
+        v.from_image = v.filters * v.results, v.out_filter = v.pixels, v.out_image = v.groups * v.channels * v.pixels;
+        if (run_windows(&v, v.pixels) < 0) Py_CLEAR(out);
+    } else Py_CLEAR(out);
+    release(&v);
+    Py_XDECREF(g);
+    Py_XDECREF(weight);
+    return (PyObject *)out;
+}
+
+/* ---- the gradient in the filters ---- */
+
+struct weights_job {
+    struct conv v;
+    const char *grad;
+    char *out, *sums;   /* taps x filters, whole tiles of both; for each group, and each chunk where images are shared out */
+    size taps, columns, sums_numbers, *place;
+    int by_channels;    /* threads share out channels, or batches of images */
+};
+
+static void weights_task(void *context, size begin, size end, int chunk)
+{
+    const struct weights_job *job = context;
+    const struct conv *v = &job->v;
+    const size width = v->width, batches = job->by_channels ? v->batches : 1;
+    char *padded = v->work + chunk * v->work_bytes, *work = padded + batch_bytes(v);
+    for (size item = begin; item < end; item++)
+        for (size b = 0; b < batches && !pool_stopped(); b++) {
+            const size part = job->by_channels ? item % v->shares : 0, group = job->by_channels ? item / v->shares : item % v->groups;
+            const size batch = job->by_channels ? b : item / v->groups, first = batch * v->together;
+            const size images = v->images - first < v->together ? v->images - first : v->together;
+            const size high = kernels->gemm_rows, tiles = job->taps / high;
+            const size from = tiles * part / v->shares * high, to = tiles * (part + 1) / v->shares * high;
+            pad_batch(v, padded, group, first, images);
+            char *sums = job->sums + (group + (job->by_channels ? 0 : chunk * v->groups)) * job->sums_numbers * width;
+            const struct weights w = {
+                .source = padded, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
+                .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = to - from,
+                .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
+                .add = job->by_channels ? b > 0 : item >= begin + v->groups,
+            };
+            if (v->type == NPY_FLOAT) kernels->conv_weights_f32(&w);
+            else kernels->conv_weights_f64(&w);
+        }
+}
+
+/* Where the windows of a batch of images begin. */
+static void list_places(struct weights_job *job)
+{
+    const struct conv *v = &job->v;
+    const struct lattice *l = v->lattice;
+    size *place = job->place;
+    for (size n = 0; n < v->together; n++)
+        for (size z = 0; z < l->count[0]; z++)
+            for (size y = 0; y < l->count[1]; y++)
+                for (size x = 0; x < l->count[2]; x++) *place++ = n * v->source.channels * v->source.plane + z * l->step[0] + y * l->step[1] + x;
+}
+
+/* What was added up, to where it belongs: as many filters at a time as a vector has numbers. */
+static void sums_task(void *context, size begin, size end, int chunk)
+{
+    const struct weights_job *job = context;
+    const struct conv *v = &job->v;
+    const struct lattice *l = v->lattice;
+    const size lanes = tile_columns(v) / 2, parts = tiles_of(v->filters, lanes), taps = v->channels * v->kernel;
+    (void)chunk;
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        const size group = item / parts, f = item % parts * lanes, filters = v->filters - f < lanes ? v->filters - f : lanes;
+        char *to = job->out + (group * v->filters + f) * taps * v->width;
+        const char *from = job->sums + (group * job->sums_numbers + f) * v->width;
+        if (l->depth < taps) memset(to, 0, filters * taps * v->width);
+        if (v->type == NPY_FLOAT) kernels->conv_sums_f32((float *)to, taps, (const float *)from, job->columns, filters, l->tap, l->depth);
+        else kernels->conv_sums_f64((double *)to, taps, (const double *)from, job->columns, filters, l->tap, l->depth);
+    }
+}
+
+static int run_weights(struct weights_job *job, char *out)
+{
+    struct conv *v = &job->v;
+    const size high = kernels->gemm_rows, lanes = tile_columns(v) / 2, depth = v->lattice->depth, threads = pool_get_threads();
+    job->taps = tiles_of(depth, high) * high, job->columns = tiles_of(v->filters, lanes) * lanes, job->sums_numbers = job->taps * job->columns;
+    for (size t = depth; t < job->taps; t++) v->index[t] = 0;
+    int chunks = share_out(v, v->results, threads);
+    v->shares = 1;
+    job->by_channels = chunks == 1 || v->groups > 1 || (double)job->sums_numbers * v->groups * v->width * threads > 2e6 || v->batches < threads;
+    if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
+    const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
+    if (chunks > items) chunks = (int)items;
+    v->work_bytes = (batch_bytes(v) + CONV_WINDOWS * (v->filters + 2 * lanes) * v->width + 63) / 64 * 64;
+    const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
+    PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results, sizeof(size)) : NULL;
+    int result = -1;
+    PyArrayObject *sums = places ? scratch(numbers, v->width) : NULL;
+    if (sums) {
+        job->sums = PyArray_BYTES(sums);
+        v->work = PyArray_BYTES(work), job->place = (size *)PyArray_BYTES(places);
+        list_places(job);
+        Py_BEGIN_ALLOW_THREADS
+        result = pool_run_stoppable(weights_task, job, items, chunks);
+        if (!result) {
+            for (int c = 1; c < chunks && !job->by_channels; c++) {
+                char *more = job->sums + c * v->groups * job->sums_numbers * v->width;
+                if (v->type == NPY_FLOAT) kernels->add_f32((float *)job->sums, (const float *)more, v->groups * job->sums_numbers);
+                else kernels->add_f64((double *)job->sums, (const double *)more, v->groups * job->sums_numbers);
+            }
+            job->out = out;
+            result = pool_run_stoppable(sums_task, job, v->groups * tiles_of(v->filters, lanes), pool_chunks(v->groups * tiles_of(v->filters, lanes), 0.5 * lanes * depth));
+        }
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(sums);
+    Py_XDECREF(work);
+    Py_XDECREF(places);
+    return result;
+}
+
+/* conv_weight(x, g, filter shape, stride, padding, dilation, groups) */
 static PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
-    if (!is_real(args[0]) || !is_like(args[1], args[0]) || !PyTuple_Check(args[2])) NOT_HANDLED();
+    if (!is_real(args[0]) || !is_like(args[1], args[0])) NOT_HANDLED();
     PyArrayObject *given = (PyArrayObject *)args[0], *grad = (PyArrayObject *)args[1];
     const int n = PyArray_NDIM(given);
-    npy_intp shape[4];
-    if (n < 3 || n > 4 || PyArray_NDIM(grad) != n || PyTuple_GET_SIZE(args[2]) != n) NOT_HANDLED();
-    for (int k = 0; k < n; k++)
-        if (read_number(PyTuple_GET_ITEM(args[2], k), 0, &shape[k]) < 0) NOT_HANDLED();
-    const size groups = PyLong_AsSsize_t(args[6]);
-    if (PyErr_Occurred()) return NULL;
-    struct conv_job job = {.weights = 1};
-    if (groups < 1 || groups > MOST || shape[1] * groups != PyArray_DIM(given, 1) || PyArray_DIM(grad, 0) != PyArray_DIM(given, 0) ||
-        PyArray_DIM(grad, 1) != shape[0] ||
-        !describe(&job, given, shape[0], n == 4 ? shape[2] : 1, shape[n - 1], args[3], args[4], args[5], groups))
+    npy_intp shape[5];
+    struct weights_job job = {{{{0}}}};
+    struct conv *v = &job.v;
+    if (PyArray_NDIM(grad) != n || read_shape(args[2], n, shape) < 0 || describe(v, given, n, PyArray_DIMS(given), shape, args + 3) < 0 || !fits(v, grad))
         NOT_HANDLED();
-    const struct conv *v = &job.shape;
-    if (PyArray_DIM(grad, n - 1) != v->out_width || (n == 4 && PyArray_DIM(grad, 2) != v->out_height)) {
-        free((void *)v->offset);
-        NOT_HANDLED();
-    }
-    const size items = PyArray_DIM(given, 0) * groups, taps = v->channels * v->kernel_height * v->kernel_width;
-    const int chunks = chunks_of(&job, items);
-    const size width = PyArray_ITEMSIZE(given), columns = job.partial_step / taps;
-    PyArrayObject *x = contiguous(args[0]), *g = contiguous(args[1]), *out = x ? new_like(x, n, shape) : NULL;
-    char *partial = calloc(chunks * groups * job.partial_step, width);
-    if (x && g && out && partial) {
-        job.image = PyArray_BYTES(x), job.grad = PyArray_BYTES(g), job.out = partial;
-        if (run(&job, items, chunks) < 0) Py_CLEAR(out);
+    PyArrayObject *x = contiguous(args[0]), *g = contiguous(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
+    if (out && has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {
+        pad_images(v);
+        forward_lattice(v);
+        v->from = PyArray_BYTES(x), v->from_image = v->channels * v->pixels, job.grad = PyArray_BYTES(g);
+        if (run_weights(&job, PyArray_BYTES(out)) < 0) Py_CLEAR(out);
     } else Py_CLEAR(out);
-    if (out) {
-        for (int c = 1; c < chunks; c++) {
-            char *more = partial + c * groups * job.partial_step * width;
-            if (job.type == NPY_FLOAT) kernels->add_f32((float *)partial, (const float *)more, groups * job.partial_step);
-            else kernels->add_f64((double *)partial, (const double *)more, groups * job.partial_step);
-        }
-        char *to = PyArray_BYTES(out);
-        for (size group = 0; group < groups; group++)
-            for (size f = 0; f < v->filters; f++)
-                for (size t = 0; t < taps; t++, to += width)
-                    memcpy(to, partial + ((group * taps + t) * columns + f) * width, width);
-    }
-    free(partial);
-    free((void *)v->offset);
+    release(v);
     Py_XDECREF(x);
     Py_XDECREF(g);
     return (PyObject *)out;
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef conv_methods[] = {METHOD(conv), METHOD(conv_weight), {NULL, NULL, 0, NULL}};
+PyMethodDef conv_methods[] = {METHOD(conv), METHOD(conv_input), METHOD(conv_weight), {NULL, NULL, 0, NULL}};

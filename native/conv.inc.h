@@ -1,128 +1,276 @@
-/* Convolution of one image without columns: the kernels read the windows where they lie in a padded copy of the image.
+/* Convolution as a product of filters with windows. The windows are never all in memory: panels of a tile's width are put
+ * together from padded images as they are needed, and stay in the first cache while all filters meet them.
  *
- * With stride 1 the outputs are computed as if they were as wide as the image, so that the window of the next output is
- * always one element on; what lies to the right of the real width is thrown away. With another stride the windows of a
- * few outputs at a time are put side by side first. */
+ * What the three functions of a convolution share is here: the padded images, the panels, and a tile of registers. */
 
-#define CONV_TILE(name, ROWS)                                                                                        \
-    static void F(name)(REAL *restrict c, const REAL *restrict a, size a_row, const REAL *restrict b,                \
-                        const size *restrict offset, size depth)                                                     \
+/* One image with zeros around. Along the last axis, columns whose places have the same remainder by `split` lie side by
+ * side, so that windows `split` apart are neighbours. */
+static void F(conv_pad)(REAL *restrict to, const REAL *restrict image, const struct source *v)
+{
+    const size *n = v->size, *before = v->before, row = v->padded[2], part = row / v->split;
+    if (v->plane != n[0] * n[1] * n[2]) memset(to, 0, v->channels * v->plane * sizeof(REAL));
+    for (size c = 0; c < v->channels; c++)
+        for (size z = 0; z < n[0]; z++)
+            for (size y = 0; y < n[1]; y++, image += n[2]) {
+                REAL *line = to + c * v->plane + ((z + before[0]) * v->padded[1] + y + before[1]) * row;
+                if (v->split == 1) memcpy(line + before[2], image, n[2] * sizeof(REAL));
+                else if (v->split == 2) {
+                    const size odd = before[2] & 1;
+                    REAL *first = line + odd * part + before[2] / 2, *second = line + !odd * part + (before[2] + 1) / 2;
+                    for (size x = 0; x < n[2] / 2; x++) first[x] = image[2 * x], second[x] = image[2 * x + 1];
+                    if (n[2] & 1) first[n[2] / 2] = image[n[2] - 1];
+                } else
+                    for (size x = 0; x < n[2]; x++) line[(x + before[2]) % v->split * part + (x + before[2]) / v->split] = image[x];
+            }
+}
+
+/* Filters in panels of GEMM_ROWS, some tiles of them: the number of filter f and tap k is at f * row + tap[k]. After the
+ * last tap follows the bias, if there is one. */
+static void F(conv_filters)(REAL *restrict to, const REAL *restrict weight, size row, const size *tap, size depth,
+                            const REAL *bias, size filters, size first, size last)
+{
+    const size panel = GEMM_ROWS * (depth + !!bias), tiles = filters / GEMM_ROWS < last ? filters / GEMM_ROWS : last;
+    if (row < depth) /* filters are neighbours */
+        for (size k = 0; k < depth; k++)
+            for (size tile = first; tile < tiles; tile++)
+                for (size i = 0; i < GEMM_ROWS; i++) to[tile * panel + k * GEMM_ROWS + i] = weight[(tile * GEMM_ROWS + i) * row + tap[k]];
+    for (size tile = row < depth && first < tiles ? tiles : first; tile < last; tile++) {
+        const size rows = filters - tile * GEMM_ROWS < GEMM_ROWS ? filters - tile * GEMM_ROWS : GEMM_ROWS;
+        const REAL *from = weight + tile * GEMM_ROWS * row;
+        REAL *at = to + tile * panel;
+        for (size k = 0; k < depth; k++, at += GEMM_ROWS)
+            for (size i = 0; i < GEMM_ROWS; i++) at[i] = i < rows ? from[i * row + tap[k]] : 0;
+    }
+    for (size f = first * GEMM_ROWS; f < last * GEMM_ROWS && bias; f++)
+        to[f / GEMM_ROWS * panel + depth * GEMM_ROWS + f % GEMM_ROWS] = f < filters ? bias[f] : 0;
+}
+
+/* Where the windows of a panel lie, and where their results go: stretches of neighbours. */
+struct F(panel) {
+    size columns, moves, runs;
+    size from[GEMM_COLUMNS], to[GEMM_COLUMNS]; /* of a move, by whole vectors; of a run of results */
+    int place[GEMM_COLUMNS], column[GEMM_COLUMNS + 1];
+};
+
+static void F(conv_panel)(struct F(panel) *panel, const struct windows *w, size at, size total)
+{
+    const struct lattice *v = w->lattice;
+    const size lanes = GEMM_COLUMNS / 2, wide = v->count[2], high = v->count[1], deep = v->count[0];
+    size x = at % wide, y = at / wide % high, z = at / (wide * high) % deep, n = at / (wide * high * deep), next = -1;
+    panel->columns = total - at < GEMM_COLUMNS ? total - at : GEMM_COLUMNS;
+    panel->runs = panel->moves = 0;
+    for (size j = 0, length; j < panel->columns; j += length) {
+        const size from = n * w->image + v->from + z * v->step[0] + y * v->step[1] + x;
+        const size to = n * w->out_image + v->to + z * v->to_step[0] + y * v->to_step[1] + x * v->to_step[2];
+        length = panel->columns - j < wide - x ? panel->columns - j : wide - x;
+        for (size k = 0; k < length; k += lanes) panel->from[panel->moves] = from + k, panel->place[panel->moves++] = (int)(j + k);
+        if (to != next) panel->to[panel->runs] = to, panel->column[panel->runs++] = (int)j;
+        next = to + length * v->to_step[2];
+        x = 0;
+        if (++y == high) {
+            y = 0;
+            if (++z == deep) z = 0, n++;
+        }
+    }
+    panel->column[panel->runs] = (int)panel->columns;
+}
+
+/* The windows of a panel, a row for each tap. Whole vectors are moved: what is too much of one is written over by the next. */
+static void F(conv_pack)(REAL *to, const struct F(panel) *panel, const REAL *source, const size *offset, size depth)
+{
+    if (panel->moves == 2 && panel->place[1] == GEMM_COLUMNS / 2) {
+        const REAL *first = source + panel->from[0], *second = source + panel->from[1];
+        for (size k = 0; k < depth; k++, to += GEMM_COLUMNS) {
+            memcpy(to, first + offset[k], VECTOR_BYTES);
+            memcpy(to + GEMM_COLUMNS / 2, second + offset[k], VECTOR_BYTES);
+        }
+        return;
+    }
+    for (size k = 0; k < depth; k++, to += GEMM_COLUMNS)
+        for (size m = 0; m < panel->moves; m++) memcpy(to + panel->place[m], source + offset[k] + panel->from[m], VECTOR_BYTES);
+}
+
+/* n numbers: whole vectors, then two halves, quarters ... that overlap. */
+static inline void F(conv_move)(REAL *restrict to, const REAL *restrict from, size n)
+{
+    const size lanes = VECTOR_BYTES / sizeof(REAL);
+    for (; n >= lanes; n -= lanes, to += lanes, from += lanes) memcpy(to, from, VECTOR_BYTES);
+    if (n >= lanes / 2) {
+        memcpy(to, from, VECTOR_BYTES / 2);
+        memcpy(to + n - lanes / 2, from + n - lanes / 2, VECTOR_BYTES / 2);
+    } else if (VECTOR_BYTES / sizeof(REAL) >= 8 && n >= lanes / 4) {
+        memcpy(to, from, VECTOR_BYTES / 4);
+        memcpy(to + n - lanes / 4, from + n - lanes / 4, VECTOR_BYTES / 4);
+    } else
+        for (size k = 0; k < n; k++) to[k] = from[k];
+}
+
+/* Rows of a finished panel to where they belong. */
+static void F(conv_unpack)(REAL *out, size out_filter, const struct F(panel) *panel, size step, const REAL *from, size rows)
+{
+    for (size i = 0; i < rows; i++, out += out_filter, from += GEMM_COLUMNS)
+        for (size r = 0; r < panel->runs; r++) {
+            REAL *to = out + panel->to[r];
+            const REAL *row = from + panel->column[r];
+            const size length = panel->column[r + 1] - panel->column[r];
+            if (step == 1) F(conv_move)(to, row, length);
+            else
+                for (size k = 0; k < length; k++) to[k * step] = row[k];
+        }
+}
+
+/* Some rows of a tile. Packed filters are filled up with zeros, so that more rows than there are may be computed. */
+static void F(conv_tiles)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict right,
+                          size rows, size depth, int add)
+{
+    if (rows > GEMM_ROWS / 2 && (rows == GEMM_ROWS || a_row == 1)) F(gemm_tile)(c, c_row, a, a_row, a_step, right, GEMM_COLUMNS, depth, add);
+    else if (a_row == 1) F(gemm_half)(c, c_row, a, a_row, a_step, right, GEMM_COLUMNS, depth, add);
+    else {
+        const size half = rows >= GEMM_ROWS / 2 ? GEMM_ROWS / 2 : 0;
+        if (half) F(gemm_half)(c, c_row, a, a_row, a_step, right, GEMM_COLUMNS, depth, add);
+        for (size i = half; i < rows; i++)
+            F(gemm_row)(c + i * c_row, c_row, a + i * a_row, a_row, a_step, right, GEMM_COLUMNS, depth, add);
+    }
+}
+
+/* The results of some images and some filters. */
+static void F(conv_windows)(const struct windows *w)
+{
+    const struct lattice *v = w->lattice;
+    const size total = w->images * v->count[0] * v->count[1] * v->count[2], depth = v->depth;
+    const size high = (w->last - w->first + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;
+    struct F(panel) panels[CONV_PANELS];
+    REAL *right = w->work, *sums = right + (CONV_DEPTH + 1) * GEMM_COLUMNS;
+    const size steps = (depth + CONV_DEPTH - 1) / CONV_DEPTH, step = steps ? (depth + steps - 1) / steps : 1;
+    const int whole = steps < 2; /* without taps all is zero */
+    const size most = CONV_SUMS / (high * GEMM_COLUMNS), block = whole || most < 1 ? 1 : most < CONV_PANELS ? most : CONV_PANELS;
+    memset(right, 0, (CONV_DEPTH + 1) * GEMM_COLUMNS * sizeof(REAL));
+    for (size at = 0; at < total && !pool_stopped(); at += block * GEMM_COLUMNS) {
+        size count = 0;
+        for (size j = at; j < total && count < block; j += GEMM_COLUMNS) F(conv_panel)(&panels[count++], w, j, total);
+        size p = 0;
+        do {
+            const size n = depth - p < step ? depth - p : step;
+            for (size j = 0; j < count && !pool_stopped(); j++) {
+                const struct F(panel) *panel = &panels[j];
+                const size taps = w->bias && p + n == depth ? n - 1 : n;
+                F(conv_pack)(right, panel, w->source, v->offset + p, taps);
+                if (taps < n)
+                    for (size k = 0; k < GEMM_COLUMNS; k++) right[taps * GEMM_COLUMNS + k] = 1;
+                const int straight = whole && panel->runs == 1 && panel->columns == GEMM_COLUMNS && v->to_step[2] == 1;
+                for (size f = w->first; f < w->last; f += GEMM_ROWS) {
+                    const size rows = w->last - f < GEMM_ROWS ? w->last - f : GEMM_ROWS;
+                    const REAL *a = (const REAL *)w->left + (v->left_row ? f * v->left_row + p : f * depth + p * GEMM_ROWS);
+                    const size a_row = v->left_row ? v->left_row : 1, a_step = v->left_row ? 1 : GEMM_ROWS;
+                    REAL *out = (REAL *)w->out + f * w->out_filter;
+                    if (straight && rows == GEMM_ROWS) {
+                        F(conv_tiles)(out + panel->to[0], w->out_filter, a, a_row, a_step, right, rows, n, 0);
+                        continue;
+                    }
+                    REAL *tile = whole ? sums : sums + (j * high + f - w->first) * GEMM_COLUMNS;
+                    F(conv_tiles)(tile, GEMM_COLUMNS, a, a_row, a_step, right, rows, n, p > 0);
+                    if (whole) F(conv_unpack)(out, w->out_filter, panel, v->to_step[2], tile, rows);
+                }
+            }
+        } while ((p += step) < depth);
+        for (size j = 0; j < count && !whole; j++)
+            F(conv_unpack)((REAL *)w->out + w->first * w->out_filter, w->out_filter, &panels[j], v->to_step[2],
+                           sums + j * high * GEMM_COLUMNS, w->last - w->first);
+    }
+}
+
+/* c (taps x filters, c_row apart) += the sum over windows of source[place + offset] * g, g being windows x filters. */
+#define CONV_WEIGHT_TILE(name, ROWS, VECTORS)                                                                        \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict source, const size *restrict offset,      \
+                        const REAL *restrict g, size g_row, const size *restrict place, size count, int add)         \
     {                                                                                                                \
-        F(vector) tile[ROWS][F(gemm_vectors)];                                                                       \
+        F(vector) tile[ROWS][VECTORS];                                                                               \
         for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};                                   \
-        for (size p = 0; p < depth; p++, a++) {                                                                      \
-            const REAL *row = b + offset[p];                                                                         \
-            F(vector) y[F(gemm_vectors)];                                                                            \
-            for (int j = 0; j < F(gemm_vectors); j++) y[j] = LOAD(row + j * F(gemm_step));                           \
+            for (int j = 0; j < VECTORS; j++)                                                                        \
+                tile[i][j] = add ? LOAD(c + i * c_row + j * F(gemm_step)) : (F(vector)){0};                          \
+        for (size p = 0; p < count; p++, g += g_row) {                                                               \
+            const REAL *from = source + place[p];                                                                    \
+            F(vector) y[VECTORS];                                                                                    \
+            for (int j = 0; j < VECTORS; j++) y[j] = LOAD(g + j * F(gemm_step));                                     \
             for (int i = 0; i < ROWS; i++) {                                                                         \
-                const REAL x = a[i * a_row];                                                                         \
-                for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] += x * y[j];                                    \
+                const REAL x = from[offset[i]];                                                                      \
+                for (int j = 0; j < VECTORS; j++) tile[i][j] += x * y[j];                                            \
             }                                                                                                        \
         }                                                                                                            \
         for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < F(gemm_vectors); j++)                                                                \
-                STORE(c + i * GEMM_COLUMNS + j * F(gemm_step), tile[i][j]);                                          \
+            for (int j = 0; j < VECTORS; j++) STORE(c + i * c_row + j * F(gemm_step), tile[i][j]);                   \
     }
-CONV_TILE(conv_tile, GEMM_ROWS)
-CONV_TILE(conv_row, 1)
-#undef CONV_TILE
-
-/* c (taps x columns, c_row apart) += the sum over all outputs of image[offset + place] * g, g being outputs x columns. */
-#define CONV_WEIGHT_TILE(name, ROWS)                                                                                 \
-    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict image, const size *restrict offset,       \
-                        const REAL *restrict g, size g_row, const struct conv *v)                                    \
-    {                                                                                                                \
-        F(vector) tile[ROWS][F(gemm_vectors)];                                                                       \
-        for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = LOAD(c + i * c_row + j * F(gemm_step));           \
-        for (size oy = 0; oy < v->out_height; oy++) {                                                                \
-            const REAL *from = image + oy * v->stride_y * v->width;                                                  \
-            for (size ox = 0; ox < v->out_width; ox++, from += v->stride_x, g += g_row) {                            \
-                F(vector) y[F(gemm_vectors)];                                                                        \
-                for (int j = 0; j < F(gemm_vectors); j++) y[j] = LOAD(g + j * F(gemm_step));                         \
-                for (int i = 0; i < ROWS; i++) {                                                                     \
-                    const REAL x = from[offset[i]];                                                                  \
-                    for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] += x * y[j];                                \
-                }                                                                                                    \
-            }                                                                                                        \
-        }                                                                                                            \
-        for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < F(gemm_vectors); j++) STORE(c + i * c_row + j * F(gemm_step), tile[i][j]);           \
-    }
-CONV_WEIGHT_TILE(conv_weight_tile, GEMM_ROWS)
-CONV_WEIGHT_TILE(conv_weight_row, 1)
+CONV_WEIGHT_TILE(conv_weight_tile, GEMM_ROWS, F(gemm_vectors))
+CONV_WEIGHT_TILE(conv_weight_narrow, 2 * GEMM_ROWS, F(gemm_vectors) / 2)
+CONV_WEIGHT_TILE(conv_weight_short, GEMM_ROWS, F(gemm_vectors) / 2)
 #undef CONV_WEIGHT_TILE
 
-/* The image with its zeros around, and a tile's width of them behind, so that a last tile may read on. */
-static void F(conv_pad)(REAL *restrict to, const REAL *restrict image, const struct conv *v)
+/* Gradients of filters in panels of a tile's width, or half of it, a row for each window; missing filters are zero. */
+static void F(conv_gradients)(REAL *to, const struct weights *w, size begin, size end)
 {
-    const size inner_height = v->height - 2 * v->pad_y, inner_width = v->width - 2 * v->pad_x;
-    const size area = v->height * v->width;
-    if (v->pad_y || v->pad_x) {
-        memset(to, 0, v->channels * area * sizeof(REAL));
-        for (size c = 0; c < v->channels; c++)
-            for (size y = 0; y < inner_height; y++)
-                memcpy(to + c * area + (y + v->pad_y) * v->width + v->pad_x, image + (c * inner_height + y) * inner_width,
-                       inner_width * sizeof(REAL));
-    } else memcpy(to, image, v->channels * area * sizeof(REAL));
-    memset(to + v->channels * area, 0, GEMM_COLUMNS * sizeof(REAL));
-}
-
-/* out (filters, out_height * out_width) of one image. `work`: conv_work_* numbers. */
-static void F(conv_image)(REAL *out, const REAL *image, const REAL *weight, const REAL *bias, const struct conv *v, REAL *work)
-{
-    const size taps = v->channels * v->kernel_height * v->kernel_width, pixels = v->out_height * v->out_width;
-    const int dense = v->stride_y == 1 && v->stride_x == 1;
-    const size wide = dense ? v->width : v->out_width, total = dense ? (v->out_height - 1) * wide + v->out_width : pixels;
-    REAL *tile = work, *windows = tile + GEMM_ROWS * GEMM_COLUMNS, *padded = windows + taps * GEMM_COLUMNS;
-    F(conv_pad)(padded, image, v);
-    for (size at = 0; at < total && !pool_stopped(); at += GEMM_COLUMNS) {
-        const size count = total - at < GEMM_COLUMNS ? total - at : GEMM_COLUMNS;
-        const REAL *from = padded + at;
-        if (!dense) {
-            size places[GEMM_COLUMNS];
-            for (size j = 0; j < GEMM_COLUMNS; j++) {
-                const size o = at + (j < count ? j : 0);
-                places[j] = o / wide * v->stride_y * v->width + o % wide * v->stride_x;
-            }
-            for (size t = 0; t < taps; t++)
-                for (size j = 0; j < GEMM_COLUMNS; j++) windows[t * GEMM_COLUMNS + j] = padded[v->offset[t] + places[j]];
-            from = windows;
-        }
-        for (size f = 0; f < v->filters;) {
-            const size rows = f + GEMM_ROWS <= v->filters ? GEMM_ROWS : 1;
-            if (rows == 1) F(conv_row)(tile, weight + f * taps, taps, from, dense ? v->offset : v->step, taps);
-            else F(conv_tile)(tile, weight + f * taps, taps, from, dense ? v->offset : v->step, taps);
-            for (size y = at / wide, j = 0; j < count; y++) { /* the pieces of output rows that the tile holds */
-                const size x = at + j - y * wide, end = (y + 1) * wide - at < count ? (y + 1) * wide - at : count;
-                const size last = x >= v->out_width ? j : end - j < v->out_width - x ? end : j + v->out_width - x;
-                for (size i = 0; i < rows; i++) {
-                    const REAL add = bias ? bias[f + i] : 0;
-                    REAL *to = out + (f + i) * pixels + y * v->out_width + x - j;
-                    for (size k = j; k < last; k++) to[k] = tile[i * GEMM_COLUMNS + k] + add;
+    const size lanes = GEMM_COLUMNS / 2, pixels = w->pixels;
+    for (size f = 0, wide; f < w->filters; f += wide) {
+        wide = w->filters - f <= lanes ? lanes : GEMM_COLUMNS;
+        for (size p = begin, length; p < end; p += length, to += length * wide) {
+            const REAL *from = (const REAL *)w->grad + p / pixels * w->grad_image + f * pixels + p % pixels;
+            length = end - p < pixels - p % pixels ? end - p : pixels - p % pixels;
+            for (size j0 = 0; j0 < wide; j0 += lanes) {
+                const size there = w->filters - f - j0 < lanes ? w->filters - f - j0 : lanes;
+                size k = 0;
+#ifdef TURNS
+                for (; there == lanes && k + lanes <= length; k += lanes) {
+                    F(vector) square[F(lanes)];
+                    for (int j = 0; j < F(lanes); j++) square[j] = LOAD(from + (j0 + j) * pixels + k);
+                    F(turn)(square);
+                    for (int i = 0; i < F(lanes); i++) STORE(to + (k + i) * wide + j0, square[i]);
                 }
-                j = end;
+#endif
+                for (; k < length; k++)
+                    for (size j = 0; j < lanes; j++) to[k * wide + j0 + j] = j < there ? from[(j0 + j) * pixels + k] : 0;
             }
-            f += rows;
         }
     }
 }
 
-/* grad (taps x filters, rows of `filters` rounded up to whole tiles) += what one image adds. */
-static void F(conv_weight_image)(REAL *grad, const REAL *image, const REAL *g, const struct conv *v, REAL *work)
+/* sums (taps x filters, whole tiles of both) = or += what some images add. */
+static void F(conv_weights)(const struct weights *w)
 {
-    const size taps = v->channels * v->kernel_height * v->kernel_width, pixels = v->out_height * v->out_width;
-    const size columns = (v->filters + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS;
-    REAL *by_pixel = work, *padded = work + pixels * columns;
-    F(conv_pad)(padded, image, v);
-    for (size f0 = 0; f0 < columns; f0 += 16)
-        for (size p = 0; p < pixels; p++)
-            for (size f = f0; f < f0 + 16 && f < columns; f++) by_pixel[p * columns + f] = f < v->filters ? g[f * pixels + p] : 0;
-    for (size f = 0; f < columns; f += GEMM_COLUMNS) {
-        size t = 0;
-        for (; t + GEMM_ROWS <= taps && !pool_stopped(); t += GEMM_ROWS)
-            F(conv_weight_tile)(grad + t * columns + f, columns, padded, v->offset + t, by_pixel + f, columns, v);
-        for (; t < taps && !pool_stopped(); t++) F(conv_weight_row)(grad + t * columns + f, columns, padded, v->offset + t, by_pixel + f, columns, v);
+    const size lanes = GEMM_COLUMNS / 2, total = w->images * w->pixels;
+    for (size begin = 0; begin < total && !pool_stopped(); begin += CONV_WINDOWS) {
+        const size end = begin + CONV_WINDOWS < total ? begin + CONV_WINDOWS : total, count = end - begin;
+        const size *place = w->place + begin;
+        const REAL *g = w->work;
+        F(conv_gradients)(w->work, w, begin, end);
+        for (size f = 0, wide; f < w->filters; f += wide, g += count * wide) {
+            wide = w->filters - f <= lanes ? lanes : GEMM_COLUMNS;
+            REAL *sums = (REAL *)w->sums + f;
+            for (size t = 0, rows; t < w->taps && !pool_stopped(); t += rows, sums += rows * w->sums_row) {
+                rows = GEMM_ROWS;
+                if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
+                else if (t + GEMM_ROWS >= w->taps) F(conv_weight_short)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
+                else {
+                    rows = 2 * GEMM_ROWS;
+                    F(conv_weight_narrow)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
+                }
+            }
+        }
     }
+}
+
+/* Sums of taps and filters, to filters and taps. */
+static void F(conv_sums)(REAL *restrict to, size to_row, const REAL *restrict from, size from_row, size filters, const size *restrict tap, size taps)
+{
+    const size lanes = GEMM_COLUMNS / 2, dense = taps && tap[taps - 1] - tap[0] == taps - 1;
+    size t = 0;
+#ifdef TURNS
+    for (; dense && filters == lanes && t + lanes <= taps; t += lanes) {
+        F(vector) square[F(lanes)];
+        for (int j = 0; j < F(lanes); j++) square[j] = LOAD(from + (t + j) * from_row);
+        F(turn)(square);
+        for (int i = 0; i < F(lanes); i++) STORE(to + i * to_row + tap[t], square[i]);
+    }
+#endif
+    (void)lanes, (void)dense;
+    for (; t < taps; t++)
+        for (size f = 0; f < filters; f++) to[f * to_row + tap[t]] = from[t * from_row + f];
 }

@@ -157,16 +157,39 @@ struct attention_head {
 };
 #define ATTENTION_KERNELS(X) X(attention_head) X(attention_grad_head)
 
-/* Convolution of one image, or of one group of its channels. `offset` is where each tap of a window lies in the padded
- * image, relative to the window; `step` where it lies in windows that were put side by side. */
-struct conv {
-    size channels, filters, height, width, out_height, out_width; /* height and width with the padding */
-    size kernel_height, kernel_width, stride_y, stride_x, pad_y, pad_x;
-    const size *offset, *step;
+/* A convolution. Lengths along axes: depth, height, width; places and steps in numbers. */
+struct source { /* images with zeros around; those of one group's channels */
+    size channels, size[3], before[3], padded[3], split, plane; /* padded[2] is a multiple of split; plane: of a channel */
 };
-#define CONV_KERNELS(X)                                                                                                 \
-    X(conv_image, (REAL * out, const REAL *image, const REAL *weight, const REAL *bias, const struct conv *v, REAL *work)) \
-    X(conv_weight_image, (REAL * grad, const REAL *image, const REAL *g, const struct conv *v, REAL *work))
+struct lattice { /* windows, the taps in them, and where their results go; windows are neighbours along the width */
+    size count[3], from, step[2], to, to_step[3], depth;
+    const size *offset, *tap; /* where each tap lies from its window, and in a filter */
+    const void *left; /* filters in panels, a panel's taps one after the other; or as they are, left_row apart */
+    size left_row, left_group;
+};
+struct windows {
+    const struct lattice *lattice;
+    const void *source, *left; /* padded images, `image` apart; the filters of this group */
+    size image, images, first, last; /* first and last filter */
+    int bias;                        /* whether the last tap is one */
+    void *out, *work;
+    size out_image, out_filter;
+};
+struct weights {
+    const void *source, *grad;
+    const size *offset, *place; /* of taps (filled up to whole tiles), of windows */
+    size images, pixels, filters, taps, grad_image, sums_row;
+    void *sums, *work;
+    int add; /* to the sums; without, they are overwritten */
+};
+enum { CONV_DEPTH = 288, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256 };
+#define CONV_KERNELS(X)                                                                                            \
+    X(conv_pad, (REAL * to, const REAL *image, const struct source *v))                                            \
+    X(conv_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias,       \
+                     size filters, size first, size last))                                                         \
+    X(conv_windows, (const struct windows *w))                                                                     \
+    X(conv_weights, (const struct weights *w))                                                                     \
+    X(conv_sums, (REAL * to, size to_row, const REAL *from, size from_row, size filters, const size *tap, size taps))
 
 /* Images sampled at the places of a grid. */
 enum { SAMPLES = 64, SAMPLING_AXES = 3, SAMPLING_TAPS = 16 }; /* places of a block; a tap is a neighbour that counts */

@@ -15,7 +15,7 @@ from wengert.arrays import _kernels
 from wengert.arrays.float8 import converted
 from wengert.arrays.plain import arithmetic, draws, layout, lines, rows, sampling, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
-from wengert.arrays.plain.windows import ByColumns, pointwise
+from wengert.arrays.plain.windows import ByColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ lerp, smooth_l1, nan_to_num = (_with_parameters("lerp", 2), _with_parameters("sm
 elu, elu_grad = _with_parameters("elu", 1), _with_parameters("elu_grad", 2)
 
 
-def _or_plain(name: str, module: ModuleType) -> Callable[..., Any]:
+def _or_plain(name: str, module: ModuleType | ByColumns) -> Callable[..., Any]:
     """The native kernel, and the plain definition for what it does not take."""
     native, plain = getattr(_kernels, name), getattr(module, name)
 
@@ -119,32 +119,12 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
     return (*found, None)
 
 
-def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints,
-        groups: int) -> Array:
-    columns = pointwise(weight.shape[2:], stride, padding)  # a matrix product: BLAS does that best
-    found = NotImplemented if columns else _kernels.conv(x, weight, bias, stride, padding, dilation, groups)
-    return _by_columns.conv(x, weight, bias, stride, padding, dilation, groups) if found is NotImplemented else found
-
-
 def conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
-    kernel, found = weight.shape[2:], NotImplemented
-    around = tuple([d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation)])
-    plain = (not all(s == 1 for s in stride) or min(around) < 0 or not weight.size
-        or pointwise(kernel, stride, padding))
-    if not plain and np.isfinite(weight.sum()):  # what is not finite would come out of the padding, times zero
-        o, c = weight.shape[:2]  # a convolution with every filter turned around, and filters and channels exchanged
-        backwards: tuple[Any, ...] = (..., *[slice(None, None, -1)] * len(kernel))
-        turned = weight.reshape(groups, o // groups, c, *kernel).swapaxes(1, 2)[backwards]
-        found = _kernels.conv(g, turned.reshape(groups * c, o // groups, *kernel), None, stride, around, dilation,
-            groups)
+    found = NotImplemented
+    if np.isfinite(weight.sum()):  # what is not finite would come out of the padding, times zero
+        found = _kernels.conv_input(g, weight, shape, stride, padding, dilation, groups)
     return (_by_columns.conv_input(g, weight, shape, stride, padding, dilation, groups) if found is NotImplemented
         else found)
-
-
-def conv_weight(x: Array, g: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
-    columns = pointwise(shape[2:], stride, padding)
-    found = NotImplemented if columns else _kernels.conv_weight(x, g, shape, stride, padding, dilation, groups)
-    return _by_columns.conv_weight(x, g, shape, stride, padding, dilation, groups) if found is NotImplemented else found
 
 
 def cast(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -243,6 +223,7 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
 
 
 _by_columns = ByColumns(im2col, col2im)
+conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by_columns)
 
 
 def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
