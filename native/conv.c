@@ -4,7 +4,7 @@
 
 #include "pool.h"
 
-enum { AXES = 3, GROUP_OF_WINDOWS = 512, FEW_PANELS = 16, TILES_AT_ONCE = 8, SPARE = 16 }; /* SPARE: to fill up a list of taps to whole tiles */
+enum { AXES = 3, GROUP_OF_WINDOWS = 512, FEW_PANELS = 16, TILES_AT_ONCE = 8, BEHIND = 4, FEW_FILTERS = 2, SPARE = 16 }; /* SPARE: to fill up a list of taps to whole tiles */
 
 struct axis {
     size size, kernel, stride, pad, dilation, count;
@@ -25,6 +25,7 @@ struct conv {
     size rows, filter_step, bundle; /* of the product; from filter to filter; numbers of a group's filters */
     size together, batches, shares; /* images at a time; how many such; into how many parts the rows are cut */
     size from_image, out_image, out_filter, work_bytes;
+    int in_place; /* whether windows are read where they lie, or packed */
 };
 
 /* ---- shapes ---- */
@@ -218,16 +219,39 @@ static void pad(const struct conv *v, char *to, size image, size group)
     else kernels->conv_pad_f64((double *)to, (const double *)from, &v->source);
 }
 
-/* Images of a group, padded, and what lies behind them, which a last vector may read. */
+/* Images of a group, into memory that is zero but for others of the same shape. */
 static void pad_batch(const struct conv *v, char *to, size group, size first, size images)
 {
     const size bytes = v->source.channels * v->source.plane * v->width;
     for (size n = 0; n < images && !pool_stopped(); n++) pad(v, to + n * bytes, first + n, group);
-    memset(to + images * bytes, 0, kernels->gemm_columns_bytes);
 }
+/* Behind them is what a last vector may read. */
 static size batch_bytes(const struct conv *v)
 {
-    return v->together * v->source.channels * v->source.plane * v->width + kernels->gemm_columns_bytes;
+    return v->together * v->source.channels * v->source.plane * v->width + BEHIND * kernels->gemm_columns_bytes;
+}
+
+/* Whether less is computed in vain when a plane is taken as one line than when each row is one. */
+static int is_flat(const struct conv *v, const struct lattice *l)
+{
+    return v->source.split == 1 && l->step[1] == v->source.padded[2] && l->step[1] < tiles_of(l->count[2], tile_columns(v)) * tile_columns(v);
+}
+
+/* Whether reading windows where they lie takes less time than packing them, by cycles for a panel and a tap: one for each
+ * row of the tiles, more where the sums do not stay in registers; some for every move of a vector; and what it takes to put
+ * results where they belong, for a tap's share. Rows of filters beyond the first find the windows less and less in the first
+ * cache. Constants: measured. */
+static int is_better_in_place(const struct conv *v)
+{
+    const struct lattice *l = v->lattice;
+    const double wide = (double)tile_columns(v), row = (double)l->count[2], taps = l->depth ? (double)l->depth : 1;
+    const double high = (double)kernels->gemm_rows, tiles = (double)tiles_of(v->rows, kernels->gemm_rows);
+    const double product = v->rows <= high / 2 ? high / 2 : tiles * high;
+    const double computed = (is_flat(v, l) ? l->step[1] : tiles_of(l->count[2], tile_columns(v)) * wide) / row;
+    const double runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
+    const double packed = product * (taps > CONV_DEPTH ? 1.06 : 1) + 1 + 1.3 * runs;
+    const double in_place = computed * (v->rows < 3 ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
+    return in_place < packed;
 }
 
 static void windows_task(void *context, size begin, size end, int chunk)
@@ -236,6 +260,7 @@ static void windows_task(void *context, size begin, size end, int chunk)
     char *padded = v->work + chunk * v->work_bytes, *work = padded + batch_bytes(v);
     const size tiles = tiles_of(v->rows, kernels->gemm_rows);
     size ready = -1;
+    memset(padded, 0, batch_bytes(v));
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size share = item % v->shares, batch = item / v->shares, group = batch % v->groups, first = batch / v->groups * v->together;
         const size images = v->images - first < v->together ? v->images - first : v->together;
@@ -245,13 +270,13 @@ static void windows_task(void *context, size begin, size end, int chunk)
             const struct lattice *l = &v->lattice[k];
             const struct windows w = {
                 .lattice = l, .source = padded, .image = v->source.channels * v->source.plane, .images = images,
-                .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias,
+                .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias, .flat = is_flat(v, l),
                 .first = from, .last = to < v->rows ? to : v->rows, .work = work,
                 .out = v->out + (first * v->out_image + group * v->rows * v->out_filter) * v->width,
                 .out_image = v->out_image, .out_filter = v->out_filter,
             };
-            if (v->type == NPY_FLOAT) kernels->conv_windows_f32(&w);
-            else kernels->conv_windows_f64(&w);
+            if (v->type == NPY_FLOAT) (v->in_place ? kernels->conv_in_place_f32 : kernels->conv_windows_f32)(&w);
+            else (v->in_place ? kernels->conv_in_place_f64 : kernels->conv_windows_f64)(&w);
         }
     }
 }
@@ -297,7 +322,8 @@ static int run_windows(struct conv *v, size windows)
     const int chunks = share_out(v, windows, tiles), bias = !!v->bias;
     const struct lattice *first = v->lattice;
     const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
-    const int direct = whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
+    v->in_place = is_better_in_place(v);
+    const int direct = !v->in_place && whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
     size numbers = 0;
     for (int k = 0; k < v->lattices; k++) v->lattice[k].depth += bias, numbers += tiles * high * v->lattice[k].depth;
     const size sums = v->width * (CONV_DEPTH + 1 + (CONV_SUMS / tile_columns(v) > tiles * high ? CONV_SUMS / tile_columns(v) : tiles * high)) * tile_columns(v);
@@ -427,7 +453,9 @@ static void weights_task(void *context, size begin, size end, int chunk)
     const struct weights_job *job = context;
     const struct conv *v = &job->v;
     const size width = v->width, batches = job->by_channels ? v->batches : 1;
+    const int few = v->filters <= FEW_FILTERS;
     char *padded = v->work + chunk * v->work_bytes, *work = padded + batch_bytes(v);
+    memset(padded, 0, batch_bytes(v));
     for (size item = begin; item < end; item++)
         for (size b = 0; b < batches && !pool_stopped(); b++) {
             const size part = job->by_channels ? item % v->shares : 0, group = job->by_channels ? item / v->shares : item % v->groups;
@@ -441,10 +469,11 @@ static void weights_task(void *context, size begin, size end, int chunk)
                 .source = padded, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
                 .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = to - from,
                 .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
+                .lattice = v->lattice, .flat = is_flat(v, v->lattice), .image = v->source.channels * v->source.plane,
                 .add = job->by_channels ? b > 0 : item >= begin + v->groups,
             };
-            if (v->type == NPY_FLOAT) kernels->conv_weights_f32(&w);
-            else kernels->conv_weights_f64(&w);
+            if (v->type == NPY_FLOAT) (few ? kernels->conv_dots_f32 : kernels->conv_weights_f32)(&w);
+            else (few ? kernels->conv_dots_f64 : kernels->conv_weights_f64)(&w);
         }
 }
 
@@ -483,14 +512,15 @@ static int run_weights(struct weights_job *job, char *out)
     struct conv *v = &job->v;
     const size high = kernels->gemm_rows, lanes = tile_columns(v) / 2, depth = v->lattice->depth, threads = pool_get_threads();
     job->taps = tiles_of(depth, high) * high, job->columns = tiles_of(v->filters, lanes) * lanes, job->sums_numbers = job->taps * job->columns;
-    for (size t = depth; t < job->taps; t++) v->index[t] = 0;
+    for (size t = depth; t < depth + SPARE; t++) v->index[t] = 0;
     int chunks = share_out(v, v->results, threads);
     v->shares = 1;
     job->by_channels = chunks == 1 || v->groups > 1 || (double)job->sums_numbers * v->groups * v->width * threads > 2e6 || v->batches < threads;
     if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
     const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
     if (chunks > items) chunks = (int)items;
-    v->work_bytes = (batch_bytes(v) + CONV_WINDOWS * (v->filters + 2 * lanes) * v->width + 63) / 64 * 64;
+    const size line = v->axis[1].count * (v->source.padded[2] + 2 * lanes), windows = CONV_WINDOWS * (v->filters + 2 * lanes);
+    v->work_bytes = (batch_bytes(v) + (line > windows ? line : windows) * v->width + 63) / 64 * 64;
     const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
     PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results, sizeof(size)) : NULL;
     int result = -1;

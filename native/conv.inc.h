@@ -3,17 +3,31 @@
  *
  * What the three functions of a convolution share is here: the padded images, the panels, and a tile of registers. */
 
-/* One image with zeros around. Along the last axis, columns whose places have the same remainder by `split` lie side by
+/* n numbers: whole vectors, then two halves, quarters ... that overlap. */
+static inline void F(conv_move)(REAL *restrict to, const REAL *restrict from, size n)
+{
+    const size lanes = VECTOR_BYTES / sizeof(REAL);
+    for (; n >= lanes; n -= lanes, to += lanes, from += lanes) memcpy(to, from, VECTOR_BYTES);
+    if (n >= lanes / 2) {
+        memcpy(to, from, VECTOR_BYTES / 2);
+        memcpy(to + n - lanes / 2, from + n - lanes / 2, VECTOR_BYTES / 2);
+    } else if (VECTOR_BYTES / sizeof(REAL) >= 8 && n >= lanes / 4) {
+        memcpy(to, from, VECTOR_BYTES / 4);
+        memcpy(to + n - lanes / 4, from + n - lanes / 4, VECTOR_BYTES / 4);
+    } else
+        for (size k = 0; k < n; k++) to[k] = from[k];
+}
+
+/* One image between zeros, which are there. Along the last axis, columns whose places have the same remainder by `split` lie side by
  * side, so that windows `split` apart are neighbours. */
 static void F(conv_pad)(REAL *restrict to, const REAL *restrict image, const struct source *v)
 {
     const size *n = v->size, *before = v->before, row = v->padded[2], part = row / v->split;
-    if (v->plane != n[0] * n[1] * n[2]) memset(to, 0, v->channels * v->plane * sizeof(REAL));
     for (size c = 0; c < v->channels; c++)
         for (size z = 0; z < n[0]; z++)
             for (size y = 0; y < n[1]; y++, image += n[2]) {
                 REAL *line = to + c * v->plane + ((z + before[0]) * v->padded[1] + y + before[1]) * row;
-                if (v->split == 1) memcpy(line + before[2], image, n[2] * sizeof(REAL));
+                if (v->split == 1) F(conv_move)(line + before[2], image, n[2]);
                 else if (v->split == 2) {
                     const size odd = before[2] & 1;
                     REAL *first = line + odd * part + before[2] / 2, *second = line + !odd * part + (before[2] + 1) / 2;
@@ -45,11 +59,11 @@ static void F(conv_filters)(REAL *restrict to, const REAL *restrict weight, size
         to[f / GEMM_ROWS * panel + depth * GEMM_ROWS + f % GEMM_ROWS] = f < filters ? bias[f] : 0;
 }
 
-/* Where the windows of a panel lie, and where their results go: stretches of neighbours. */
+/* Where the windows of a panel lie, and where their results go: runs of neighbours. */
 struct F(panel) {
     size columns, moves, runs;
-    size from[GEMM_COLUMNS], to[GEMM_COLUMNS]; /* of a move, by whole vectors; of a run of results */
-    int place[GEMM_COLUMNS], column[GEMM_COLUMNS + 1];
+    size from[GEMM_COLUMNS], to[GEMM_COLUMNS], length[GEMM_COLUMNS]; /* of a move, by whole vectors; of a run of results */
+    int place[GEMM_COLUMNS], column[GEMM_COLUMNS];
 };
 
 static void F(conv_panel)(struct F(panel) *panel, const struct windows *w, size at, size total)
@@ -64,7 +78,8 @@ static void F(conv_panel)(struct F(panel) *panel, const struct windows *w, size 
         const size to = n * w->out_image + v->to + z * v->to_step[0] + y * v->to_step[1] + x * v->to_step[2];
         length = panel->columns - j < wide - x ? panel->columns - j : wide - x;
         for (size k = 0; k < length; k += lanes) panel->from[panel->moves] = from + k, panel->place[panel->moves++] = (int)(j + k);
-        if (to != next) panel->to[panel->runs] = to, panel->column[panel->runs++] = (int)j;
+        if (to != next) panel->to[panel->runs] = to, panel->length[panel->runs] = 0, panel->column[panel->runs++] = (int)j;
+        panel->length[panel->runs - 1] += length;
         next = to + length * v->to_step[2];
         x = 0;
         if (++y == high) {
@@ -72,7 +87,6 @@ static void F(conv_panel)(struct F(panel) *panel, const struct windows *w, size 
             if (++z == deep) z = 0, n++;
         }
     }
-    panel->column[panel->runs] = (int)panel->columns;
 }
 
 /* The windows of a panel, a row for each tap. Whole vectors are moved: what is too much of one is written over by the next. */
@@ -90,21 +104,6 @@ static void F(conv_pack)(REAL *to, const struct F(panel) *panel, const REAL *sou
         for (size m = 0; m < panel->moves; m++) memcpy(to + panel->place[m], source + offset[k] + panel->from[m], VECTOR_BYTES);
 }
 
-/* n numbers: whole vectors, then two halves, quarters ... that overlap. */
-static inline void F(conv_move)(REAL *restrict to, const REAL *restrict from, size n)
-{
-    const size lanes = VECTOR_BYTES / sizeof(REAL);
-    for (; n >= lanes; n -= lanes, to += lanes, from += lanes) memcpy(to, from, VECTOR_BYTES);
-    if (n >= lanes / 2) {
-        memcpy(to, from, VECTOR_BYTES / 2);
-        memcpy(to + n - lanes / 2, from + n - lanes / 2, VECTOR_BYTES / 2);
-    } else if (VECTOR_BYTES / sizeof(REAL) >= 8 && n >= lanes / 4) {
-        memcpy(to, from, VECTOR_BYTES / 4);
-        memcpy(to + n - lanes / 4, from + n - lanes / 4, VECTOR_BYTES / 4);
-    } else
-        for (size k = 0; k < n; k++) to[k] = from[k];
-}
-
 /* Rows of a finished panel to where they belong. */
 static void F(conv_unpack)(REAL *out, size out_filter, const struct F(panel) *panel, size step, const REAL *from, size rows)
 {
@@ -112,7 +111,7 @@ static void F(conv_unpack)(REAL *out, size out_filter, const struct F(panel) *pa
         for (size r = 0; r < panel->runs; r++) {
             REAL *to = out + panel->to[r];
             const REAL *row = from + panel->column[r];
-            const size length = panel->column[r + 1] - panel->column[r];
+            const size length = panel->length[r];
             if (step == 1) F(conv_move)(to, row, length);
             else
                 for (size k = 0; k < length; k++) to[k * step] = row[k];
@@ -178,6 +177,90 @@ static void F(conv_windows)(const struct windows *w)
                            sums + j * high * GEMM_COLUMNS, w->last - w->first);
     }
 }
+
+/* ---- windows where they lie ----
+ *
+ * Where few filters meet the windows, to pack them would take longer than the product. Neighbours in a row of results have
+ * windows that are neighbours in the image. `flat`: a plane is one line, as long as its rows in the image; what is computed
+ * for places between rows, where no window begins, is left out. Otherwise each row is a line. */
+
+#define CONV_TILE(name, ROWS, VECTORS)                                                                               \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, const REAL *restrict b,                \
+                        const size *restrict offset, size depth, const REAL *restrict start)                         \
+    {                                                                                                                \
+        F(vector) tile[ROWS][VECTORS];                                                                               \
+        for (int i = 0; i < ROWS; i++)                                                                               \
+            for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0} + start[i];                                \
+        for (size p = 0; p < depth; p++, a += GEMM_ROWS) {                                                           \
+            const REAL *row = b + offset[p];                                                                         \
+            F(vector) y[VECTORS];                                                                                    \
+            for (int j = 0; j < VECTORS; j++) y[j] = LOAD(row + j * F(gemm_step));                                   \
+            for (int i = 0; i < ROWS; i++) {                                                                         \
+                const REAL x = a[i];                                                                                 \
+                for (int j = 0; j < VECTORS; j++) tile[i][j] += x * y[j];                                            \
+            }                                                                                                        \
+        }                                                                                                            \
+        for (int i = 0; i < ROWS; i++)                                                                               \
+            for (int j = 0; j < VECTORS; j++) STORE(c + i * c_row + j * F(gemm_step), tile[i][j]);                   \
+    }
+CONV_TILE(conv_tile, GEMM_ROWS, F(gemm_vectors))
+CONV_TILE(conv_half, GEMM_ROWS / 2, F(gemm_vectors))
+CONV_TILE(conv_row, 1, F(gemm_vectors))
+CONV_TILE(conv_row2, 1, 2 * F(gemm_vectors))
+CONV_TILE(conv_row4, 1, 4 * F(gemm_vectors))
+#undef CONV_TILE
+
+/* What a tile holds of a plane's results: n places from (y, x) on, of rows of `row`. */
+static void F(conv_leave_out)(REAL *out, size out_filter, const struct lattice *v, size y, size x, size n, size row, const REAL *tile, size tile_row, size rows)
+{
+    for (size j = 0; j < n; j += row - x, x = 0, y++) {
+        const size length = v->count[2] - x < n - j ? v->count[2] - x : n - j;
+        for (size i = 0; i < rows && length > 0; i++) {
+            REAL *to = out + i * out_filter + y * v->to_step[1] + x * v->to_step[2];
+            const REAL *from = tile + i * tile_row + j;
+            if (v->to_step[2] == 1) F(conv_move)(to, from, length);
+            else
+                for (size k = 0; k < length; k++) to[k * v->to_step[2]] = from[k];
+        }
+    }
+}
+
+/* The results of some images and some filters. */
+static void F(conv_in_place)(const struct windows *w)
+{
+    enum { TILE_ROW = 4 * GEMM_COLUMNS };
+    const struct lattice *v = w->lattice;
+    static const REAL zeros[GEMM_ROWS];
+    const size planes = w->images * v->count[0], few = w->last - w->first < 3, taps = v->depth - w->bias;
+    const size lines = w->flat ? 1 : v->count[1], row = w->flat ? v->step[1] : v->count[2], length = row * ((w->flat ? v->count[1] : 1) - 1) + v->count[2];
+    REAL *tile = w->work;
+    for (size line = 0; line < planes * lines && !pool_stopped(); line++) {
+        const size plane = line / lines, y0 = line % lines, n = plane / v->count[0], z = plane % v->count[0];
+        const REAL *source = (const REAL *)w->source + n * w->image + v->from + z * v->step[0] + y0 * v->step[1];
+        REAL *out = (REAL *)w->out + n * w->out_image + v->to + z * v->to_step[0];
+        for (size at = 0, wide, x = 0, y = y0; at < length; at += wide, x += wide) {
+            for (; x >= row; x -= row) y++;
+            const size left = length - at;
+            wide = !few || left <= GEMM_COLUMNS ? GEMM_COLUMNS : left <= 2 * GEMM_COLUMNS ? 2 * GEMM_COLUMNS : 4 * GEMM_COLUMNS;
+            for (size f = w->first, rows; f < w->last; f += rows) {
+                const REAL *a = (const REAL *)w->left + f / GEMM_ROWS * GEMM_ROWS * v->depth + f % GEMM_ROWS, *from = source + at, *start = w->bias ? a + taps * GEMM_ROWS : zeros;
+                rows = few ? 1 : w->last - f < GEMM_ROWS ? w->last - f : GEMM_ROWS;
+                REAL *to = out + f * w->out_filter;
+                const int straight = v->to_step[2] == 1 && x + wide <= v->count[2] && (few || rows == GEMM_ROWS);
+                REAL *c = straight ? to + y * v->to_step[1] + x : tile;
+                const size c_row = straight ? w->out_filter : TILE_ROW;
+                if (few && wide == 4 * GEMM_COLUMNS) F(conv_row4)(c, c_row, a, from, v->offset, taps, start);
+                else if (few && wide == 2 * GEMM_COLUMNS) F(conv_row2)(c, c_row, a, from, v->offset, taps, start);
+                else if (few) F(conv_row)(c, c_row, a, from, v->offset, taps, start);
+                else if (rows <= GEMM_ROWS / 2) F(conv_half)(c, c_row, a, from, v->offset, taps, start);
+                else F(conv_tile)(c, c_row, a, from, v->offset, taps, start);
+                if (!straight) F(conv_leave_out)(to, w->out_filter, v, y, x, left < wide ? left : wide, row, tile, TILE_ROW, rows);
+            }
+        }
+    }
+}
+
+/* ---- gradients of filters ---- */
 
 /* c (taps x filters, c_row apart) += the sum over windows of source[place + offset] * g, g being windows x filters. */
 #define CONV_WEIGHT_TILE(name, ROWS, VECTORS)                                                                        \
@@ -255,6 +338,43 @@ static void F(conv_weights)(const struct weights *w)
             }
         }
     }
+}
+
+/* The same for few filters: sums over the places of planes, where the gradients are put at the places of their windows. */
+static void F(conv_dots)(const struct weights *w)
+{
+    enum { TAPS = 8 };
+    const struct lattice *v = w->lattice;
+    const size lanes = GEMM_COLUMNS / 2, planes = w->images * v->count[0];
+    const size lines = w->flat ? 1 : v->count[1], row = w->flat ? v->step[1] : 0, length = row * (v->count[1] - 1) + v->count[2];
+    const size pitch = (length + lanes - 1) / lanes * lanes;
+    REAL *g = w->work;
+    for (size t = 0; t < w->taps && !w->add; t++) memset((REAL *)w->sums + t * w->sums_row, 0, w->filters * sizeof(REAL));
+    memset(g, 0, lines * pitch * sizeof(REAL));
+    for (size plane = 0; plane < planes; plane++)
+        for (size f = 0; f < w->filters && !pool_stopped(); f++) {
+            const size n = plane / v->count[0], z = plane % v->count[0];
+            const REAL *grad = (const REAL *)w->grad + n * w->grad_image + f * w->pixels + z * v->count[1] * v->count[2];
+            const REAL *source = (const REAL *)w->source + n * w->image + z * v->step[0];
+            for (size y = 0; y < v->count[1]; y++) memcpy(g + y * (w->flat ? row : pitch), grad + y * v->count[2], v->count[2] * sizeof(REAL));
+            for (size t = 0; t < w->taps; t += TAPS) {
+                F(vector) sum[TAPS];
+                for (int i = 0; i < TAPS; i++) sum[i] = (F(vector)){0};
+                for (size line = 0; line < lines; line++) {
+                    const REAL *from = source + line * v->step[1], *at = g + line * pitch;
+                    for (size x = 0; x < pitch; x += F(gemm_step)) {
+                        const F(vector) y = LOAD(at + x);
+                        for (int i = 0; i < TAPS; i++) sum[i] += y * LOAD(from + w->offset[t + i] + x);
+                    }
+                }
+                for (int i = 0; i < TAPS && t + i < w->taps; i++) {
+                    REAL part[VECTOR_BYTES / sizeof(REAL)], total = 0;
+                    STORE(part, sum[i]);
+                    for (size k = 0; k < F(gemm_step); k++) total += part[k];
+                    ((REAL *)w->sums)[(t + i) * w->sums_row + f] += total;
+                }
+            }
+        }
 }
 
 /* Sums of taps and filters, to filters and taps. */

@@ -171,13 +171,16 @@ struct windows {
     const struct lattice *lattice;
     const void *source, *left; /* padded images, `image` apart; the filters of this group */
     size image, images, first, last; /* first and last filter */
-    int bias;                        /* whether the last tap is one */
+    int bias, flat;                  /* whether the last tap is one; in place: whether a plane is one line */
     void *out, *work;
     size out_image, out_filter;
 };
 struct weights {
     const void *source, *grad;
     const size *offset, *place; /* of taps (filled up to whole tiles), of windows */
+    const struct lattice *lattice; /* for few filters; and the numbers of an image, and whether a plane is one line */
+    size image;
+    int flat;
     size images, pixels, filters, taps, grad_image, sums_row;
     void *sums, *work;
     int add; /* to the sums; without, they are overwritten */
@@ -188,6 +191,8 @@ enum { CONV_DEPTH = 288, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 2
     X(conv_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias,       \
                      size filters, size first, size last))                                                         \
     X(conv_windows, (const struct windows *w))                                                                     \
+    X(conv_in_place, (const struct windows *w))                                                                    \
+    X(conv_dots, (const struct weights *w))                                                                        \
     X(conv_weights, (const struct weights *w))                                                                     \
     X(conv_sums, (REAL * to, size to_row, const REAL *from, size from_row, size filters, const size *tap, size taps))
 
