@@ -223,7 +223,7 @@ static void pad(const struct conv *v, char *to, size image, size group)
 static void pad_batch(const struct conv *v, char *to, size group, size first, size images)
 {
     const size bytes = v->source.channels * v->source.plane * v->width;
-    for (size n = 0; n < images && !pool_stopped(); n++) pad(v, to + n * bytes, first + n, group);
+    for (size n = 0; n < images; n++) pad(v, to + n * bytes, first + n, group);
 }
 /* Behind them is what a last vector may read. */
 static size batch_bytes(const struct conv *v)
@@ -266,7 +266,7 @@ static void windows_task(void *context, size begin, size end, int chunk)
         const size images = v->images - first < v->together ? v->images - first : v->together;
         if (ready != batch) pad_batch(v, padded, group, first, images), ready = batch;
         const size from = tiles * share / v->shares * kernels->gemm_rows, to = tiles * (share + 1) / v->shares * kernels->gemm_rows;
-        for (int k = 0; k < v->lattices && !pool_stopped(); k++) {
+        for (int k = 0; k < v->lattices; k++) {
             const struct lattice *l = &v->lattice[k];
             const struct windows w = {
                 .lattice = l, .source = padded, .image = v->source.channels * v->source.plane, .images = images,
@@ -275,8 +275,8 @@ static void windows_task(void *context, size begin, size end, int chunk)
                 .out = v->out + (first * v->out_image + group * v->rows * v->out_filter) * v->width,
                 .out_image = v->out_image, .out_filter = v->out_filter,
             };
-            if (v->type == NPY_FLOAT) (v->in_place ? kernels->conv_in_place_f32 : kernels->conv_windows_f32)(&w);
-            else (v->in_place ? kernels->conv_in_place_f64 : kernels->conv_windows_f64)(&w);
+            if (v->type == NPY_FLOAT) (!v->in_place ? kernels->conv_windows_f32 : v->rows < 3 ? kernels->conv_thin_f32 : kernels->conv_in_place_f32)(&w);
+            else (!v->in_place ? kernels->conv_windows_f64 : v->rows < 3 ? kernels->conv_thin_f64 : kernels->conv_in_place_f64)(&w);
         }
     }
 }
@@ -519,7 +519,7 @@ static int run_weights(struct weights_job *job, char *out)
     if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
     const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
     if (chunks > items) chunks = (int)items;
-    const size line = v->axis[1].count * (v->source.padded[2] + 2 * lanes), windows = CONV_WINDOWS * (v->filters + 2 * lanes);
+    const size line = v->axis[1].count * (v->source.padded[2] + 2 * lanes) + 2 * lanes, windows = CONV_WINDOWS * (v->filters + 2 * lanes);
     v->work_bytes = (batch_bytes(v) + (line > windows ? line : windows) * v->width + 63) / 64 * 64;
     const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
     PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results, sizeof(size)) : NULL;

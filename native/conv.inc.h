@@ -18,24 +18,41 @@ static inline void F(conv_move)(REAL *restrict to, const REAL *restrict from, si
         for (size k = 0; k < n; k++) to[k] = from[k];
 }
 
-/* One image between zeros, which are there. Along the last axis, columns whose places have the same remainder by `split` lie side by
- * side, so that windows `split` apart are neighbours. */
+/* The same by whole vectors, where as many numbers can be read, and zeros may be written behind. */
+static inline void F(conv_move_on)(REAL *to, const REAL *from, size n)
+{
+#ifdef __GNUC__
+    typedef unsigned char bytes __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+    static const unsigned char ones[2 * VECTOR_BYTES] = {[0 ... VECTOR_BYTES - 1] = 255};
+    for (; n >= F(gemm_step); n -= F(gemm_step), to += F(gemm_step), from += F(gemm_step)) STORE(to, LOAD(from));
+    if (n) *(bytes *)to = *(const bytes *)from & *(const bytes *)(ones + VECTOR_BYTES - n * sizeof(REAL));
+#else
+    F(conv_move)(to, from, n);
+#endif
+}
+
+/* One image between zeros, which are there. Along the last axis, columns whose places have the same remainder by `split`
+ * lie side by side, so that windows `split` apart are neighbours. */
 static void F(conv_pad)(REAL *restrict to, const REAL *restrict image, const struct source *v)
 {
-    const size *n = v->size, *before = v->before, row = v->padded[2], part = row / v->split;
-    for (size c = 0; c < v->channels; c++)
-        for (size z = 0; z < n[0]; z++)
-            for (size y = 0; y < n[1]; y++, image += n[2]) {
-                REAL *line = to + c * v->plane + ((z + before[0]) * v->padded[1] + y + before[1]) * row;
-                if (v->split == 1) F(conv_move)(line + before[2], image, n[2]);
-                else if (v->split == 2) {
-                    const size odd = before[2] & 1;
-                    REAL *first = line + odd * part + before[2] / 2, *second = line + !odd * part + (before[2] + 1) / 2;
-                    for (size x = 0; x < n[2] / 2; x++) first[x] = image[2 * x], second[x] = image[2 * x + 1];
-                    if (n[2] & 1) first[n[2] / 2] = image[n[2] - 1];
-                } else
-                    for (size x = 0; x < n[2]; x++) line[(x + before[2]) % v->split * part + (x + before[2]) / v->split] = image[x];
-            }
+    const size *n = v->size, *before = v->before, row = v->padded[2], part = row / v->split, rows = v->channels * n[0] * n[1];
+    const size odd = before[2] & 1, half = before[2] / 2;
+    to += before[0] * v->padded[1] * row + before[1] * row;
+    for (size line = 0, y = 0, z = 0; line < rows; line++, image += n[2], to += row) {
+        if (v->split == 1) {
+            if (line + 1 < rows) F(conv_move_on)(to + before[2], image, n[2]);
+            else F(conv_move)(to + before[2], image, n[2]);
+        } else if (v->split == 2) {
+            REAL *first = to + odd * part + half, *second = to + !odd * part + half + odd;
+            for (size x = 0; x < n[2] / 2; x++) first[x] = image[2 * x], second[x] = image[2 * x + 1];
+            if (n[2] & 1) first[n[2] / 2] = image[n[2] - 1];
+        } else
+            for (size x = 0; x < n[2]; x++) to[(x + before[2]) % v->split * part + (x + before[2]) / v->split] = image[x];
+        if (++y == n[1]) {
+            y = 0, to += (v->padded[1] - n[1]) * row;
+            if (++z == n[0]) z = 0, to += (v->padded[0] - n[0]) * v->padded[1] * row;
+        }
+    }
 }
 
 /* Filters in panels of GEMM_ROWS, some tiles of them: the number of filter f and tap k is at f * row + tap[k]. After the
@@ -225,36 +242,71 @@ static void F(conv_leave_out)(REAL *out, size out_filter, const struct lattice *
     }
 }
 
+/* Some rows of a plane's results. Rows follow each other: what a vector writes behind one is written over by the next. */
+static void F(conv_rows)(REAL *to, const struct lattice *v, const REAL *from, size from_row, size rows)
+{
+    const size length = v->count[2], row = v->to_step[1], lanes = GEMM_COLUMNS / 2;
+    for (size y = 0; y < rows; y++, to += row, from += from_row) {
+        if (v->to_step[2] > 1)
+            for (size k = 0; k < length; k++) to[k * v->to_step[2]] = from[k];
+        else if (row == length && (rows - 1 - y) * row >= lanes)
+            for (size k = 0; k < length; k += lanes) memcpy(to + k, from + k, VECTOR_BYTES);
+        else F(conv_move)(to, from, length);
+    }
+}
+
+/* The results of some images and a filter or two: a plane at a time, or as much of it as stays in the first cache. */
+static void F(conv_thin)(const struct windows *w)
+{
+    const struct lattice *v = w->lattice;
+    const size taps = v->depth - w->bias, row = w->flat ? v->step[1] : v->count[2], most = CONV_THIN / row;
+    const size high = w->flat ? most < 1 ? 1 : most < v->count[1] ? most : v->count[1] : 1;
+    REAL *results = w->work;
+    static const REAL none;
+    for (size plane = 0; plane < w->images * v->count[0]; plane++)
+        for (size f = w->first; f < w->last; f++) {
+            const size n = plane / v->count[0], z = plane % v->count[0];
+            const REAL *a = (const REAL *)w->left + f / GEMM_ROWS * GEMM_ROWS * v->depth + f % GEMM_ROWS, *start = w->bias ? a + taps * GEMM_ROWS : &none;
+            const REAL *from = (const REAL *)w->source + n * w->image + v->from + z * v->step[0];
+            REAL *out = (REAL *)w->out + f * w->out_filter + n * w->out_image + v->to + z * v->to_step[0];
+            for (size y = 0, rows; y < v->count[1] && (!y || !pool_stopped()); y += rows, from += rows * v->step[1]) {
+                rows = v->count[1] - y < high ? v->count[1] - y : high;
+                const size length = (rows - 1) * row + v->count[2];
+                size at = 0;
+                for (; length - at > 2 * GEMM_COLUMNS; at += 4 * GEMM_COLUMNS) F(conv_row4)(results + at, 0, a, from + at, v->offset, taps, start);
+                for (; length - at > GEMM_COLUMNS; at += 2 * GEMM_COLUMNS) F(conv_row2)(results + at, 0, a, from + at, v->offset, taps, start);
+                for (; at < length; at += GEMM_COLUMNS) F(conv_row)(results + at, 0, a, from + at, v->offset, taps, start);
+                F(conv_rows)(out + y * v->to_step[1], v, results, row, rows);
+            }
+        }
+}
+
 /* The results of some images and some filters. */
 static void F(conv_in_place)(const struct windows *w)
 {
-    enum { TILE_ROW = 4 * GEMM_COLUMNS };
     const struct lattice *v = w->lattice;
-    static const REAL zeros[GEMM_ROWS];
-    const size planes = w->images * v->count[0], few = w->last - w->first < 3, taps = v->depth - w->bias;
+    const size planes = w->images * v->count[0], taps = v->depth - w->bias;
     const size lines = w->flat ? 1 : v->count[1], row = w->flat ? v->step[1] : v->count[2], length = row * ((w->flat ? v->count[1] : 1) - 1) + v->count[2];
     REAL *tile = w->work;
+    static const REAL zeros[GEMM_ROWS];
     for (size line = 0; line < planes * lines && !pool_stopped(); line++) {
         const size plane = line / lines, y0 = line % lines, n = plane / v->count[0], z = plane % v->count[0];
         const REAL *source = (const REAL *)w->source + n * w->image + v->from + z * v->step[0] + y0 * v->step[1];
         REAL *out = (REAL *)w->out + n * w->out_image + v->to + z * v->to_step[0];
-        for (size at = 0, wide, x = 0, y = y0; at < length; at += wide, x += wide) {
+        for (size at = 0, x = 0, y = y0; at < length; at += GEMM_COLUMNS, x += GEMM_COLUMNS) {
             for (; x >= row; x -= row) y++;
-            const size left = length - at;
-            wide = !few || left <= GEMM_COLUMNS ? GEMM_COLUMNS : left <= 2 * GEMM_COLUMNS ? 2 * GEMM_COLUMNS : 4 * GEMM_COLUMNS;
-            for (size f = w->first, rows; f < w->last; f += rows) {
-                const REAL *a = (const REAL *)w->left + f / GEMM_ROWS * GEMM_ROWS * v->depth + f % GEMM_ROWS, *from = source + at, *start = w->bias ? a + taps * GEMM_ROWS : zeros;
-                rows = few ? 1 : w->last - f < GEMM_ROWS ? w->last - f : GEMM_ROWS;
+            const int inside = v->to_step[2] == 1 && x + GEMM_COLUMNS <= v->count[2];
+            for (size f = w->first; f < w->last; f += GEMM_ROWS) {
+                const REAL *a = (const REAL *)w->left + f * v->depth, *start = w->bias ? a + taps * GEMM_ROWS : zeros;
+                const size rows = w->last - f < GEMM_ROWS ? w->last - f : GEMM_ROWS;
                 REAL *to = out + f * w->out_filter;
-                const int straight = v->to_step[2] == 1 && x + wide <= v->count[2] && (few || rows == GEMM_ROWS);
-                REAL *c = straight ? to + y * v->to_step[1] + x : tile;
-                const size c_row = straight ? w->out_filter : TILE_ROW;
-                if (few && wide == 4 * GEMM_COLUMNS) F(conv_row4)(c, c_row, a, from, v->offset, taps, start);
-                else if (few && wide == 2 * GEMM_COLUMNS) F(conv_row2)(c, c_row, a, from, v->offset, taps, start);
-                else if (few) F(conv_row)(c, c_row, a, from, v->offset, taps, start);
-                else if (rows <= GEMM_ROWS / 2) F(conv_half)(c, c_row, a, from, v->offset, taps, start);
-                else F(conv_tile)(c, c_row, a, from, v->offset, taps, start);
-                if (!straight) F(conv_leave_out)(to, w->out_filter, v, y, x, left < wide ? left : wide, row, tile, TILE_ROW, rows);
+                if (inside && rows == GEMM_ROWS) {
+                    F(conv_tile)(to + y * v->to_step[1] + x, w->out_filter, a, source + at, v->offset, taps, start);
+                    continue;
+                }
+                if (rows <= GEMM_ROWS / 2) F(conv_half)(tile, GEMM_COLUMNS, a, source + at, v->offset, taps, start);
+                else F(conv_tile)(tile, GEMM_COLUMNS, a, source + at, v->offset, taps, start);
+                F(conv_leave_out)(to, w->out_filter, v, y, x, length - at < GEMM_COLUMNS ? length - at : GEMM_COLUMNS, row, tile, GEMM_COLUMNS, rows);
             }
         }
     }
@@ -343,36 +395,37 @@ static void F(conv_weights)(const struct weights *w)
 /* The same for few filters: sums over the places of planes, where the gradients are put at the places of their windows. */
 static void F(conv_dots)(const struct weights *w)
 {
-    enum { TAPS = 8 };
+    enum { TAPS = 9 };
     const struct lattice *v = w->lattice;
-    const size lanes = GEMM_COLUMNS / 2, planes = w->images * v->count[0];
-    const size lines = w->flat ? 1 : v->count[1], row = w->flat ? v->step[1] : 0, length = row * (v->count[1] - 1) + v->count[2];
-    const size pitch = (length + lanes - 1) / lanes * lanes;
+    const size lanes = GEMM_COLUMNS / 2, lines = w->flat ? 1 : v->count[1], length = w->flat ? (v->count[1] - 1) * v->step[1] + v->count[2] : v->count[2];
+    const size pitch = (length + lanes - 1) / lanes * lanes, row = w->flat ? v->step[1] : pitch;
     REAL *g = w->work;
-    for (size t = 0; t < w->taps && !w->add; t++) memset((REAL *)w->sums + t * w->sums_row, 0, w->filters * sizeof(REAL));
-    memset(g, 0, lines * pitch * sizeof(REAL));
-    for (size plane = 0; plane < planes; plane++)
-        for (size f = 0; f < w->filters && !pool_stopped(); f++) {
-            const size n = plane / v->count[0], z = plane % v->count[0];
-            const REAL *grad = (const REAL *)w->grad + n * w->grad_image + f * w->pixels + z * v->count[1] * v->count[2];
-            const REAL *source = (const REAL *)w->source + n * w->image + z * v->step[0];
-            for (size y = 0; y < v->count[1]; y++) memcpy(g + y * (w->flat ? row : pitch), grad + y * v->count[2], v->count[2] * sizeof(REAL));
-            for (size t = 0; t < w->taps; t += TAPS) {
-                F(vector) sum[TAPS];
-                for (int i = 0; i < TAPS; i++) sum[i] = (F(vector)){0};
+    memset(g, 0, (lines * pitch + lanes) * sizeof(REAL));
+    for (size f = 0; f < w->filters; f++)
+        for (size t = 0; t < w->taps; t += TAPS) {
+            F(vector) sum[TAPS];
+            for (int i = 0; i < TAPS; i++) sum[i] = (F(vector)){0};
+            for (size plane = 0; plane < w->images * v->count[0]; plane++) {
+                const size n = plane / v->count[0], z = plane % v->count[0];
+                const REAL *grad = (const REAL *)w->grad + n * w->grad_image + f * w->pixels + z * v->count[1] * v->count[2];
+                for (size y = 0; y + 1 < v->count[1]; y++) F(conv_move_on)(g + y * row, grad + y * v->count[2], v->count[2]);
+                F(conv_move)(g + (v->count[1] - 1) * row, grad + (v->count[1] - 1) * v->count[2], v->count[2]);
+                const REAL *source = (const REAL *)w->source + n * w->image + z * v->step[0], *from[TAPS];
+                for (int i = 0; i < TAPS; i++) from[i] = source + w->offset[t + i];
                 for (size line = 0; line < lines; line++) {
-                    const REAL *from = source + line * v->step[1], *at = g + line * pitch;
                     for (size x = 0; x < pitch; x += F(gemm_step)) {
-                        const F(vector) y = LOAD(at + x);
-                        for (int i = 0; i < TAPS; i++) sum[i] += y * LOAD(from + w->offset[t + i] + x);
+                        const F(vector) y = LOAD(g + line * pitch + x);
+                        for (int i = 0; i < TAPS; i++) sum[i] += y * LOAD(from[i] + x);
                     }
+                    for (int i = 0; i < TAPS; i++) from[i] += v->step[1];
                 }
-                for (int i = 0; i < TAPS && t + i < w->taps; i++) {
-                    REAL part[VECTOR_BYTES / sizeof(REAL)], total = 0;
-                    STORE(part, sum[i]);
-                    for (size k = 0; k < F(gemm_step); k++) total += part[k];
-                    ((REAL *)w->sums)[(t + i) * w->sums_row + f] += total;
-                }
+            }
+            for (int i = 0; i < TAPS && t + i < w->taps; i++) {
+                REAL part[VECTOR_BYTES / sizeof(REAL)], *total = (REAL *)w->sums + (t + i) * w->sums_row + f;
+                memcpy(part, &sum[i], sizeof sum[i]);
+                for (size h = F(gemm_step) / 2; h; h /= 2)
+                    for (size k = 0; k < h; k++) part[k] += part[k + h];
+                *total = part[0] + (w->add ? *total : 0);
             }
         }
 }

@@ -185,12 +185,13 @@ struct weights {
     void *sums, *work;
     int add; /* to the sums; without, they are overwritten */
 };
-enum { CONV_DEPTH = 288, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256 };
+enum { CONV_DEPTH = 288, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048 };
 #define CONV_KERNELS(X)                                                                                            \
     X(conv_pad, (REAL * to, const REAL *image, const struct source *v))                                            \
     X(conv_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias,       \
                      size filters, size first, size last))                                                         \
     X(conv_windows, (const struct windows *w))                                                                     \
+    X(conv_thin, (const struct windows *w))                                                                        \
     X(conv_in_place, (const struct windows *w))                                                                    \
     X(conv_dots, (const struct weights *w))                                                                        \
     X(conv_weights, (const struct weights *w))                                                                     \
