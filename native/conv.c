@@ -4,7 +4,16 @@
 
 #include "pool.h"
 
-enum { AXES = 3, GROUP_OF_WINDOWS = 512, FEW_PANELS = 16, TILES_AT_ONCE = 8, BEHIND = 4, FEW_FILTERS = 2, SPARE = 16 }; /* SPARE: to fill up a list of taps to whole tiles */
+enum {
+    AXES = 3,
+    GROUP_OF_WINDOWS = 512, /* images are taken together until they have as many windows */
+    FEW_PANELS = 16,        /* that meet filters: packing them takes longer than it saves */
+    TILES_AT_ONCE = 8,      /* of filters, packed together: they are neighbours in memory */
+    BEHIND = 4,             /* panels' widths that may be read behind the images */
+    THIN = 3,               /* fewer filters are taken one by one */
+    FEW_FILTERS = 2,        /* whose gradients are sums of products, not tiles */
+    SPARE = 16,             /* places to fill up a list of taps to whole tiles */
+};
 
 struct axis {
     size size, kernel, stride, pad, dilation, count;
@@ -88,7 +97,7 @@ static void pad_images(struct conv *v)
         const struct axis *a = &v->axis[k];
         v->source.size[k] = a->size, v->source.before[k] = a->pad, v->source.padded[k] = a->size + 2 * a->pad;
     }
-    close_source(&v->source, v->axis[2].stride);
+    close_source(&v->source, v->axis[2].count > 1 ? v->axis[2].stride : 1);
 }
 
 static size offset_of(const struct source *s, size z, size y, size x)
@@ -249,14 +258,18 @@ static int is_better_in_place(const struct conv *v)
     const double product = v->rows <= high / 2 ? high / 2 : tiles * high;
     const double computed = (is_flat(v, l) ? l->step[1] : tiles_of(l->count[2], tile_columns(v)) * wide) / row;
     const double runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
-    const double packed = product * (taps > CONV_DEPTH ? 1.06 : 1) + 1 + 1.3 * runs;
-    const double in_place = computed * (v->rows < 3 ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
+    const double packed = product * (taps > CONV_WHOLE ? 1.06 : 1) + 1 + 1.3 * runs;
+    const double in_place = computed * (v->rows < THIN ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
     return in_place < packed;
 }
 
 static void windows_task(void *context, size begin, size end, int chunk)
 {
     const struct conv *v = context;
+    void (*const thin)(const struct windows *) = v->type == NPY_FLOAT ? kernels->conv_thin_f32 : kernels->conv_thin_f64;
+    void (*const in_place)(const struct windows *) = v->type == NPY_FLOAT ? kernels->conv_in_place_f32 : kernels->conv_in_place_f64;
+    void (*const packed)(const struct windows *) = v->type == NPY_FLOAT ? kernels->conv_windows_f32 : kernels->conv_windows_f64;
+    void (*const kernel)(const struct windows *) = !v->in_place ? packed : v->rows < THIN ? thin : in_place;
     char *padded = v->work + chunk * v->work_bytes, *work = padded + batch_bytes(v);
     const size tiles = tiles_of(v->rows, kernels->gemm_rows);
     size ready = -1;
@@ -275,8 +288,7 @@ static void windows_task(void *context, size begin, size end, int chunk)
                 .out = v->out + (first * v->out_image + group * v->rows * v->out_filter) * v->width,
                 .out_image = v->out_image, .out_filter = v->out_filter,
             };
-            if (v->type == NPY_FLOAT) (!v->in_place ? kernels->conv_windows_f32 : v->rows < 3 ? kernels->conv_thin_f32 : kernels->conv_in_place_f32)(&w);
-            else (!v->in_place ? kernels->conv_windows_f64 : v->rows < 3 ? kernels->conv_thin_f64 : kernels->conv_in_place_f64)(&w);
+            kernel(&w);
         }
     }
 }
@@ -326,7 +338,7 @@ static int run_windows(struct conv *v, size windows)
     const int direct = !v->in_place && whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
     size numbers = 0;
     for (int k = 0; k < v->lattices; k++) v->lattice[k].depth += bias, numbers += tiles * high * v->lattice[k].depth;
-    const size sums = v->width * (CONV_DEPTH + 1 + (CONV_SUMS / tile_columns(v) > tiles * high ? CONV_SUMS / tile_columns(v) : tiles * high)) * tile_columns(v);
+    const size sums = v->width * (CONV_WHOLE + 1 + (CONV_SUMS / tile_columns(v) > tiles * high ? CONV_SUMS / tile_columns(v) : tiles * high)) * tile_columns(v);
     v->work_bytes = (batch_bytes(v) + sums + 63) / 64 * 64;
     PyArrayObject *left = scratch(direct ? 0 : numbers * v->groups, v->width), *work = left ? scratch(chunks * v->work_bytes, 1) : NULL;
     int result = -1;

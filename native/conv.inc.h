@@ -156,11 +156,11 @@ static void F(conv_windows)(const struct windows *w)
     const size total = w->images * v->count[0] * v->count[1] * v->count[2], depth = v->depth;
     const size high = (w->last - w->first + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;
     struct F(panel) panels[CONV_PANELS];
-    REAL *right = w->work, *sums = right + (CONV_DEPTH + 1) * GEMM_COLUMNS;
-    const size steps = (depth + CONV_DEPTH - 1) / CONV_DEPTH, step = steps ? (depth + steps - 1) / steps : 1;
+    REAL *right = w->work, *sums = right + (CONV_WHOLE + 1) * GEMM_COLUMNS;
+    const size steps = depth <= CONV_WHOLE ? depth > 0 : (depth + CONV_DEPTH - 1) / CONV_DEPTH, step = steps ? (depth + steps - 1) / steps : 1;
     const int whole = steps < 2; /* without taps all is zero */
     const size most = CONV_SUMS / (high * GEMM_COLUMNS), block = whole || most < 1 ? 1 : most < CONV_PANELS ? most : CONV_PANELS;
-    memset(right, 0, (CONV_DEPTH + 1) * GEMM_COLUMNS * sizeof(REAL));
+    memset(right, 0, (CONV_WHOLE + 1) * GEMM_COLUMNS * sizeof(REAL));
     for (size at = 0; at < total && !pool_stopped(); at += block * GEMM_COLUMNS) {
         size count = 0;
         for (size j = at; j < total && count < block; j += GEMM_COLUMNS) F(conv_panel)(&panels[count++], w, j, total);
@@ -205,20 +205,28 @@ static void F(conv_windows)(const struct windows *w)
     static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, const REAL *restrict b,                \
                         const size *restrict offset, size depth, const REAL *restrict start)                         \
     {                                                                                                                \
-        F(vector) tile[ROWS][VECTORS];                                                                               \
-        for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0} + start[i];                                \
-        for (size p = 0; p < depth; p++, a += GEMM_ROWS) {                                                           \
-            const REAL *row = b + offset[p];                                                                         \
-            F(vector) y[VECTORS];                                                                                    \
-            for (int j = 0; j < VECTORS; j++) y[j] = LOAD(row + j * F(gemm_step));                                   \
-            for (int i = 0; i < ROWS; i++) {                                                                         \
-                const REAL x = a[i];                                                                                 \
-                for (int j = 0; j < VECTORS; j++) tile[i][j] += x * y[j];                                            \
+        size p = 0;                                                                                                  \
+        do { /* a long sum is more exact in parts */                                                                 \
+            const size first = p, last = depth - p < CONV_WHOLE ? depth : p + CONV_DEPTH;                            \
+            F(vector) tile[ROWS][VECTORS];                                                                           \
+            for (int i = 0; i < ROWS; i++)                                                                           \
+                for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0} + (first ? 0 : start[i]);              \
+            for (; p < last; p++, a += GEMM_ROWS) {                                                                  \
+                const REAL *row = b + offset[p];                                                                     \
+                F(vector) y[VECTORS];                                                                                \
+                for (int j = 0; j < VECTORS; j++) y[j] = LOAD(row + j * F(gemm_step));                               \
+                for (int i = 0; i < ROWS; i++) {                                                                     \
+                    const REAL x = a[i];                                                                             \
+                    for (int j = 0; j < VECTORS; j++) tile[i][j] += x * y[j];                                        \
+                }                                                                                                    \
             }                                                                                                        \
-        }                                                                                                            \
-        for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < VECTORS; j++) STORE(c + i * c_row + j * F(gemm_step), tile[i][j]);                   \
+            for (int i = 0; i < ROWS; i++)                                                                           \
+                for (int j = 0; j < VECTORS; j++) {                                                                  \
+                    REAL *to = c + i * c_row + j * F(gemm_step);                                                     \
+                    if (first) tile[i][j] += LOAD(to);                                                               \
+                    STORE(to, tile[i][j]);                                                                           \
+                }                                                                                                    \
+        } while (p < depth);                                                                                         \
     }
 CONV_TILE(conv_tile, GEMM_ROWS, F(gemm_vectors))
 CONV_TILE(conv_half, GEMM_ROWS / 2, F(gemm_vectors))
@@ -314,15 +322,14 @@ static void F(conv_in_place)(const struct windows *w)
 
 /* ---- gradients of filters ---- */
 
-/* c (taps x filters, c_row apart) += the sum over windows of source[place + offset] * g, g being windows x filters. */
+/* c (taps x filters, c_row apart) = or += the sum over windows of source[place + offset] * g, g being windows x filters. */
 #define CONV_WEIGHT_TILE(name, ROWS, VECTORS)                                                                        \
     static void F(name)(REAL *restrict c, size c_row, const REAL *restrict source, const size *restrict offset,      \
                         const REAL *restrict g, size g_row, const size *restrict place, size count, int add)         \
     {                                                                                                                \
         F(vector) tile[ROWS][VECTORS];                                                                               \
         for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < VECTORS; j++)                                                                        \
-                tile[i][j] = add ? LOAD(c + i * c_row + j * F(gemm_step)) : (F(vector)){0};                          \
+            for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
         for (size p = 0; p < count; p++, g += g_row) {                                                               \
             const REAL *from = source + place[p];                                                                    \
             F(vector) y[VECTORS];                                                                                    \
@@ -333,7 +340,11 @@ static void F(conv_in_place)(const struct windows *w)
             }                                                                                                        \
         }                                                                                                            \
         for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < VECTORS; j++) STORE(c + i * c_row + j * F(gemm_step), tile[i][j]);                   \
+            for (int j = 0; j < VECTORS; j++) {                                                                      \
+                REAL *to = c + i * c_row + j * F(gemm_step);                                                         \
+                if (add) tile[i][j] += LOAD(to);                                                                     \
+                STORE(to, tile[i][j]);                                                                               \
+            }                                                                                                        \
     }
 CONV_WEIGHT_TILE(conv_weight_tile, GEMM_ROWS, F(gemm_vectors))
 CONV_WEIGHT_TILE(conv_weight_narrow, 2 * GEMM_ROWS, F(gemm_vectors) / 2)

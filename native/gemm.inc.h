@@ -21,8 +21,7 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
     {                                                                                                                \
         F(vector) tile[ROWS][F(gemm_vectors)];                                                                       \
         for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < F(gemm_vectors); j++)                                                                \
-                tile[i][j] = add ? LOAD(c + i * c_row + j * F(gemm_step)) : (F(vector)){0};                          \
+            for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};                                   \
         for (size p = 0; p < depth; p++, a += a_step, b += b_row) {                                                  \
             F(vector) y[F(gemm_vectors)];                                                                            \
             for (int j = 0; j < F(gemm_vectors); j++) y[j] = LOAD(b + j * F(gemm_step));                             \
@@ -32,7 +31,11 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
             }                                                                                                        \
         }                                                                                                            \
         for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < F(gemm_vectors); j++) STORE(c + i * c_row + j * F(gemm_step), tile[i][j]);           \
+            for (int j = 0; j < F(gemm_vectors); j++) {                                                              \
+                REAL *to = c + i * c_row + j * F(gemm_step);                                                         \
+                if (add) tile[i][j] += LOAD(to); /* a long sum is more exact in parts */                             \
+                STORE(to, tile[i][j]);                                                                               \
+            }                                                                                                        \
     }
 GEMM_TILE(gemm_tile, GEMM_ROWS)
 GEMM_TILE(gemm_half, GEMM_ROWS / 2)

@@ -185,7 +185,8 @@ struct weights {
     void *sums, *work;
     int add; /* to the sums; without, they are overwritten */
 };
-enum { CONV_DEPTH = 288, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048 };
+/* Taps at a time: as many as keep a panel in the first cache; and, where they are more, few enough for the sums to be exact. */
+enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048 };
 #define CONV_KERNELS(X)                                                                                            \
     X(conv_pad, (REAL * to, const REAL *image, const struct source *v))                                            \
     X(conv_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias,       \

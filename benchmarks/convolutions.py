@@ -1,0 +1,136 @@
+"""Layers of common networks against PyTorch: ``python -m benchmarks.convolutions [NAME ...] [--threads N]``.
+
+Both libraries in processes that take turns; for each layer the least time of its results, of the gradient in the images
+and of that in the filters, as ratios to PyTorch's, and in GFlop/s. On one thread processor time is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+from benchmarks.machine import as_measured, environment
+
+#: Images, channels, size, filters, kernel, stride, padding, groups; and whether transposed.
+LAYERS: dict[str, tuple[Any, ...]] = {
+    "7x7/2 3-64, 224": (2, 3, (224, 224), 64, (7, 7), 2, 3, 1),
+    "3x3 64, 56": (4, 64, (56, 56), 64, (3, 3), 1, 1, 1),
+    "3x3/2 64-128, 56": (4, 64, (56, 56), 128, (3, 3), 2, 1, 1),
+    "3x3 128, 28": (4, 128, (28, 28), 128, (3, 3), 1, 1, 1),
+    "3x3 256, 14": (4, 256, (14, 14), 256, (3, 3), 1, 1, 1),
+    "3x3/2 256-512, 14": (4, 256, (14, 14), 512, (3, 3), 2, 1, 1),
+    "3x3 512, 7": (4, 512, (7, 7), 512, (3, 3), 1, 1, 1),
+    "1x1/2 64-128, 56": (4, 64, (56, 56), 128, (1, 1), 2, 0, 1),
+    "1x1 256-64, 56": (4, 256, (56, 56), 64, (1, 1), 1, 0, 1),
+    "1x1 64-256, 56": (4, 64, (56, 56), 256, (1, 1), 1, 0, 1),
+    "1x1 1024-256, 14": (4, 1024, (14, 14), 256, (1, 1), 1, 0, 1),
+    "1x1 512-2048, 7": (4, 512, (7, 7), 2048, (1, 1), 1, 0, 1),
+    "3x3 256, 4": (32, 256, (4, 4), 256, (3, 3), 1, 1, 1),
+    "3x3 512, 2": (32, 512, (2, 2), 512, (3, 3), 1, 1, 1),
+    "3x3 512, 1": (32, 512, (1, 1), 512, (3, 3), 1, 1, 1),
+    "3x3 3-64, 32": (32, 3, (32, 32), 64, (3, 3), 1, 1, 1),
+    "3x3 16, 32": (32, 16, (32, 32), 16, (3, 3), 1, 1, 1),
+    "3x3 32, 16": (32, 32, (16, 16), 32, (3, 3), 1, 1, 1),
+    "3x3 64, 8": (32, 64, (8, 8), 64, (3, 3), 1, 1, 1),
+    "3x3 1-32, 28": (64, 1, (28, 28), 32, (3, 3), 1, 0, 1),
+    "3x3 32-64, 26": (64, 32, (26, 26), 64, (3, 3), 1, 0, 1),
+    "depthwise 3x3 32, 112": (2, 32, (112, 112), 32, (3, 3), 1, 1, 32),
+    "depthwise 3x3/2 128, 56": (2, 128, (56, 56), 128, (3, 3), 2, 1, 128),
+    "depthwise 3x3 512, 14": (4, 512, (14, 14), 512, (3, 3), 1, 1, 512),
+    "depthwise 5x5 240, 28": (4, 240, (28, 28), 240, (5, 5), 1, 2, 240),
+    "32 groups 3x3 128, 28": (4, 128, (28, 28), 128, (3, 3), 1, 1, 32),
+    "3x3 16, 128": (2, 16, (128, 128), 16, (3, 3), 1, 1, 1),
+    "3x3 64-32, 64": (2, 64, (64, 64), 32, (3, 3), 1, 1, 1),
+    "3x3x3 16-32, 8x32x32": (2, 16, (8, 32, 32), 32, (3, 3, 3), 1, 1, 1),
+    "3x3x3 3-16, 8x64x64": (2, 3, (8, 64, 64), 16, (3, 3, 3), 1, 1, 1),
+    "5 64, 1024": (8, 64, (1024,), 64, (5,), 1, 2, 1),
+    "transposed 4x4/2 128-64, 7": (32, 128, (7, 7), 64, (4, 4), 2, 1, 1, True),
+    "transposed 4x4/2 64-1, 14": (32, 64, (14, 14), 1, (4, 4), 2, 1, 1, True),
+    "transposed 2x2/2 64-32, 32": (4, 64, (32, 32), 32, (2, 2), 2, 0, 1, True),
+}
+SECONDS = 0.15
+
+
+def child(library: str, threads: int) -> None:
+    """Measure the layers that the lines of the input name."""
+    if library == "torch":
+        import torch
+    else:
+        import wengert as torch  # type: ignore[no-redef]
+
+    torch.set_num_threads(threads)
+    clock = time.process_time if threads == 1 else time.perf_counter
+
+    def least(f: Any) -> float:
+        f()
+        until, found = time.perf_counter() + SECONDS, float("inf")
+        while time.perf_counter() < until:
+            start = clock()
+            f()
+            found = min(found, clock() - start)
+        return found
+
+    for line in sys.stdin:
+        images, channels, size, filters, kernel, stride, padding, groups, *transposed = LAYERS[line.strip()]
+        torch.manual_seed(0)
+        conv = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{len(size)}d")
+        shape = (channels, filters // groups) if transposed else (filters, channels // groups)
+        x, w = torch.randn(images, channels, *size), torch.randn(*shape, *kernel)
+        how = dict(stride=stride, padding=padding, groups=groups)
+        y = conv(x, w, None, **how)
+        g = torch.randn_like(y)
+        times = [least(lambda x=x, w=w, how=how, conv=conv: conv(x, w, None, **how))]
+        for leaf in (x, w):
+            leaf.requires_grad_()
+            y = conv(x, w, None, **how)
+            times.append(least(lambda y=y, leaf=leaf, g=g: torch.autograd.grad(y, leaf, g, retain_graph=True)))
+            leaf.requires_grad_(False)
+        products = 2 * (x.numel() if transposed else y.numel()) * w.numel() / shape[0]
+        print(json.dumps([products, *times]), flush=True)
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="parts of the names of layers; default: all")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        child(args.child, args.threads)
+        return
+    print(f"{as_measured(args.threads, 'unrestricted')}\n\n| layer | results | images | filters | all | GFlop/s | "
+        "PyTorch |\n|---|---|---|---|---|---|---|", flush=True)
+    command = [sys.executable, "-m", "benchmarks.convolutions", "--threads", str(args.threads), "--child"]
+    processes = {library: subprocess.Popen([*command, library], env=environment(args.threads, "unrestricted"),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for library in ("wengert", "torch")}
+
+    def ask(library: str, name: str) -> list[float]:
+        process = processes[library]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{name}\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    for name in LAYERS:
+        if args.names and not any(part in name for part in args.names):
+            continue
+        rounds = [{library: ask(library, name) for library in processes} for _ in range(args.rounds)]
+        ours, theirs = ([min(times) for times in zip(*(r[library] for r in rounds), strict=True)]
+            for library in processes)
+        ratios = [a / b for a, b in zip(ours[1:], theirs[1:], strict=True)]
+        rates = [", ".join(f"{times[0] / t / 1e9:.0f}" for t in times[1:]) for times in (ours, theirs)]
+        print(f"| {name} | {' | '.join(f'{r:.2f}' for r in ratios)} | {sum(ours[1:]) / sum(theirs[1:]):.2f} | "
+            f"{rates[0]} | {rates[1]} |", flush=True)
+    for process in processes.values():
+        process.communicate()
+
+
+if __name__ == "__main__":
+    main()

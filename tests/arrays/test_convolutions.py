@@ -1,0 +1,92 @@
+"""The native convolutions against their plain definitions, over shapes that take every way through them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wengert.arrays import kernels as K
+
+pytestmark = pytest.mark.skipif(not K.available, reason="there are no native kernels")
+
+#: Groups, and channels and filters of each: depthwise, thin, few and many.
+WIDTHS = [(1, 1, 1), (1, 3, 40), (1, 33, 3), (1, 16, 17), (1, 5, 8), (1, 40, 64), (2, 4, 12), (3, 2, 5), (8, 1, 1),
+    (5, 1, 2), (24, 1, 1)]
+
+
+@st.composite
+def calls(draw: Any) -> tuple[Any, ...]:
+    """Shapes of images and filters, and how: one to three axes, few pixels or many."""
+    axes = draw(st.integers(1, 3))
+    groups, channels, filters = draw(st.sampled_from(WIDTHS))
+
+    def each(*values: int) -> tuple[int, ...]:
+        return tuple(draw(st.sampled_from(values)) for _ in range(axes))
+
+    kernel, stride, padding, dilation = each(1, 2, 3, 5), each(1, 1, 2, 3), each(0, 1, 2, 4), each(1, 1, 2, 3)
+    more = each(0, 1, 5, 17, 35) if axes < 3 else each(0, 1, 4, 18)
+    size = tuple(max(1, d * (k - 1) + 1 - 2 * p) + m
+        for k, p, d, m in zip(kernel, padding, dilation, more, strict=True))
+    images = draw(st.sampled_from([1, 2, 9, 33] if math.prod(size) < 300 else [1, 2]))
+    weight = (groups * filters, channels, *kernel)
+    return (images, groups * channels, *size), weight, stride, padding, dilation, groups
+
+
+def check(x_shape: Any, w_shape: Any, how: Any, dtype: Any, bias: bool) -> None:
+    rng = np.random.default_rng(len(x_shape))
+    x, w = (rng.standard_normal(shape).astype(dtype) for shape in (x_shape, w_shape))
+    b = rng.standard_normal(w_shape[0]).astype(dtype) if bias else None
+    want = K.plain("conv")(x, w, b, *how)
+    g = rng.standard_normal(want.shape).astype(dtype)
+    for name, arguments in (("conv", (x, w, b)), ("conv_input", (g, w, x.shape)), ("conv_weight", (x, g, w.shape))):
+        want = K.plain(name)(*arguments, *how)
+        got = getattr(K, name)(*arguments, *how)
+        assert got.shape == want.shape
+        assert got.dtype == dtype
+        bound = np.abs(want).max() * (3e-5 if dtype == np.float32 else 1e-13) + 1e-12
+        np.testing.assert_allclose(got, want, rtol=0, atol=bound, err_msg=name)
+
+
+@settings(max_examples=200, deadline=None)
+@given(calls(), st.sampled_from([np.float32, np.float64]), st.booleans())
+def test_of_any_shape(call: Any, dtype: Any, bias: bool) -> None:
+    x_shape, w_shape, *how = call
+    check(x_shape, w_shape, how, dtype, bias)
+
+
+LARGE = {  # what several threads share out: images, filters, channels, groups
+    "many images": ((24, 16, 14, 14), (40, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "one image, many filters": ((1, 64, 20, 20), (96, 64, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "many weights": ((2, 256, 3, 3), (256, 256, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "steps": ((4, 48, 29, 31), (64, 48, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    "groups": ((8, 96, 20, 20), (96, 1, 3, 3), (1, 1), (1, 1), (1, 1), 96),
+    "volumes": ((2, 16, 6, 18, 20), (24, 16, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    "only zeros around": ((3, 4, 1, 1), (5, 4, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "long steps": ((3, 4, 5, 7), (5, 4, 3, 3), (900, 800), (1, 1), (1, 1), 1),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("case", LARGE)
+def test_on_several_threads(case: str, threads: int) -> None:
+    before = K.get_num_threads()
+    K.set_num_threads(threads)
+    try:
+        x_shape, w_shape, *how = LARGE[case]
+        check(x_shape, w_shape, how, np.float32, True)
+    finally:
+        K.set_num_threads(before)
+
+
+def test_filters_that_are_not_finite() -> None:
+    """What lies outside of an image adds nothing, not NaN."""
+    weight = np.array([[[[np.inf, 1.0], [2.0, np.nan]]]], np.float32)
+    g = np.ones((1, 1, 2, 2), np.float32)
+    how = ((2, 2), (0, 0), (1, 1), 1)
+    np.testing.assert_array_equal(K.conv_input(g, weight, (1, 1, 4, 4), *how),
+        K.plain("conv_input")(g, weight, (1, 1, 4, 4), *how))

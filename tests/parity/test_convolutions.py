@@ -1,0 +1,68 @@
+"""Convolutions of any shape, and all their gradients, on both libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert
+from tests.arrays.test_convolutions import calls
+
+torch = pytest.importorskip("torch")
+
+
+def results(library: Any, arrays: Any, how: Any, transposed: bool) -> list[np.ndarray]:
+    """What comes out, and the gradients of images and filters."""
+    *_, axes = how
+    f = getattr(library.nn.functional, f"conv{'_transpose' if transposed else ''}{axes}d")
+    x, w, g = (library.from_numpy(a) for a in arrays)
+    x.requires_grad_()
+    w.requires_grad_()
+    stride, padding, dilation, groups, extra, _ = how
+    options = dict(output_padding=extra) if transposed else {}
+    y = f(x, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups, **options)
+    gradients = library.autograd.grad(y, (x, w), g.reshape(y.shape))
+    return [t.detach().contiguous().numpy() for t in (y, *gradients)]
+
+
+def drawn(call: Any, dtype: Any, lines: bool) -> tuple[Any, Any]:
+    """Arrays of images (channels last if ``lines``), filters and gradients, and how they meet."""
+    x_shape, w_shape, stride, padding, dilation, groups = call
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal(x_shape)
+    if lines:
+        x = np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)
+    size = [(n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(x_shape[2:], w_shape[2:], stride, padding, dilation, strict=True)]
+    y_shape = (x_shape[0], w_shape[0], *size)
+    extra = tuple((n + 2 * p - d * (k - 1) - 1) % s
+        for n, k, s, p, d in zip(x_shape[2:], w_shape[2:], stride, padding, dilation, strict=True))
+    w, g = rng.standard_normal(w_shape), rng.standard_normal(y_shape)
+    return [a.astype(dtype, order="K") for a in (x, w, g)], (stride, padding, dilation, groups, extra, len(stride))
+
+
+@settings(max_examples=150, deadline=None)
+@given(calls(), st.booleans(), st.booleans())
+def test_double_precision(call: Any, transposed: bool, lines: bool) -> None:
+    (x, w, g), how = drawn(call, np.float64, lines)
+    arrays = (g, w, x) if transposed else (x, w, g)
+    both = (results(library, arrays, how, transposed) for library in (wengert, torch))
+    for mine, theirs in zip(*both, strict=True):
+        assert mine.shape == theirs.shape
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-10 * max(1.0, np.abs(theirs).max()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(calls())
+def test_errors_of_single_precision(call: Any) -> None:
+    """No larger than twice PyTorch's, over all results of a call; or in the last place."""
+    arrays, how = drawn(call, np.float32, False)
+    exact = results(torch, [a.astype(np.float64) for a in arrays], how, False)
+    both = (results(library, arrays, how, False) for library in (wengert, torch))
+    for mine, theirs, true in zip(*both, exact, strict=True):
+        ours, other = (np.sqrt(np.mean((a - true) ** 2)) for a in (mine, theirs))
+        assert ours <= 2 * other + 1e-7 * np.abs(true).max()
