@@ -899,6 +899,41 @@ def test_numbers_are_drawn_alike(count):
     assert one.random_raw() == two.random_raw()  # as many words were used
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2), (0,)])
+@pytest.mark.parametrize("n", [1, 5, 70])
+def test_small_matrices(n, batch, dtype):
+    rng = np.random.default_rng(3)
+    half = rng.standard_normal((*batch, n, n)).astype(dtype)
+    whole = half @ half.conj().swapaxes(-1, -2) + n * np.eye(n, dtype=dtype)
+    found = K.cholesky_lower(whole)
+    for a in (np.tril(whole), whole[..., ::-1, :].copy()[..., ::-1, :]):
+        close(K.cholesky_lower(a), K.plain("cholesky_lower")(whole), ulps=2000, scale=10)
+    for bad in (-whole, whole * np.nan) if found.size else ():
+        assert K.cholesky_lower(bad) is K.plain("cholesky_lower")(bad) is None
+    for a in (found, found.swapaxes(-1, -2).copy().swapaxes(-1, -2), found[(0,) * len(batch)] if found.size else found):
+        for unit in (True, False):
+            lower = a / n if unit else a
+            got = rng.standard_normal((*batch, 3, n)).astype(dtype).swapaxes(-1, -2).copy()
+            want, behind = got.copy(), got[..., ::-1, :].copy()[..., ::-1, :]  # the same, with its rows from behind
+            for x, substitute in ((got, K.substitute), (behind, K.substitute), (want, K.plain("substitute"))):
+                substitute(lower, x, unit)
+            close(got, want, ulps=4000, scale=10)
+            close(behind, got, ulps=4000, scale=10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_sparse_products(dtype):
+    rng = np.random.default_rng(3)
+    for n, m, k, stored in ((4, 5, 3, 9), (30, 2, 1, 100), (3, 3, 0, 2), (2, 7, 40, 0)):
+        rows, columns = rng.integers(0, n, stored), rng.integers(0, m, stored)
+        values, dense = rng.standard_normal(stored).astype(dtype), rng.standard_normal((k, m)).astype(dtype).T
+        got = K.sparse_product(values, dense, rows, columns, n)
+        close(got, K.plain("sparse_product")(values, dense, rows, columns, n), ulps=200)
+    with pytest.raises(IndexError):
+        K.sparse_product(np.ones(1, dtype), np.ones((2, 2), dtype), np.array([0]), np.array([2]), 2)
+
+
 def test_signs():
     for dtype in (np.float16, np.float32, np.float64):
         x = np.array([-np.inf, -2, -0.0, 0.0, 1e-7, np.inf, np.nan], dtype)

@@ -39,6 +39,7 @@ FAMILIES = {
     "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im", "conv", "conv_input", "conv_weight", "max_pool", "max_pool_grad",
         "avg_pool", "avg_pool_grad"),
+    "matrices": ("substitute", "cholesky_lower", "sparse_product"),
     "sampling": ("grid_sample", "grid_sample_grad"),
     "layout": ("cast", "in_order", "restrided"),
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs"),

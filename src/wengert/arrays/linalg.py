@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import kernels as K
 from .array_likes import as_array, new_filled
 
 
@@ -20,8 +21,11 @@ def solve_triangular(a: Any, b: Any, upper: bool = False, unit: bool = False) ->
     array([[1.],
            [2.]])
     """
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])), order="C")
+    batch = b.shape[:-2]
+    if a.shape[:-2] != batch:
+        batch = np.broadcast_shapes(a.shape[:-2], batch)
+        b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    x = np.array(b, order="C")
     if x.size:
         if upper:  # a lower one, read backwards
             _substitute(a[..., ::-1, ::-1], x[..., ::-1, :], unit)
@@ -39,11 +43,7 @@ def _substitute(a: Any, x: Any, unit: bool) -> None:
         x[..., h:, :] -= a[..., h:, :h] @ x[..., :h, :]
         _substitute(a[..., h:, h:], x[..., h:, :], unit)
         return
-    for i in range(n):
-        if i:
-            x[..., i, :] -= (a[..., i : i + 1, :i] @ x[..., :i, :])[..., 0, :]
-        if not unit:
-            x[..., i, :] /= a[..., i, i, None]
+    K.substitute(a, x, unit)
 
 
 def lu_factor(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -107,12 +107,9 @@ def cholesky(a: Any, upper: bool = False) -> tuple[np.ndarray, np.ndarray]:
     info = np.zeros(a.shape[:-2], np.int32)
     if not a.size:
         return a.copy(), info
-    try:
-        factor = np.linalg.cholesky(a, upper=upper)
-        if not np.isnan(factor.diagonal(0, -2, -1)).any():  # some BLAS go on with NaN
-            return factor, info
-    except np.linalg.LinAlgError:
-        pass
+    found = K.cholesky_lower(_turned(a) if upper else a)
+    if found is not None:
+        return _turned(found) if upper else found, info
     lower = np.tril(a) if not upper else np.triu(a).conj().swapaxes(-1, -2)
     flat = lower.reshape(-1, *a.shape[-2:]).copy()
     marks = info.reshape(-1)
@@ -120,6 +117,11 @@ def cholesky(a: Any, upper: bool = False) -> tuple[np.ndarray, np.ndarray]:
         marks[i] = _first_minor(x)
     factor = flat.reshape(a.shape)
     return (factor if not upper else factor.conj().swapaxes(-1, -2).copy()), info
+
+
+def _turned(a: Any) -> Any:
+    """The conjugate transpose."""
+    return (a.conj() if a.dtype.kind == "c" else a).swapaxes(-1, -2)
 
 
 def _first_minor(x: Any) -> int:

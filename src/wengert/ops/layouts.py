@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.compressed import Compressed, pressed
 from ..arrays.nested import Nested
 from ..arrays.sparse import Coo, taken
@@ -156,14 +157,7 @@ def sparse_times(input: Array, dense: Array):
 )
 def sparse_product(values: Array, dense: Array, rows: Array, columns: Array, n):
     """The matrix with ``values`` at ``(rows, columns)`` times ``dense``: ``(n, k)``."""
-    order = rows.argsort(kind="stable")
-    sorted_rows = rows[order]
-    out = np.zeros((n, dense.shape[1]), np.result_type(values, dense))
-    if len(order):
-        starts = np.flatnonzero(np.concatenate([[True], sorted_rows[1:] != sorted_rows[:-1]]))
-        terms = values[order, None] * dense[columns[order]]
-        out[sorted_rows[starts]] = np.add.reduceat(terms, starts, axis=0, dtype=terms.dtype)
-    return out
+    return K.sparse_product(values, dense, rows, columns, n)
 
 
 def matrices(a: Any, b: Any) -> np.ndarray:

@@ -1,0 +1,150 @@
+/* Small matrices, and sparse ones: what is lost in calls of NumPy's where there is little to compute. */
+#include "wengert.h"
+
+enum { SMALL = 64, BATCHES = 8 };
+
+#define DEFINE_MATRICES(REAL, SUFFIX)                                                                                  \
+    static void add_product_##SUFFIX(REAL *restrict out, const REAL *restrict x, REAL factor, size n)                  \
+    {                                                                                                                  \
+        for (size k = 0; k < n; k++) out[k] += factor * x[k];                                                          \
+    }                                                                                                                  \
+    /* x = a^-1 x for a lower triangle; steps are in bytes, the numbers of a row of x beside each other */             \
+    static void substitute_##SUFFIX(const char *a, const npy_intp *step, char *x, npy_intp row, size n, size k, int unit) \
+    {                                                                                                                  \
+        for (size i = 0; i < n; i++) {                                                                                 \
+            REAL *to = (REAL *)(x + i * row);                                                                          \
+            for (size j = 0; j < i; j++)                                                                               \
+                add_product_##SUFFIX(to, (const REAL *)(x + j * row), -*(const REAL *)(a + i * step[0] + j * step[1]), k); \
+            const REAL pivot = *(const REAL *)(a + i * (step[0] + step[1]));                                           \
+            for (size c = 0; c < k && !unit; c++) to[c] /= pivot;                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    /* the lower triangle of `a` to its factor in `out`, whose rows have n numbers; 0 where it is not positive */      \
+    static int factor_##SUFFIX(const char *a, const npy_intp *step, REAL *out, size n)                                 \
+    {                                                                                                                  \
+        for (size i = 0; i < n; i++) {                                                                                 \
+            for (size j = 0; j <= i; j++) {                                                                            \
+                REAL sum = *(const REAL *)(a + i * step[0] + j * step[1]);                                             \
+                for (size k = 0; k < j; k++) sum -= out[i * n + k] * out[j * n + k];                                   \
+                if (i == j && !(sum > 0)) return 0;                                                                    \
+                out[i * n + j] = i == j ? (REAL)sqrt((double)sum) : sum / out[j * n + j];                              \
+            }                                                                                                          \
+            for (size j = i + 1; j < n; j++) out[i * n + j] = 0;                                                       \
+        }                                                                                                              \
+        return 1;                                                                                                      \
+    }
+DEFINE_MATRICES(float, f32)
+DEFINE_MATRICES(double, f64)
+
+/* The next of the places in a stack of matrices, and where it is in two arrays; 0 at the end. */
+static int advance(int batches, const npy_intp *shape, npy_intp *at, const npy_intp *first, char **one, const npy_intp *second, char **two)
+{
+    for (int d = batches - 1; d >= 0; d--) {
+        *one += first[d], *two += second[d];
+        if (++at[d] < shape[d]) return 1;
+        *one -= first[d] * shape[d], *two -= second[d] * shape[d], at[d] = 0;
+    }
+    return 0;
+}
+
+/* substitute(a, x, unit): x = a^-1 x in place, for a stack of lower triangles, or one for all; None */
+static PyObject *substitute(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    if (!is_real(args[0]) || !is_like(args[1], args[0])) NOT_HANDLED();
+    PyArrayObject *a = (PyArrayObject *)args[0], *x = (PyArrayObject *)args[1];
+    const int ndim = PyArray_NDIM(x), batches = ndim - 2;
+    if (batches < 0 || batches > BATCHES || (PyArray_NDIM(a) != ndim && PyArray_NDIM(a) != 2) || !PyArray_ISWRITEABLE(x) ||
+        !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(x))
+        NOT_HANDLED();
+    const npy_intp *shape = PyArray_DIMS(x), *step = PyArray_STRIDES(a) + PyArray_NDIM(a) - 2, n = shape[ndim - 2], k = shape[ndim - 1];
+    if (n > SMALL || PyArray_DIM(a, PyArray_NDIM(a) - 1) != n || PyArray_DIM(a, PyArray_NDIM(a) - 2) != n ||
+        (k > 1 && PyArray_STRIDE(x, ndim - 1) != PyArray_ITEMSIZE(x)))
+        NOT_HANDLED();
+    npy_intp of_a[BATCHES] = {0}, at[BATCHES] = {0};
+    for (int d = 0; d < batches; d++) {
+        if (PyArray_NDIM(a) == ndim && PyArray_DIM(a, d) != shape[d]) NOT_HANDLED();
+        of_a[d] = PyArray_NDIM(a) == ndim ? PyArray_STRIDE(a, d) : 0;
+    }
+    const int unit = PyObject_IsTrue(args[2]), single = PyArray_TYPE(x) == NPY_FLOAT;
+    char *from = PyArray_BYTES(a), *to = PyArray_BYTES(x);
+    if (PyArray_SIZE(x)) do {
+        if (single) substitute_f32(from, step, to, PyArray_STRIDE(x, ndim - 2), n, k, unit);
+        else substitute_f64(from, step, to, PyArray_STRIDE(x, ndim - 2), n, k, unit);
+    } while (advance(batches, shape, at, of_a, &from, PyArray_STRIDES(x), &to));
+    Py_RETURN_NONE;
+}
+
+/* cholesky_lower(a): the factors of a stack of small matrices, of which the lower triangles are read; None where one of them is not
+ * positive definite */
+static PyObject *cholesky_lower(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
+    if (!is_real(args[0])) NOT_HANDLED();
+    PyArrayObject *a = (PyArrayObject *)args[0];
+    const int ndim = PyArray_NDIM(a), batches = ndim - 2;
+    if (batches < 0 || batches > BATCHES || !PyArray_ISALIGNED(a) || PyArray_DIM(a, ndim - 1) > SMALL ||
+        PyArray_DIM(a, ndim - 1) != PyArray_DIM(a, ndim - 2) || !PyArray_SIZE(a))
+        NOT_HANDLED();
+    PyArrayObject *out = new_like(a, ndim, PyArray_DIMS(a));
+    if (!out) return NULL;
+    npy_intp at[BATCHES] = {0};
+    const npy_intp n = PyArray_DIM(a, ndim - 1), *step = PyArray_STRIDES(a) + ndim - 2;
+    char *from = PyArray_BYTES(a), *to = PyArray_BYTES(out);
+    int positive = 1;
+    do {
+        positive = PyArray_TYPE(a) == NPY_FLOAT ? factor_f32(from, step, (float *)to, n) : factor_f64(from, step, (double *)to, n);
+    } while (positive && advance(batches, PyArray_DIMS(a), at, PyArray_STRIDES(a), &from, PyArray_STRIDES(out), &to));
+    if (positive) return (PyObject *)out;
+    Py_DECREF(out);
+    Py_RETURN_NONE;
+}
+
+/* sparse_product(values, dense, rows, columns, n): the matrix of n rows with the values at these places times a dense one */
+static PyObject *sparse_product(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    if (!is_real(args[0]) || !is_like(args[1], args[0])) NOT_HANDLED();
+    PyArrayObject *values = (PyArrayObject *)args[0], *dense = (PyArrayObject *)args[1], *places[2];
+    const npy_intp n = PyArray_NDIM(values) == 1 && PyArray_NDIM(dense) == 2 ? PyLong_AsSsize_t(args[4]) : -1;
+    if (n < 0 || !PyArray_ISCARRAY_RO(values)) {
+        if (PyErr_Occurred()) return NULL;
+        NOT_HANDLED();
+    }
+    const size stored = PyArray_DIM(values, 0), k = PyArray_DIM(dense, 1);
+    for (int i = 0; i < 2; i++) {
+        places[i] = (PyArrayObject *)args[2 + i];
+        if (!PyArray_Check(args[2 + i]) || PyArray_TYPE(places[i]) != NPY_INT64 || !PyArray_ISCARRAY_RO(places[i]) ||
+            PyArray_NDIM(places[i]) != 1 || PyArray_DIM(places[i], 0) != stored)
+            NOT_HANDLED();
+        const int64_t *at = PyArray_DATA(places[i]), end = i ? PyArray_DIM(dense, 0) : n;
+        for (size e = 0; e < stored; e++)
+            if (at[e] < 0 || at[e] >= end) NOT_HANDLED();
+    }
+    dense = contiguous(args[1]);
+    npy_intp shape[2] = {n, k};
+    PyArrayObject *out = dense ? (PyArrayObject *)PyArray_ZEROS(2, shape, PyArray_TYPE(values), 0) : NULL;
+    if (out) {
+        const int64_t *row = PyArray_DATA(places[0]), *column = PyArray_DATA(places[1]);
+        NPY_BEGIN_THREADS_DEF
+        NPY_BEGIN_THREADS_THRESHOLDED(stored * k);
+        if (PyArray_TYPE(values) == NPY_FLOAT) {
+            const float *value = PyArray_DATA(values), *from = PyArray_DATA(dense);
+            float *to = PyArray_DATA(out);
+            for (size e = 0; e < stored; e++) add_product_f32(to + row[e] * k, from + column[e] * k, value[e], k);
+        } else {
+            const double *value = PyArray_DATA(values), *from = PyArray_DATA(dense);
+            double *to = PyArray_DATA(out);
+            for (size e = 0; e < stored; e++) add_product_f64(to + row[e] * k, from + column[e] * k, value[e], k);
+        }
+        NPY_END_THREADS
+    }
+    Py_XDECREF(dense);
+    return (PyObject *)out;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef matrices_methods[] = {METHOD(substitute), METHOD(cholesky_lower), METHOD(sparse_product), {NULL, NULL, 0, NULL}};
