@@ -172,5 +172,40 @@ done:
     return out;
 }
 
+/* joined(arrays, stack): contiguous arrays one after another, along a new first axis or along the one that they have; None where their
+ * types, or the other axes, differ */
+static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (!PyList_CheckExact(args[0]) || !PyList_GET_SIZE(args[0]) || !PyArray_CheckExact(PyList_GET_ITEM(args[0], 0))) NOT_HANDLED();
+    const int stack = PyObject_IsTrue(args[1]);
+    const Py_ssize_t n = PyList_GET_SIZE(args[0]);
+    PyArrayObject *first = (PyArrayObject *)PyList_GET_ITEM(args[0], 0);
+    const int ndim = PyArray_NDIM(first), type = PyArray_TYPE(first);
+    npy_intp shape[NPY_MAXDIMS + 1], total = 0;
+    if (ndim >= NPY_MAXDIMS - 1 || ndim + stack < 1 || type > NPY_CLONGDOUBLE) NOT_HANDLED();
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyArrayObject *a = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
+        if (!PyArray_CheckExact((PyObject *)a) || !PyArray_IS_C_CONTIGUOUS(a) || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder)) NOT_HANDLED();
+        if (PyArray_TYPE(a) != type || PyArray_NDIM(a) != ndim ||
+            !PyArray_CompareLists(PyArray_DIMS(a) + !stack, PyArray_DIMS(first) + !stack, ndim - !stack))
+            Py_RETURN_NONE;
+        total += stack ? 1 : PyArray_DIM(a, 0);
+    }
+    shape[0] = total;
+    for (int d = !stack; d < ndim; d++) shape[d + stack] = PyArray_DIM(first, d);
+    PyArrayObject *out = new_like(first, ndim + stack, shape);
+    if (!out) return NULL;
+    char *to = PyArray_BYTES(out);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyArrayObject *a = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
+        const size_t bytes = PyArray_NBYTES(a);
+        memcpy(to, PyArray_BYTES(a), bytes);
+        to += bytes;
+    }
+    return (PyObject *)out;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef layout_methods[] = {METHOD(in_order), METHOD(restrided), {NULL, NULL, 0, NULL}};
+PyMethodDef layout_methods[] = {METHOD(in_order), METHOD(restrided), METHOD(joined), {NULL, NULL, 0, NULL}};

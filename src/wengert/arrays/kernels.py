@@ -41,7 +41,7 @@ FAMILIES = {
         "avg_pool", "avg_pool_grad"),
     "matrices": ("substitute", "cholesky_lower", "sparse_product"),
     "sampling": ("grid_sample", "grid_sample_grad"),
-    "layout": ("cast", "in_order", "restrided"),
+    "layout": ("cast", "in_order", "restrided", "joined"),
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along", "add_at",
         "mode_places"),

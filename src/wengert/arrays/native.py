@@ -101,7 +101,7 @@ for _module, _names in {
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
     sampling: ("grid_sample", "grid_sample_grad"),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs"),
-    lines: ("add_at",),
+    lines: ("add_at",), layout: ("joined",),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "cross_entropy", "cross_entropy_grad"),
     _plain_attention: ("attention",),
 }.items():

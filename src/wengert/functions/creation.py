@@ -158,7 +158,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not array.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between "
             "byte orders is currently not supported.")
-    if any(s < 0 for s in array.strides):
+    if array.ndim and min(array.strides) < 0:
         raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides "
             "are not currently supported. (You can probably work around this by making a copy of your array  with "
             "array.copy().) ")
@@ -169,7 +169,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "for the rest of this program.")
     if isinstance(array.base, np.ndarray) and type(array) is np.ndarray and array.flags.writeable:
         array = np.ndarray(array.shape, array.dtype, np.asarray(_Memory(array)), 0, array.strides)
-    return finish(np.asarray(array))
+    return finish(array if type(array) is np.ndarray else np.asarray(array))
 
 
 class _Memory:

@@ -38,6 +38,10 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
 
 
 def _of_sequence(data: Any, dtype: np.dtype | None) -> np.ndarray:
+    found = _of_one_kind(data)
+    if found is not None:
+        kind = dtype or (dt.default_float() if type(data[0]) is float else found.dtype)
+        return found if found.dtype == kind else _fitting(found, kind)
     first, has_tensors = _first_leaf(data)
     if has_tensors:
         if dtype is None:
@@ -59,6 +63,21 @@ def _of_sequence(data: Any, dtype: np.dtype | None) -> np.ndarray:
     if dtype is None:
         dtype = _inferred(data, first, found)
     return found if found.dtype == dtype else _fitting(found, dtype)
+
+
+def _of_one_kind(data: Any) -> np.ndarray | None:
+    """The array of numbers that are all of one class, Python's or NumPy's; None if there is more to see to."""
+    kinds = set(map(type, data))
+    if len(kinds) != 1:
+        return None
+    kind = kinds.pop()
+    if kind in (float, int, bool):
+        found = np.array(data)
+        return found if found.dtype.kind in "fib" else None
+    if not issubclass(kind, (np.bool_, np.integer, np.floating)):
+        return None
+    found = np.array(data)
+    return found if dt.of(found.dtype).np == found.dtype else None
 
 
 def _inferred(data: Any, first: Any, found: np.ndarray) -> np.dtype:

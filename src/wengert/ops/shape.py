@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.errors import as_is
 from ..arrays.layouts import seems
@@ -65,7 +66,8 @@ def cat(tensors: Arrays, dim=0):
     d = tensors[0].dtype
     if type(dim) is int and all(a.dtype is d for a in tensors):
         try:
-            return _joined(tensors, dim, tensors)
+            found = K.joined(tensors, False) if dim == 0 and tensors[0].ndim in (1, 2, 3) else None
+            return _joined(tensors, dim, tensors) if found is None else found
         except ValueError:
             pass  # one of the older ways to join, or an error
     for i, a in enumerate(tensors):
@@ -97,6 +99,10 @@ def stack(tensors: Arrays, dim=0):
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0].shape
+    if type(dim) is int and dim == 0 and len(shape) not in (3, 4):
+        found = K.joined(tensors, True)
+        if found is not None:
+            return found
     for i, a in enumerate(tensors):
         if a.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "

@@ -25,6 +25,17 @@ def in_order(x: Array) -> Array:
     return np.array(x, order="C")
 
 
+def joined(arrays: list[Array], stack: bool) -> Array | None:
+    """Arrays one after another, in C order, along a new first axis (``stack``) or along the one that they have; None
+    where their types, or the other axes, differ.
+    """
+    first, free = arrays[0], 0 if stack else 1
+    if any(a.dtype != first.dtype or a.ndim != first.ndim or a.shape[free:] != first.shape[free:] for a in arrays):
+        return None
+    found = np.stack(arrays) if stack else np.concatenate(arrays)
+    return found if found.flags.c_contiguous else found.copy()
+
+
 def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
     """Return a view of the memory from where ``x`` begins, with strides in elements; all of it must be there."""
     root = x
