@@ -174,3 +174,16 @@ def test_a_class_of_named_tuples_is_registered_as_one(torch):
     tree.register_pytree_node(Neuron, tree._namedtuple_flatten, tree._namedtuple_unflatten)
     doubled = tree.tree_map(lambda x: 2 * x, Neuron(torch.ones(2), 3.0))
     assert type(doubled) is Neuron and doubled.v.tolist() == [2.0, 2.0] and doubled.i == 6.0
+
+
+def test_initial_values_by_private_names(torch):
+    init = torch.nn.init
+    x = torch.empty(3)
+    assert init._no_grad_fill_(x, 2.0) is x and x.tolist() == [2.0] * 3 and init._no_grad_zero_(x).tolist() == [0.0] * 3
+    for private, public, args in (("normal", "normal_", (1.0, 2.0)), ("uniform", "uniform_", (1.0, 2.0)),
+            ("trunc_normal", "trunc_normal_", (0.0, 1.0, -1.0, 1.0))):
+        torch.manual_seed(0)
+        expected = getattr(init, public)(torch.empty(4), *args)
+        torch.manual_seed(0)
+        leaf = torch.empty(4, requires_grad=True)
+        assert torch.equal(getattr(init, f"_no_grad_{private}_")(leaf, *args), expected) and leaf.is_leaf

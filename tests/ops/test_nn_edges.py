@@ -642,3 +642,19 @@ def test_alpha_dropout_in_place(torch, name, p, writes):
 def test_a_margin_loss_of_one_example_has_the_shape_of_its_target(torch):
     f, x = functional(torch).multi_margin_loss, torch.randn(5)
     assert [f(x, torch.tensor(t), reduction="none").shape for t in (3, [3])] == [(), (1,)]
+
+
+@pytest.mark.parametrize("one", [np.int32, np.int64, np.uint8, "tensor"])
+def test_numpys_integers_and_tensors_of_one_as_sizes(torch, one):
+    one = torch.tensor if one == "tensor" else one
+    F = torch.nn.functional
+    row, image, w = torch.arange(24.0).view(1, 2, 12), torch.arange(72.0).view(1, 2, 6, 6), torch.ones(2, 2, 3)
+    for f in (lambda k: F.conv1d(row, w, padding=k, dilation=k, stride=k), lambda k: F.conv1d(row, w, groups=k // 2),
+            lambda k: F.conv_transpose1d(row, w, stride=k), lambda k: F.conv2d(image, w[..., None], padding=(k, k)),
+            lambda k: F.avg_pool1d(row, k), lambda k: F.avg_pool2d(image, k, stride=k), lambda k: F.pad(row, (k, 1)),
+            lambda k: F.adaptive_max_pool1d(row, k), lambda k: F.interpolate(image, size=k)):
+        assert torch.equal(f(one(2)), f(2))
+    if one is not torch.tensor:  # which PyTorch's maxima do not take
+        for f in (lambda k: F.max_pool1d(row, k, k), lambda k: F.max_pool2d(image, k, stride=k),
+                lambda k: torch.nn.MaxPool2d(k)(image), lambda k: torch.nn.Conv1d(2, 2, k, padding=k).weight):
+            assert f(one(2)).shape == f(2).shape

@@ -21,6 +21,7 @@ from ..arrays.storageless import zeros_if_storageless
 from .operator import Array, family
 from .pooling import along
 from .refusals import same_width, unsupported
+from .window_checks import single
 
 operator, composite = family("functional")
 F32 = np.dtype(np.float32)
@@ -145,7 +146,8 @@ def _resized(space: tuple[int, ...], size: Any, scale_factor: Any, recompute: An
     if size is None:
         row = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
     else:
-        row = (size,) * n if isinstance(size, int) else tuple(size)
+        one = single(size)
+        row = tuple(size) if one is None else (one,) * n
     if len(row) != n:
         head = ("Input and {} must have the same number of spatial dimensions, but got input with spatial dimensions "
             f"of {list(space)} and ")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from itertools import chain
+from operator import index
 from typing import Any
 
 from ..arrays import kernels as K
@@ -16,8 +17,19 @@ from .refusals import same_width
 _WORDS = ("one", "two", "three")
 
 
+def single(value: Any) -> int | None:
+    """The integer that ``value`` is, NumPy's and a tensor of one, too; None for a row of them."""
+    if isinstance(value, (int, tuple, list)):
+        return value if isinstance(value, int) else None
+    try:
+        return index(value)
+    except TypeError:
+        return None
+
+
 def _each(value: Any, n: int) -> tuple[int, ...]:
-    row = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    one = single(value)
+    row = tuple(int(v) for v in value) if one is None else (one,)
     return row * n if len(row) == 1 else row
 
 
@@ -77,8 +89,9 @@ def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[A
     """``input`` with a batch dimension, whether it had one, and the requested output size (None: as in the input)."""
     shape = list(input.shape)
     average = "avg" in name
-    row = (output_size,) * n if isinstance(output_size, int) or output_size is None else tuple(output_size)
-    if n > 1 and not isinstance(output_size, int) and output_size is not None and len(row) == n >= input.ndim:
+    one = None if output_size is None else single(output_size)
+    row = (one,) * n if one is not None or output_size is None else tuple(output_size)
+    if n > 1 and one is None and output_size is not None and len(row) == n >= input.ndim:
         raise ValueError(f"Input dimension should be at least {n + 1}")
     if n == 1 and len(row) != 1:
         raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(row)})")
@@ -124,7 +137,8 @@ def prepare(F: Any, name: str, n: int, input: Any, kernel: Any, stride: Any, pad
         if input.ndim not in (2, 3) or empty:
             raise RuntimeError(_dimensions(name, 1, list(input.shape)))
     kernel = _spread(name, n, "kernel_size", kernel)
-    stride = kernel if stride is None or stride in ([], ()) else _spread(name, n, "stride", stride)
+    unsaid = stride is None or (isinstance(stride, (tuple, list)) and not stride)
+    stride = kernel if unsaid else _spread(name, n, "stride", stride)
     padding, dilation = _spread(name, n, "padding", padding), _spread(name, n, "dilation", dilation)
     for v in () if name == "max_pool1d" else (*kernel, *stride, *padding, *dilation):
         if not -(2**31) <= v < 2**31:
