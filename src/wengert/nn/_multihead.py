@@ -208,15 +208,24 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
         weight, input = input, weight
     _check_bags(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, padding_idx)
+    each, factors = input.shape[-1], per_sample_weights
+    alike = input.dim() == 2 and each > 0 and mode != "max" and padding_idx is None and not sparse
     input, starts = _bags(input, offsets, include_last_offset)
     per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     places = zeros_if_storageless(input._wg_data)
-    wrong = np.flatnonzero((places < 0) | (places >= weight.shape[0]))
-    if wrong.size:
-        at = int(wrong[0])
+    if places.size and (places.min() < 0 or places.max() >= weight.shape[0]):
+        at = int(np.flatnonzero((places < 0) | (places >= weight.shape[0]))[0])
         raise RuntimeError(f"Index {at} of input takes value {int(input._wg_data[at])} which is not in the valid range "
             f"[0, {weight.shape[0]})")
     count = len(starts)
+    if alike and not weight.is_meta:  # bags of one size
+        since = next_sequence()
+        rows = PLACES["functional"]["embedding"](input.reshape(count, each), weight, None, max_norm, norm_type,
+            scale_grad_by_freq)
+        rows = rows if factors is None else rows * factors.unsqueeze(2)
+        out = rows.mean(1) if mode == "mean" else rows.sum(1)
+        wrap_in_node(out, "EmbeddingBagBackward0", (weight, factors), since)
+        return out
     bag = np.searchsorted(starts, np.arange(input.numel()), side="right") - 1
     if weight.is_meta:  # one row for each bag, whatever is in it
         return weight.select(0, 0).expand(count, weight.shape[1]).clone()

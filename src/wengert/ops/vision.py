@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import index as whole
 from operator import mul
 from typing import Any
@@ -47,7 +47,12 @@ def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any
     return ((i + wide(0.5)) * step - wide(0.5)).astype(dtype), float(step)
 
 
-def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
+def _weights(*given: Any) -> Any:
+    """``_new_weights``, which are kept where they are small."""
+    return _small_weights(*given) if given[1] * given[2] <= 1 << 14 else _new_weights(*given)
+
+
+def _new_weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
     """The matrix ``(size, out)`` of linear or cubic interpolation, and the terms it adds (None: what is not zero)."""
     at, step = _positions(size, out, scale, align, np.dtype(np.float64) if antialias else dtype)
     matrix = np.zeros((size, out))
@@ -80,6 +85,9 @@ def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, a
         places, factors = np.clip(base + near, 0, size - 1).astype(int), _cubic(at - base - near, -0.75)
     np.add.at(matrix, (places, columns), factors)
     return matrix.astype(dtype), (places, factors.astype(dtype))
+
+
+_small_weights = lru_cache(maxsize=64)(_new_weights)
 
 
 def _named(size: Any) -> str:
@@ -305,12 +313,20 @@ def affine_grid(F, theta, size, align_corners=None):
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     align = _corners(align_corners)
-    lines = [np.linspace(-1, 1, n) if n > 1 else np.zeros(1) for n in size[2:]]
-    lines = [(line if align else line * (len(line) - 1) / len(line)).astype(d) for line in lines]
-    mesh = np.meshgrid(*lines, indexing="ij")
-    base = np.stack([*reversed(mesh), np.ones_like(mesh[0])], -1).reshape(-1, len(size) - 1)
+    base = (_small_mesh if math.prod(size[2:]) <= 1 << 14 else _mesh)(size[2:], align, d)
     grid = F.matmul(F.constant(base), F.transpose(theta, 1, 2))
     return F.reshape(grid, (size[0], *size[2:], len(size) - 2))
+
+
+def _mesh(space: tuple[int, ...], align: bool, d: Any) -> Any:
+    """The places of all pixels in [-1, 1], x first, each with a one behind."""
+    lines = [np.linspace(-1, 1, n) if n > 1 else np.zeros(1) for n in space]
+    lines = [(line if align else line * (len(line) - 1) / len(line)).astype(d) for line in lines]
+    mesh = np.meshgrid(*lines, indexing="ij")
+    return np.stack([*reversed(mesh), np.ones_like(mesh[0])], -1).reshape(-1, len(space) + 1)
+
+
+_small_mesh = lru_cache(maxsize=16)(_mesh)
 
 
 def _numbers(F: Any, x: Any) -> Any:
