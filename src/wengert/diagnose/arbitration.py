@@ -9,6 +9,8 @@ from .findings import VERDICTS
 if TYPE_CHECKING:
     from .findings import Finding, Report
 
+CUTS = frozenset(name for name in VERDICTS if name.startswith("cut-"))
+
 #: A verdict -> those of which it is a consequence: where one of these was found, it is not said.
 CONSEQUENCES: dict[str, frozenset[str]] = {
     "norm-spike": frozenset(("nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding", "stale-gradient",
@@ -20,20 +22,21 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "vanishing": frozenset(("saturated", "dead-relu")),
     "accumulation-scale": frozenset(("optimizer-holds-other", "not-in-optimizer")),  # whose gradients nobody clears
     "unused": frozenset(("no-grad-training",)),
+    "train-evaluation": frozenset(("no-grad-training",)),
     "frozen": frozenset(("no-grad-training",)),
     "cut-no-grad": frozenset(("no-grad-training",)),
-    "graph-retained": frozenset(("graph-leak",)),
+    "graph-retained": frozenset(("graph-leak", *CUTS)),  # the cut keeps the later backward from going through it
     "memory-hotspot": frozenset(("graph-leak",)),
 }
-
-CUTS = frozenset(name for name in VERDICTS if name.startswith("cut-"))
 
 
 def settle(report: Report) -> None:
     """Take consequences out of a report."""
     found = {f.id for f in report.findings if f.severity != "info"}
+    wrong = {f.place for f in report.findings if f.id in ("not-in-optimizer", "optimizer-holds-other")}
     report.findings = [f for f in report.findings
-        if not (CONSEQUENCES.get(f.id, frozenset()).union(f.follows) & found) and not _of_a_cut(f, found)]
+        if not (CONSEQUENCES.get(f.id, frozenset()).union(f.follows) & found) and not _of_a_cut(f, found)
+        and not (f.id == "stale-gradient" and f.made in wrong and f.made is not None)]  # it has another's parameters
 
 
 def _of_a_cut(finding: Finding, found: set[str]) -> bool:

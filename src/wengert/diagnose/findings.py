@@ -61,6 +61,7 @@ VERDICTS: dict[str, tuple[str, str]] = {
 @dataclass
 class Finding:
     """One verdict. ``follows``: verdicts of which it is a consequence here, besides those of which it always is.
+    ``made``: where the optimizer that it is about was made.
 
     >>> found = Finding("cut-detach", Place("train.py", 12), "detach() cuts the gradient.", fix="Remove it.")
     >>> print(found)
@@ -76,6 +77,7 @@ class Finding:
     evidence: list[str] = field(default_factory=list)
     severity: str = ""
     follows: tuple[str, ...] = ()
+    made: Place | None = None
 
     def __post_init__(self) -> None:
         self.severity = self.severity or VERDICTS[self.id][0]

@@ -57,7 +57,8 @@ class Tracer(Interceptor):
             target = call.args[0] if writes and call.args else None
             inputs: list[Event] = []
             wanted = False
-            for v in (*call.args, *call.kwargs.values()):
+            first = call.name == "new_tensor"  # of a method whose tensor gives no more than its type
+            for v in (*call.args[first:], *call.kwargs.values()):
                 wanted |= self.add(v, inputs)
             since = clock()
             found = call_next(call)

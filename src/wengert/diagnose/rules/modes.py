@@ -195,15 +195,14 @@ class TrainEvaluation(Rule):
         record.notes.update({"generates": self._generates, "trained": self.trained})
 
     def wants_modules(self, scope: Scope) -> bool:
-        if scope.library or not self.record.step_count:
+        if scope.library or not self._stepped():
             return False
         looks = self.looks[scope.site] = self.looks.get(scope.site, 0) + 1
         return looks <= LOOKS or looks & (looks - 1) == 0
 
     def step_begins(self, step: Step) -> None:
         if step.detailed:
-            rows = [self.record.modules.get(m) for m in self.record.roots()]
-            self.trained.update(made.train_site for made in rows if made is not None and made.object().training)
+            self._note_trained()
         if not step.made.steps:
             for group in step.optimizer.param_groups:
                 for p in group["params"]:
@@ -228,7 +227,7 @@ class TrainEvaluation(Rule):
                 if event is not None:
                     self.results[id(event)] = event, site
         made = record.modules.get(module)
-        if made is None or not record.step_count or (made.train_site is not None
+        if made is None or not self._stepped() or (made.train_site is not None
                 and made.mode_step == record.step_count and made.train_site not in self.trained):
             return  # train() was called for this: statistics are made anew, or dropout is wanted
         self._called(module, [x._wg_data for x in args if isinstance(x, Tensor)], scope, site)
@@ -248,10 +247,21 @@ class TrainEvaluation(Rule):
     def _generates(self, module: Any) -> bool:
         return any(0 in sources and id(module) in sources for sources in self.sources.values())
 
+    def _stepped(self) -> bool:
+        """Whether anything was trained so far; without an optimizer, the program updates parameters itself."""
+        record = self.record
+        return bool(record.step_count or (record.backward_count and not record.optimizers))
+
+    def _note_trained(self) -> None:
+        rows = [self.record.modules.get(m) for m in self.record.roots()]
+        self.trained.update(made.train_site for made in rows if made is not None and made.object().training)
+
     def _trains(self, p: Any) -> bool:
-        """Whether an optimizer has a parameter, or had the one that it is a copy of: an average of the weights."""
+        """Whether an optimizer has a parameter, the program updates it, or either is so of the one that it is a copy
+        of: an average of the weights.
+        """
         for _ in range(4):
-            if self.held.get(p):
+            if self.held.get(p) or ((facts := self.record.gradients.get(p)) is not None and facts.by_hand):
                 return True
             copied = self.record.copies.get(p)
             p = None if copied is None else copied[0]()
@@ -277,6 +287,8 @@ class TrainEvaluation(Rule):
 
     def backward_begins(self, backward: Backward) -> None:
         """Results that the loss is made of are no evaluation."""
+        if backward.detailed and not self.record.optimizers:
+            self._note_trained()
         if not self.results:
             return
         todo = list(backward.root)

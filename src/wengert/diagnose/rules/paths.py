@@ -376,7 +376,7 @@ class Cuts:
         if row.leaf is None:
             return False
         cuts = self.way.cuts(row.leaf, zero) if zeros else self.way.cuts(row.leaf)
-        if cuts is None and not zeros and row.facts.captured and row.held:
+        if cuts is None and not zeros and row.held:
             cuts = self._outer.cuts(row.leaf) or None  # what grad() returned of an inner loss fills no .grad
         if cuts is None and not zeros:
             self._arriving.add(id(row))

@@ -10,6 +10,7 @@ from ..findings import Finding
 from ..places import is_users, own_variables, place, place_of_error
 from ..record import node_place
 from ..rule import Rule
+from .sources import made_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -107,9 +108,11 @@ class StaleGradient(Rule):
             walked = bool(carried[0][1].filled)  # not summed up by the program itself
             added = "backward() added to them" if walked else "gradients were added to them"
             before_what = _backward_at(self.record, carried[0][1]) if walked else "new gradients are added"
-            yield self._finding(step.place, carried, f"{type(step.optimizer).__name__}.step() uses gradients that an "
-                f"earlier step has used already: they were not cleared before the next {added}, so every step goes "
+            finding = self._finding(step.place, carried, f"{type(step.optimizer).__name__}.step() uses gradients that "
+                f"an earlier step has used already: they were not cleared before the next {added}, so every step goes "
                 "along the sum of all gradients so far.", f"call zero_grad() once per step, before {before_what}")
+            finding.made = made_at(step.made)
+            yield finding
         elif again and not any(p._wg_meta.requires_grad for p, _ in again) and self.record.frozen.get(again[0][0]):
             yield from self._frozen(step, "uses what it has used already")
         elif again:
