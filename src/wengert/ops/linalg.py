@@ -112,11 +112,13 @@ def linalg_cross(input: Array, other: Array, *, dim=-1):
         sizes = (1, 1) if input.ndim == 0 else (input.shape[d], other.shape[d])
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
     same_width(input.dtype, other.dtype)
-    a, b = (np.moveaxis(x, d, 0) for x in np.broadcast_arrays(input, other))
-    out = new_filled(a, np.empty, a.shape, a.dtype)
+    if input.shape != other.shape:
+        input, other = np.broadcast_arrays(input, other)
+    out = new_filled(input, np.empty, input.shape, input.dtype)
+    at: list[Any] = [(*[slice(None)] * d, i) for i in range(3)]
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[i] = a[j] * b[k] - a[k] * b[j]
-    return np.moveaxis(out, 0, d)
+        out[at[i]] = input[at[j]] * other[at[k]] - input[at[k]] * other[at[j]]
+    return out
 
 
 @legacy

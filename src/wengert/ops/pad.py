@@ -129,9 +129,10 @@ def _padding(mode: str, word: str, spatial: int) -> None:
         layout="rows" if mode == "circular" else "channels")
     def padded(input: Array, pad):
         _check(mode, input.shape, pad, spatial)
-        for d, places in _maps(mode, input.shape, pad):
+        maps = _maps(mode, input.shape, pad)
+        for d, places in maps:
             input = input.take(places, d)
-        return as_copy(input)
+        return input if maps else as_copy(input)
 
 
 for _spatial in (1, 2, 3):
