@@ -5,7 +5,7 @@ what it gives; or one that a file has filled is called so, and this program trai
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, ValuesView
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +76,9 @@ class GradEvaluation(Rule):
         if known is not None and given is not None and known.given() is given and known.step == record.step_count:
             self._trained(key)  # the same input again: Monte Carlo
             return
-        rows = output.values() if isinstance(output, dict) else output
-        rows = (rows,) if isinstance(rows, Tensor) or not isinstance(rows, Iterable) else rows
+        # nothing is iterated over that could run out by it, or be of another mind about what its parts are
+        rows = output.values() if isinstance(output, Mapping) else output
+        rows = rows if isinstance(rows, (tuple, list, ValuesView)) else (rows,)
         recorded = [(t, t._wg_edge[0]) for t in rows if isinstance(t, Tensor) and t._wg_edge is not None]
         if not recorded or len(self.pending) >= PENDING:
             return
