@@ -65,15 +65,18 @@ def _of_sequence(data: Any, dtype: np.dtype | None) -> np.ndarray:
     return found if found.dtype == dtype else _fitting(found, dtype)
 
 
+_KINDS: dict[Any, str] = {float: "f", int: "i", bool: "b"}
+
+
 def _of_one_kind(data: Any) -> np.ndarray | None:
     """The array of numbers that are all of one class, Python's or NumPy's; None if there is more to see to."""
     kinds = set(map(type, data))
     if len(kinds) != 1:
         return None
     kind = kinds.pop()
-    if kind in (float, int, bool):
+    if kind in _KINDS:
         found = np.array(data)
-        return found if found.dtype.kind in "fib" else None
+        return found if found.dtype.kind == _KINDS[kind] else None  # not where integers are too large for int64
     if not issubclass(kind, (np.bool_, np.integer, np.floating)):
         return None
     found = np.array(data)
