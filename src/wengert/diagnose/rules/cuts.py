@@ -26,6 +26,11 @@ _CUTS = {"detach": "cut-detach", "detach_": "cut-detach", "data": "cut-data", "n
     "__array__": "cut-numpy", **dict.fromkeys(_NUMBERS, "cut-item")}
 #: Operators whose gradient is zero everywhere.
 ZERO = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "floor_divide", "heaviside"))
+#: Functions of an input and a target.
+_LOSSES = frozenset(("mse_loss", "l1_loss", "smooth_l1", "huber", "nll", "cross_entropy_index", "cross_entropy_soft",
+    "smooth_l1_loss", "huber_loss", "nll_loss", "cross_entropy", "kl_div",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "poisson_nll_loss", "gaussian_nll_loss",
+    "soft_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "multi_margin_loss"))
 _RANDOM = frozenset(("normal", "bernoulli", "multinomial", "poisson", "rand", "randn", "randint", "exponential",
     "rand_like", "randn_like", "uniform", "standard_gamma", "sample_dirichlet", "binomial"))
 #: What gives integers, truth values or random numbers: no gradient would come through it.
@@ -107,20 +112,22 @@ class Way:
         return False
 
     def choose(self, cuts: list[Event]) -> Event:
-        """The cut to name: the first of those that the program could do without; one of tensors before numbers, one
-        that leaves a whole term of the loss without a history before one that leaves a factor so, one of the parameter
-        itself, which is written for it, before what a scope without gradients leads to, one that every loss has before
-        one of a rollout that many are made of.
+        """The cut to name: the first of those that the program could do without; one of what a loss function gets as
+        its input before one of its target, which wants no gradient; one of tensors before numbers, one that leaves a
+        whole term of the loss without a history before one that leaves a factor so, one of the parameter itself, which
+        is written for it, before what a scope without gradients leads to, one that every loss has before one of a
+        rollout that many are made of.
         """
         often = Counter(found for found, _ in {(verdict(event, self), event.step) for event in cuts})
 
-        def order(event: Event) -> tuple[bool, int, bool, bool, int, int]:
+        def order(event: Event) -> tuple[bool, bool, int, bool, bool, int, int]:
             found = verdict(event, self)
             name = found[0]
             kind = ("cut-item", "cut-nondifferentiable").index(name) + 1 if name in (
                 "cut-item", "cut-nondifferentiable") else 0
             itself = name in ("cut-detach", "cut-data") and not any(e.inputs for e in event.inputs)
-            return self.meant(event), kind, not kind and not self.term(event), not itself, -often[found], event.number
+            return (self.meant(event), self.target(event), kind, not kind and not self.term(event), not itself,
+                -often[found], event.number)
 
         return self.conversion(min(cuts, key=order))
 
@@ -130,6 +137,22 @@ class Way:
         """
         return _averages(cut) or (cut.kind == "cut" and cut in self.users and cut not in self.roots
             and not any(event.recorded or event in self.roots for event in self._after(cut)))
+
+    def target(self, cut: Event) -> bool:
+        """Whether what a cut gives goes into losses as the target of a loss function only."""
+        todo, seen = [cut], {cut}
+        targets = False
+        while todo:
+            event = todo.pop()
+            if event in self.roots:
+                return False
+            for user in self.users.get(event, ()):
+                if user.name in _LOSSES and user.inputs and user.inputs[0] is not event:
+                    targets = True
+                elif user not in seen:
+                    seen.add(user)
+                    todo.append(user)
+        return targets
 
     def term(self, cut: Event) -> bool:
         """Whether a number is computed of what a cut gives before that meets anything with a history."""

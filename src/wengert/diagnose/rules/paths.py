@@ -141,6 +141,8 @@ class Paths(Rule):
     def failed(self, error: BaseException) -> Iterable[Finding]:
         refused = self.record.refused
         ours = bool(refused) and refused[-1].error == repr(error)
+        if ours and "grad can be implicitly created" in str(error):
+            return []  # it has a history
         if ours:
             self.leaves.look(self._loose(refused[-1].root))
             return self._refusal(refused[-1])
@@ -368,6 +370,7 @@ class Cuts:
     def __init__(self, rule: Paths, way: Way, loss: bool = True) -> None:
         self.rule, self.way, self.loss = rule, way, loss
         self.rows: dict[tuple[str, Place | None], tuple[Event, list[Row]]] = {}
+        self._open: list[tuple[Row, list[Event]]] = []  # rows, and the cuts that may explain them
         self._arriving: set[int] = set()
         self._own: dict[frozenset[int], Way] = {}  # the ways to the losses of some optimizers
 
@@ -394,8 +397,18 @@ class Cuts:
             cuts = [cut for cut in cuts if cut in own] or cuts
         if len(cuts) > 1 and not zeros:
             cuts = [cut for cut in cuts if verdict(cut, self.way) not in self._survived] or cuts
-        self.add(row, self.way.choose(cuts))
+        self._open.append((row, cuts))
         return True
+
+    def settle(self) -> None:
+        """Choose a cut for each row: the rows that have one only decide which of them are named for the others."""
+        order = {id(row): i for i, (row, _) in enumerate(self._open)}
+        for row, cuts in sorted(self._open, key=lambda pair: len({verdict(cut, self.way) for cut in pair[1]})):
+            known = [cut for cut in cuts if verdict(self.way.conversion(cut), self.way) in self.rows]
+            self.add(row, self.way.choose(known or cuts))
+        for _, rows in self.rows.values():
+            rows.sort(key=lambda row: order.get(id(row), -1))
+        self._open.clear()
 
     @cached_property
     def _outer(self) -> Way:
@@ -465,6 +478,7 @@ class Cuts:
 
     def findings(self) -> list[Finding]:
         """One finding for each cut."""
+        self.settle()
         found = []
         for (name, where), (cut, rows) in self.rows.items():
             rows = [row for row in rows if name not in ("cut-no-grad", "cut-detach", "cut-data") or (
