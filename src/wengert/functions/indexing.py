@@ -133,13 +133,19 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
     return (*basic, ...), last
 
 
+def _is_everyday(t: Tensor, m: Any) -> bool:
+    """Whether the memory of a plain tensor may be written to, and nobody watches."""
+    a = t._wg_data
+    return ((m is RECORD or m is SILENT) and type(t) in classes.PLAIN and type(t._wg_vc) is list
+        and type(a) is np.ndarray and a.flags.writeable and 0 not in a.strides)
+
+
 def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     """Write a number, or a tensor that fits, where no history is concerned, or only that of results to which there are
     no hooks; False, with nothing done, otherwise.
     """
     m, a = modes(), self._wg_data
-    if ((m is not RECORD and m is not SILENT) or type(self) not in classes.PLAIN or type(self._wg_vc) is not list
-            or type(a) is not np.ndarray or not a.flags.writeable or 0 in a.strides):
+    if not _is_everyday(self, m):
         return False
     recorded = m is RECORD and (requires_grad(self) or (type(value) in classes.PLAIN and requires_grad(value)))
     if recorded and (self._wg_meta is not None or type(key) in classes.PLAIN or a.dtype.kind != "f"):

@@ -218,14 +218,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         raise RuntimeError(f"Index {at} of input takes value {int(input._wg_data[at])} which is not in the valid range "
             f"[0, {weight.shape[0]})")
     count = len(starts)
-    if alike and not weight.is_meta:  # bags of one size
-        since = next_sequence()
-        rows = PLACES["functional"]["embedding"](input.reshape(count, each), weight, None, max_norm, norm_type,
-            scale_grad_by_freq)
-        rows = rows if factors is None else rows * factors.unsqueeze(2)
-        out = rows.mean(1) if mode == "mean" else rows.sum(1)
-        wrap_in_node(out, "EmbeddingBagBackward0", (weight, factors), since)
-        return out
+    if alike and not weight.is_meta:
+        return _bags_of_one_size(input.reshape(count, each), weight, mode, factors,
+            (max_norm, norm_type, scale_grad_by_freq))
     bag = np.searchsorted(starts, np.arange(input.numel()), side="right") - 1
     if weight.is_meta:  # one row for each bag, whatever is in it
         return weight.select(0, 0).expand(count, weight.shape[1]).clone()
@@ -251,6 +246,16 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._wg_data.dtype)
         out = out / Tensor._wg_wrap(sizes[:, None])
     wrap_in_node(out, "EmbeddingBagBackward0", differentiable, since)
+    return out
+
+
+def _bags_of_one_size(input: Any, weight: Any, mode: str, factors: Any, settings: tuple[Any, ...]) -> Any:
+    """``embedding_bag`` of rows of indices, none of which is left out: a sum or a mean."""
+    since = next_sequence()
+    rows = PLACES["functional"]["embedding"](input, weight, None, *settings)
+    rows = rows if factors is None else rows * factors.unsqueeze(2)
+    out = rows.mean(1) if mode == "mean" else rows.sum(1)
+    wrap_in_node(out, "EmbeddingBagBackward0", (weight, factors), since)
     return out
 
 
