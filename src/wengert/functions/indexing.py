@@ -148,16 +148,17 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     if not _is_everyday(self, m):
         return False
     recorded = m is RECORD and (requires_grad(self) or (type(value) in classes.PLAIN and requires_grad(value)))
-    if recorded and (self._wg_meta is not None or type(key) in classes.PLAIN or a.dtype.kind != "f"):
+    by_tensor = type(key) in classes.PLAIN
+    if recorded and (self._wg_meta is not None or by_tensor or a.dtype.kind != "f"):
         return False
-    if type(key) in classes.PLAIN and _gathers(a, key._wg_data):
+    if by_tensor and _gathers(a, key._wg_data):
         at, given = key._wg_data, None
     else:
         found = _plain_key(a.shape, key if type(key) is tuple else (key,))
         if found is None:
             return False
         at, given = found[0], a[found[0]]
-    if type(value) is float or type(value) is int:
+    if type(value) in (float, int):
         if a.dtype.kind != "f" and type(value) is float:
             return False
         refuse_overflow(value, a.dtype)
@@ -168,8 +169,7 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         if (type(b) is not np.ndarray or b.dtype is not a.dtype
                 or ((b.ndim > 0 or recorded) and (given is None or b.shape != given.shape))):
             return False
-        if not recorded:
-            value = b
+        value = value if recorded else b
     if recorded and given is not None:
         _record_part(self, given, value)
         return True
