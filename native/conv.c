@@ -420,6 +420,21 @@ static int fits(const struct conv *v, PyArrayObject *g)
     return same;
 }
 
+/* Whether most taps of most places of an image find zeros around the results, so that the sums of windows, added up where
+ * they overlap, are made of far fewer products. */
+static int is_mostly_zeros(const struct conv *v)
+{
+    double taps = 1, products = 1;
+    for (int k = 0; k < AXES; k++) {
+        const struct axis *a = &v->axis[k];
+        double seen = 0;
+        for (size r = 0; r < a->stride; r++)
+            for (size tap = 0; tap < a->kernel; tap++) seen += tap * a->dilation % a->stride == r ? class_of(a, r).count : 0;
+        taps *= seen, products *= (double)a->count * a->kernel;
+    }
+    return taps > 2.5 * products;
+}
+
 /* conv_input(g, weight, image shape, stride, padding, dilation, groups) */
 static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -434,7 +449,7 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
         NOT_HANDLED();
     double remainders = 1;
     for (int k = 0; k < AXES; k++) remainders *= v.axis[k].stride;
-    if (remainders > 1000) NOT_HANDLED();
+    if (remainders > 1000 || is_mostly_zeros(&v)) NOT_HANDLED();
     PyArrayObject *g = contiguous(args[0]), *weight = contiguous(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
     if (out && has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
         pad_gradients(&v);
@@ -569,7 +584,8 @@ static PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t
     PyArrayObject *given = (PyArrayObject *)args[0], *grad = (PyArrayObject *)args[1];
     const int n = PyArray_NDIM(given);
     npy_intp shape[5];
-    struct weights_job job = {{{{0}}}};
+    struct weights_job job;
+    memset(&job, 0, sizeof job);
     struct conv *v = &job.v;
     if (PyArray_NDIM(grad) != n || read_shape(args[2], n, shape) < 0 || describe(v, given, n, PyArray_DIMS(given), shape, args + 3) < 0 || !fits(v, grad))
         NOT_HANDLED();

@@ -114,7 +114,8 @@ enum { COLUMNS = 512 };
     /* runs of 16 uniforms to normals: 8 give the radius, 8 the angle */                                            \
     X(sixteens, (REAL * x, size runs, REAL mean, REAL std))                                                        \
     /* one place of the window against the best so far of n windows; index is -1 where nothing was seen yet */      \
-    X(pool, (REAL * best, int32_t *index, const REAL *x, size stride, int32_t place, size n))
+    X(pool, (REAL * best, int32_t *index, const REAL *x, size stride, int32_t place, size n))                      \
+    X(pool_pairs, (REAL * best, int64_t *places, const REAL *x, size width, size place, size n))
 
 /* Rows of n elements brought down to one number each; and dropout. */
 #define FOLD_KERNELS(X)                                                                        \

@@ -100,6 +100,15 @@ static double extent(const struct pooling *p, int axis, size at)
     return (double)(stop - start);
 }
 
+/* Whether the windows are squares of four numbers that do not overlap, all in the image, of two dimensions. */
+static int is_by_pairs(const struct pooling *p)
+{
+    int yes = p->kernel[0] == 1 && p->windows[0] == 1 && p->length[0] == 1 && !p->padding[0];
+    for (int k = 1; k < AXES; k++)
+        yes &= p->kernel[k] == 2 && p->stride[k] == 2 && !p->padding[k] && p->dilation[k] == 1 && 2 * p->windows[k] <= p->length[k];
+    return yes;
+}
+
 #define DEFINE_POOLS(REAL, SUFFIX)                                                                             \
     static void max_task_##SUFFIX(void *context, size begin, size end, int chunk)                              \
     {                                                                                                          \
@@ -108,6 +117,14 @@ static double extent(const struct pooling *p, int axis, size at)
         int32_t few[256], *index = columns <= 256 ? few : malloc(columns * sizeof *index);                     \
         (void)chunk;                                                                                           \
         if (!index) p->failed = 1;                                                                             \
+        if (is_by_pairs(p)) { /* the most common pooling */                                                    \
+            for (size row = begin * p->windows[1]; row < end * p->windows[1] && !(row % 64 == 0 && pool_stopped()); row++) { \
+                const size plane = row / p->windows[1], place = row % p->windows[1] * 2 * p->length[2];        \
+                kernels->pool_pairs_##SUFFIX((REAL *)p->out + row * columns, p->index + row * columns,         \
+                                             (const REAL *)p->image + plane * p->area + place, p->length[2], place, columns); \
+            }                                                                                                  \
+            end = begin;                                                                                       \
+        }                                                                                                      \
         for (size plane = begin; plane < end && index; plane++) {                                              \
             const REAL *image = (const REAL *)p->image + plane * p->area;                                      \
             REAL *best = (REAL *)p->out + plane * p->count;                                                    \

@@ -10,6 +10,7 @@ from ..arrays.array_likes import as_copy, new_filled
 from ..arrays.dtypes import FLOAT8_IN_USE, as_number
 from ..arrays.errors import refuse_overflow
 from ..arrays.float8 import converted
+from .indexed import index_added
 from .operator import Array, family
 
 operator, composite = family("functional")
@@ -70,10 +71,48 @@ def _maps(mode: str, shape: Any, pad: Any) -> list[tuple[int, Any]]:
     return [(d, _source(mode, shape[d], a, b)) for d, (a, b) in enumerate(_pairs(pad, len(shape))) if a or b]
 
 
+def _filled(input: Array, mode: str, pad: Any) -> Array:
+    """``input`` padded: its values are copied once, then what lies around them, one dimension after the other."""
+    pairs = _pairs(pad, input.ndim)
+    maps = _maps(mode, input.shape, pad)
+    if any(a < 0 or b < 0 for a, b in pairs):
+        for d, places in maps:
+            input = input.take(places, d)
+        return as_copy(input)
+    out = new_filled(input, np.empty, tuple(n + a + b for n, (a, b) in zip(input.shape, pairs)), input.dtype)
+    done = [slice(a, a + n) for n, (a, _) in zip(input.shape, pairs)]
+    out[tuple(done)] = input
+    for d, places in maps:
+        values, (a, _), n = out[tuple(done)], pairs[d], input.shape[d]
+        for part in (slice(0, a), slice(a + n, None)):
+            if len(places[part]):
+                out[(*done[:d], part, *done[d + 1 :])] = values.take(places[part], d)
+        done[d] = slice(None)
+    return out
+
+
 def _folded(F: Any, g: Any, mode: str, shape: tuple[int, ...], pad: Any) -> Any:
     """The gradient of ``_padded``: each value added up where it came from."""
     for d, places in _maps(mode, shape, pad):
         g = F.index_added(g, d, F.constant(places), (*g.shape[:d], shape[d], *g.shape[d + 1 :]))
+    return g
+
+
+#: How much padding is added up place by place.
+_NARROW = 16
+
+
+def _added_up(g: Array, mode: str, shape: tuple[int, ...], pad: Any) -> Array:
+    """The same of an array."""
+    for d, places in _maps(mode, shape, pad):
+        (a, b), n, before = _pairs(pad, len(shape))[d], shape[d], (slice(None),) * d
+        if a < 0 or b < 0 or a + b > _NARROW:
+            g = index_added.forward(g, d, places, (*g.shape[:d], n, *g.shape[d + 1 :]))
+            continue
+        inside = as_copy(g[(*before, slice(a, a + n))])
+        for at in (*range(a), *range(a + n, a + n + b)):
+            inside[(*before, places[at])] += g[(*before, at)]
+        g = inside
     return g
 
 
@@ -115,7 +154,7 @@ def _pad_rule(mode: str, node: str) -> dict[str, Any]:
         return dict(input=lambda F, g, input_shape, pad: _folded(F, g, mode, tuple(input_shape), pad))
     own = node.replace("Pad", "_pad").lower() + "_grad"
 
-    @composite(name=own, places=())
+    @composite(name=own, places=(), raw=lambda g, input, pad: _added_up(g, mode, input.shape, pad))
     def back(F, g, input, pad):
         return F.kept(_folded(F, g, mode, tuple(input.shape), pad), True, input)
 
@@ -129,10 +168,7 @@ def _padding(mode: str, word: str, spatial: int) -> None:
         layout="rows" if mode == "circular" else "channels")
     def padded(input: Array, pad):
         _check(mode, input.shape, pad, spatial)
-        maps = _maps(mode, input.shape, pad)
-        for d, places in maps:
-            input = input.take(places, d)
-        return input if maps else as_copy(input)
+        return _filled(input, mode, pad)
 
 
 for _spatial in (1, 2, 3):
