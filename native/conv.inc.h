@@ -81,7 +81,31 @@ struct F(panel) {
     size columns, moves, runs;
     size from[GEMM_COLUMNS], to[GEMM_COLUMNS], length[GEMM_COLUMNS]; /* of a move, by whole vectors; of a run of results */
     int place[GEMM_COLUMNS], column[GEMM_COLUMNS];
+#ifdef PICKS
+    int picks; /* whether each half of the columns lies in two vectors' lengths of the image */
+    F(places) pick[2];
+    size half[2];
+#endif
 };
+
+#ifdef PICKS
+/* Whether and where the columns of the two halves lie close enough to be picked out of two neighbouring vectors. */
+static void F(conv_picks)(struct F(panel) *panel)
+{
+    const size lanes = F(lanes);
+    panel->picks = panel->moves > 2;
+    for (size m = 0, j = 0, n; m < panel->moves && panel->picks; m++, j += n) {
+        n = (m + 1 < panel->moves ? panel->place[m + 1] : panel->columns) - j;
+        for (size k = j; k < j + n; k++) {
+            const size from = panel->from[m] + k - j, half = k / lanes;
+            if (k % lanes == 0) panel->half[half] = from;
+            if (from - panel->half[half] >= 2 * lanes) panel->picks = 0;
+            panel->pick[half][k % lanes] = (int)(from - panel->half[half]);
+        }
+    }
+    if (panel->columns < GEMM_COLUMNS) panel->picks = 0;
+}
+#endif
 
 static void F(conv_panel)(struct F(panel) *panel, const struct windows *w, size at, size total)
 {
@@ -104,6 +128,9 @@ static void F(conv_panel)(struct F(panel) *panel, const struct windows *w, size 
             if (++z == deep) z = 0, n++;
         }
     }
+#ifdef PICKS
+    F(conv_picks)(panel);
+#endif
 }
 
 /* The windows of a panel, a row for each tap. Whole vectors are moved: what is too much of one is written over by the next. */
@@ -117,6 +144,18 @@ static void F(conv_pack)(REAL *to, const struct F(panel) *panel, const REAL *sou
         }
         return;
     }
+#ifdef PICKS
+    if (panel->picks) {
+        const REAL *first = source + panel->half[0], *second = source + panel->half[1];
+        const F(places) pick = panel->pick[0], pick2 = panel->pick[1];
+        for (size k = 0; k < depth; k++, to += GEMM_COLUMNS) {
+            const REAL *a = first + offset[k], *b = second + offset[k];
+            STORE(to, __builtin_shuffle(LOAD(a), LOAD(a + F(lanes)), pick));
+            STORE(to + F(lanes), __builtin_shuffle(LOAD(b), LOAD(b + F(lanes)), pick2));
+        }
+        return;
+    }
+#endif
     for (size k = 0; k < depth; k++, to += GEMM_COLUMNS)
         for (size m = 0; m < panel->moves; m++) memcpy(to + panel->place[m], source + offset[k] + panel->from[m], VECTOR_BYTES);
 }

@@ -132,6 +132,9 @@ static void F(gemm_pack_left)(REAL *restrict to, const REAL *restrict from, size
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define TURNS 1
+#if VECTOR_BYTES == 64 /* one instruction picks numbers out of two vectors */
+#define PICKS 1
+#endif
 enum { F(lanes) = VECTOR_BYTES / sizeof(REAL) };
 typedef __typeof__(((F(vector)){0} < (F(vector)){0})) F(places);
 
