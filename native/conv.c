@@ -8,7 +8,7 @@ enum {
     AXES = 3,
     GROUP_OF_WINDOWS = 512, /* images are taken together until they have as many windows */
     FEW_PANELS = 16,        /* that meet filters: packing them takes longer than it saves */
-    TILES_AT_ONCE = 8,      /* of filters, packed together: they are neighbours in memory */
+    TILES_AT_ONCE = 16,      /* of filters, packed together: they are neighbours in memory */
     BEHIND = 4,             /* panels' widths that may be read behind the images */
     THIN = 3,               /* fewer filters are taken one by one */
     FEW_FILTERS = 2,        /* whose gradients are sums of products, not tiles */

@@ -3,7 +3,7 @@
 
 #include "pool.h"
 
-enum { AXES = 3 };
+enum { AXES = 3, TABLE = 16 };
 
 /* Axes are depth, height and width; those that there are not have length one. */
 struct pooling {
@@ -15,6 +15,7 @@ struct pooling {
     char *out;
     int64_t *index;
     int failed;
+    size columns[2], first[TABLE], last[TABLE]; /* of the last axis: the places of windows that see the image, and which windows do */
 };
 
 /* `tuple` has a number for each of the last axes, no less than `missing`, which the others get. */
@@ -25,25 +26,6 @@ static int read_axes(PyObject *tuple, size *to, int axes, size missing)
     for (int k = 0; k < axes; k++)
         if (read_number(PyTuple_GET_ITEM(tuple, k), missing, &to[AXES - axes + k]) < 0) return -1;
     return 0;
-}
-
-/* (shape of the image, windows, kernel, stride, padding, dilation); 0 on success */
-static int read_pooling(struct pooling *p, int ndim, const npy_intp *shape, PyObject *const *args, PyObject *dilation)
-{
-    const int axes = ndim - 2;
-    if (axes < 1 || axes > AXES) return -1;
-    if (read_axes(args[0], p->windows, axes, 1) < 0 || read_axes(args[1], p->kernel, axes, 1) < 0 ||
-        read_axes(args[2], p->stride, axes, 1) < 0 || read_axes(args[3], p->padding, axes, 0) < 0)
-        return -1;
-    for (int k = 0; k < AXES; k++) p->dilation[k] = 1;
-    if (dilation && read_axes(dilation, p->dilation, axes, 1) < 0) return -1;
-    p->area = p->count = 1;
-    for (int k = 0; k < AXES; k++) {
-        p->length[k] = k < AXES - axes ? 1 : shape[2 + k - (AXES - axes)];
-        p->area *= p->length[k], p->count *= p->windows[k];
-    }
-    const size counts[] = {shape[0], shape[1], p->windows[0], p->windows[1], p->windows[2]};
-    return p->area < INT32_MAX && is_countable(counts, 2 + AXES) ? 0 : -1;
 }
 
 /* Of the places of a window along an axis, the first and the one after the last that see an image of this length: the place
@@ -65,6 +47,25 @@ static void seen(size offset, size stride, size length, size windows, size *firs
     if (*first > *last) *first = *last;
 }
 
+/* (shape of the image, windows, kernel, stride, padding, dilation); 0 on success */
+static int read_pooling(struct pooling *p, int ndim, const npy_intp *shape, PyObject *const *args, PyObject *dilation)
+{
+    const int axes = ndim - 2;
+    if (axes < 1 || axes > AXES) return -1;
+    if (read_axes(args[0], p->windows, axes, 1) < 0 || read_axes(args[1], p->kernel, axes, 1) < 0 ||
+        read_axes(args[2], p->stride, axes, 1) < 0 || read_axes(args[3], p->padding, axes, 0) < 0)
+        return -1;
+    for (int k = 0; k < AXES; k++) p->dilation[k] = 1;
+    if (dilation && read_axes(dilation, p->dilation, axes, 1) < 0) return -1;
+    p->area = p->count = 1;
+    for (int k = 0; k < AXES; k++) {
+        p->length[k] = k < AXES - axes ? 1 : shape[2 + k - (AXES - axes)];
+        p->area *= p->length[k], p->count *= p->windows[k];
+    }
+    const size counts[] = {shape[0], shape[1], p->windows[0], p->windows[1], p->windows[2]};
+    return p->area < INT32_MAX && is_countable(counts, 2 + AXES) ? 0 : -1;
+}
+
 /* For the row of windows (z, y): ACTION for each row of the image that it sees, at `row`, moved by `offset`, in the windows
  * from `first` to `last`. */
 #define FOR_ROWS_SEEN(p, z, y, ACTION)                                                             \
@@ -72,17 +73,16 @@ static void seen(size offset, size stride, size length, size windows, size *firs
     const size front = (z) * (p)->stride[0] - (p)->padding[0], top = (y) * (p)->stride[1] - (p)->padding[1]; \
     inside(p, 0, front, 0, &a0, &a1);                                                              \
     inside(p, 1, top, 0, &b0, &b1);                                                                \
-    inside(p, 2, -(p)->padding[2], ((p)->windows[2] - 1) * (p)->stride[2], &c0, &c1);              \
+    c0 = (p)->columns[0], c1 = (p)->columns[1];                                                    \
     for (size a = a0; a < a1; a++) {                                                               \
         const size depth = front + a * (p)->dilation[0];                                           \
         for (size b = b0; b < b1; b++) {                                                           \
             const size height = top + b * (p)->dilation[1];                                        \
             const size row = (depth * (p)->length[1] + height) * (p)->length[2];                   \
-            if (pool_stopped()) break;                                                             \
             for (size c = c0; c < c1; c++) {                                                       \
                 const size offset = c * (p)->dilation[2] - (p)->padding[2];                        \
-                size first, last;                                                                  \
-                seen(offset, (p)->stride[2], (p)->length[2], (p)->windows[2], &first, &last);      \
+                size first = (p)->first[c % TABLE], last = (p)->last[c % TABLE];                   \
+                if (c >= TABLE) seen(offset, (p)->stride[2], (p)->length[2], (p)->windows[2], &first, &last); \
                 if (first < last) { ACTION; }                                                      \
             }                                                                                      \
         }                                                                                          \
@@ -100,10 +100,10 @@ static double extent(const struct pooling *p, int axis, size at)
     return (double)(stop - start);
 }
 
-/* Whether the windows are squares of four numbers that do not overlap, all in the image, of two dimensions. */
+/* Whether the windows are squares of four numbers that do not overlap, all in the image. */
 static int is_by_pairs(const struct pooling *p)
 {
-    int yes = p->kernel[0] == 1 && p->windows[0] == 1 && p->length[0] == 1 && !p->padding[0];
+    int yes = p->kernel[0] == 1 && p->stride[0] == 1 && !p->padding[0];
     for (int k = 1; k < AXES; k++)
         yes &= p->kernel[k] == 2 && p->stride[k] == 2 && !p->padding[k] && p->dilation[k] == 1 && 2 * p->windows[k] <= p->length[k];
     return yes;
@@ -118,8 +118,10 @@ static int is_by_pairs(const struct pooling *p)
         (void)chunk;                                                                                           \
         if (!index) p->failed = 1;                                                                             \
         if (is_by_pairs(p)) { /* the most common pooling */                                                    \
-            for (size row = begin * p->windows[1]; row < end * p->windows[1] && !(row % 64 == 0 && pool_stopped()); row++) { \
-                const size plane = row / p->windows[1], place = row % p->windows[1] * 2 * p->length[2];        \
+            const size rows = p->windows[0] * p->windows[1];                                                   \
+            for (size row = begin * rows; row < end * rows && !(row % 64 == 0 && pool_stopped()); row++) {     \
+                const size plane = row / rows, z = row % rows / p->windows[1], y = row % p->windows[1];        \
+                const size place = (z * p->length[1] + 2 * y) * p->length[2];                                  \
                 kernels->pool_pairs_##SUFFIX((REAL *)p->out + row * columns, p->index + row * columns,         \
                                              (const REAL *)p->image + plane * p->area + place, p->length[2], place, columns); \
             }                                                                                                  \
@@ -216,6 +218,11 @@ DEFINE_POOLS(double, f64)
 
 static int run_pooling(pool_task task, struct pooling *p, size planes, double cost)
 {
+    if (p->windows[2]) { /* otherwise it is not about windows, but about places */
+        inside(p, 2, -p->padding[2], (p->windows[2] - 1) * p->stride[2], &p->columns[0], &p->columns[1]);
+        for (size c = 0; c < TABLE; c++)
+            seen(c * p->dilation[2] - p->padding[2], p->stride[2], p->length[2], p->windows[2], &p->first[c], &p->last[c]);
+    }
     int result;
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED((size)fmin(planes * cost, MOST));
