@@ -60,9 +60,10 @@ def jax_maker(name: str, threads: int) -> Callable[[], Step]:
 
 def measure(library: str, name: str, threads: int, seconds: float) -> dict[str, Any]:
     """Run a workload for about ``seconds``, after a warm-up that is not counted."""
+    from benchmarks.models import MODELS
     from benchmarks.workloads import WORKLOADS
 
-    workload = next(w for w in WORKLOADS if w.name == name)
+    workload = next(w for w in [*WORKLOADS, *MODELS] if w.name == name)
     make = jax_maker(name, threads) if library == "jax" else torch_maker(library, workload.make, threads)
     forget_peak()
     base = resident("VmRSS")

@@ -1,8 +1,8 @@
 """Measure both libraries in interleaved child processes and print a Markdown table.
 
-usage: python -m benchmarks [--only NAME ...] [--libraries wengert torch jax] [--rounds 3] [--seconds 2] [--threads 2]
-                            [--blas unrestricted|avx2] [--json FILE] [--plot FILE.svg] [--save-ratios FILE]
-                            [--gate FILE [--slack 1.6]]
+usage: python -m benchmarks [--models] [--only NAME ...] [--libraries wengert torch jax] [--rounds 3] [--seconds 2]
+                            [--threads 2] [--blas unrestricted|avx2] [--json FILE] [--plot FILE.svg]
+                            [--save-ratios FILE] [--gate FILE [--slack 1.6]]
 
 Each round runs every library once (A B A B ...), each in a fresh process, so that drift of the machine hits all alike;
 quoted are medians over rounds. Ratios are first library / second library: below 1 is a win. Losses of the first steps
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import BLAS, as_measured, environment
+from benchmarks.models import MODELS
 from benchmarks.workloads import WORKLOADS, Workload
 
 IMPORT = Workload("import", "import", 0.15, lambda torch: lambda: None)
@@ -132,7 +133,7 @@ def draw(results: dict[str, Any], workloads: list[Workload], libraries: list[str
 def gate(ratios: dict[str, float], args: argparse.Namespace) -> int:
     """Compare with recorded ratios; return 1 and say which, if some became worse than the slack allows."""
     recorded, failed = json.loads(Path(args.gate).read_text()), 0
-    for workload in (w for w in WORKLOADS if w.name in ratios and w.name in recorded):
+    for workload in (w for w in [*WORKLOADS, *MODELS] if w.name in ratios and w.name in recorded):
         allowed, found = recorded[workload.name] * args.slack, [ratios[workload.name]]
         while min(found) > allowed and len(found) < TRIES:
             again = ratio_of(measure(workload, args.libraries[:2], args), args.libraries)
@@ -150,6 +151,7 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     names = ", ".join(w.name for w in WORKLOADS)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of workloads: " + names)
+    parser.add_argument("--models", action="store_true", help="whole models of many kinds instead: benchmarks/models")
     parser.add_argument("--libraries", nargs="+", default=["wengert", "torch"],
         help="two with PyTorch's interface, and jax")
     parser.add_argument("--rounds", type=int, default=3)
@@ -164,7 +166,8 @@ def main() -> None:
     parser.add_argument("--slack", type=float, default=1.6, help="how many times worse --gate lets a ratio be")
     args = parser.parse_args()
 
-    workloads = [w for w in [*WORKLOADS, IMPORT] if not args.only or w.name in args.only]
+    workloads = [w for w in (MODELS if args.models else [*WORKLOADS, IMPORT])
+        if not args.only or w.name in args.only]
     libraries = args.libraries
     if "jax" in libraries and not importlib.util.find_spec("jax"):
         parser.error("jax is not installed here: pip install jax")
