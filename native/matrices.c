@@ -108,41 +108,47 @@ static PyObject *sparse_product(PyObject *module, PyObject *const *args, Py_ssiz
     (void)module;
     if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
     if (!is_real(args[0]) || !is_like(args[1], args[0])) NOT_HANDLED();
-    PyArrayObject *values = (PyArrayObject *)args[0], *dense = (PyArrayObject *)args[1], *places[2];
-    const npy_intp n = PyArray_NDIM(values) == 1 && PyArray_NDIM(dense) == 2 ? PyLong_AsSsize_t(args[4]) : -1;
-    if (n < 0 || !PyArray_ISCARRAY_RO(values)) {
+    const npy_intp n = PyArray_NDIM((PyArrayObject *)args[0]) == 1 && PyArray_NDIM((PyArrayObject *)args[1]) == 2 ? PyLong_AsSsize_t(args[4]) : -1;
+    if (n < 0) {
         if (PyErr_Occurred()) return NULL;
         NOT_HANDLED();
     }
-    const size stored = PyArray_DIM(values, 0), k = PyArray_DIM(dense, 1);
-    for (int i = 0; i < 2; i++) {
-        places[i] = (PyArrayObject *)args[2 + i];
-        if (!PyArray_Check(args[2 + i]) || PyArray_TYPE(places[i]) != NPY_INT64 || !PyArray_ISCARRAY_RO(places[i]) ||
-            PyArray_NDIM(places[i]) != 1 || PyArray_DIM(places[i], 0) != stored)
+    const size stored = PyArray_DIM((PyArrayObject *)args[0], 0), k = PyArray_DIM((PyArrayObject *)args[1], 1);
+    for (int i = 2; i < 4; i++)
+        if (!PyArray_Check(args[i]) || PyArray_TYPE((PyArrayObject *)args[i]) != NPY_INT64 || PyArray_NDIM((PyArrayObject *)args[i]) != 1 ||
+            PyArray_DIM((PyArrayObject *)args[i], 0) != stored)
             NOT_HANDLED();
-        const int64_t *at = PyArray_DATA(places[i]), end = i ? PyArray_DIM(dense, 0) : n;
-        for (size e = 0; e < stored; e++)
-            if (at[e] < 0 || at[e] >= end) NOT_HANDLED();
+    PyArrayObject *in[4] = {NULL}, *out = NULL;
+    int fits = 1;
+    for (int i = 0; i < 4 && fits; i++) {
+        in[i] = contiguous(args[i]);
+        if (!in[i]) goto done;
+        if (i < 2) continue;
+        const int64_t *at = PyArray_DATA(in[i]), end = i == 3 ? PyArray_DIM(in[1], 0) : n;
+        for (size e = 0; e < stored && fits; e++) fits = at[e] >= 0 && at[e] < end;
     }
-    dense = contiguous(args[1]);
-    npy_intp shape[2] = {n, k};
-    PyArrayObject *out = dense ? (PyArrayObject *)PyArray_ZEROS(2, shape, PyArray_TYPE(values), 0) : NULL;
+    if (fits) {
+        npy_intp shape[2] = {n, k};
+        out = (PyArrayObject *)PyArray_ZEROS(2, shape, PyArray_TYPE(in[0]), 0);
+    }
     if (out) {
-        const int64_t *row = PyArray_DATA(places[0]), *column = PyArray_DATA(places[1]);
+        const int64_t *row = PyArray_DATA(in[2]), *column = PyArray_DATA(in[3]);
         NPY_BEGIN_THREADS_DEF
         NPY_BEGIN_THREADS_THRESHOLDED(stored * k);
-        if (PyArray_TYPE(values) == NPY_FLOAT) {
-            const float *value = PyArray_DATA(values), *from = PyArray_DATA(dense);
+        if (PyArray_TYPE(out) == NPY_FLOAT) {
+            const float *value = PyArray_DATA(in[0]), *from = PyArray_DATA(in[1]);
             float *to = PyArray_DATA(out);
             for (size e = 0; e < stored; e++) add_product_f32(to + row[e] * k, from + column[e] * k, value[e], k);
         } else {
-            const double *value = PyArray_DATA(values), *from = PyArray_DATA(dense);
+            const double *value = PyArray_DATA(in[0]), *from = PyArray_DATA(in[1]);
             double *to = PyArray_DATA(out);
             for (size e = 0; e < stored; e++) add_product_f64(to + row[e] * k, from + column[e] * k, value[e], k);
         }
         NPY_END_THREADS
     }
-    Py_XDECREF(dense);
+done:
+    for (int i = 0; i < 4; i++) Py_XDECREF(in[i]);
+    if (!fits) NOT_HANDLED();
     return (PyObject *)out;
 }
 

@@ -228,6 +228,8 @@ CALLS = {
     "binary_cross_entropy.default": (P(2, 3), K([[0.0, 1, 0], [1, 0.5, 1]], dtype="float64"), None, SUM),
     "_euclidean_dist.default": (N(2, 3), N(4, 3)),
     "isin.Tensor_Tensor": (I, J),
+    "grid_sampler_2d.default": (IMAGE, N(2, 3, 4, 2), 0, 1, False),
+    "grid_sampler_3d.default": (N(1, 2, 3, 4, 5), N(1, 2, 3, 4, 3), 0, 0, True),
     "im2col.default": (IMAGE, [2, 2], [1, 1], [0, 1], [2, 1]),
     "col2im.default": (N(1, 8, 12), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]),
     # gradients

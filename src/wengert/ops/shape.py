@@ -99,7 +99,7 @@ def stack(tensors: Arrays, dim=0):
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0].shape
-    if type(dim) is int and dim == 0 and len(shape) not in (3, 4):
+    if type(dim) is int and dim == 0 and len(shape) not in (3, 4, 5):
         found = K.joined(tensors, True)
         if found is not None:
             return found
