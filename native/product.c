@@ -67,7 +67,7 @@ static int longer_vectors(void)
 
 /* With fewer rows or columns a product is limited by memory, or by what does not fill a tile; with few rows also by the time
  * that packing a transposed matrix takes. MODERATE: in multiplications. */
-static const size THIN = 10, THIN_AND_TRANSPOSED = 16, SHALLOW = 8;
+static const size THIN = 10, THIN_AND_TRANSPOSED = 16, SHALLOW = 8, PACKED = 24; /* PACKED: of a transposed one in a stack */
 static const double MODERATE = 1 << 28;
 
 struct product_job {
@@ -152,6 +152,92 @@ PyObject *product_of(PyArrayObject *a, PyArrayObject *b)
     return product(a, b, product_into);
 }
 
+/* ---- stacks of products ---- */
+
+struct stack_job {
+    struct product one; /* without the operands */
+    int axes;           /* leading ones, over which the stack goes; steps in bytes */
+    npy_intp length[NPY_MAXDIMS], a_step[NPY_MAXDIMS], b_step[NPY_MAXDIMS];
+    const char *a, *b;
+    char *c, *work;
+    size work_bytes, width;
+};
+
+static void some_products(void *context, size begin, size end, int chunk)
+{
+    const struct stack_job *job = context;
+    char *work = job->work + chunk * job->work_bytes;
+    for (size item = begin; item < end; item++) {
+        struct product part = job->one;
+        const char *a = job->a, *b = job->b;
+        for (size k = job->axes - 1, left = item; k >= 0; left /= job->length[k], k--)
+            a += left % job->length[k] * job->a_step[k], b += left % job->length[k] * job->b_step[k];
+        part.a = a, part.b = b, part.c = job->c + item * part.rows * part.c_row * job->width;
+        if (job->width == sizeof(float)) kernels->product_f32(&part, work);
+        else kernels->product_f64(&part, work);
+    }
+}
+
+/* The stack's lengths, and the steps of its operands, which may be 1 long where the other is longer; 0 if they do not fit. */
+static int describe_stack(struct stack_job *job, PyArrayObject *a, PyArrayObject *b)
+{
+    const int na = PyArray_NDIM(a) - 2, nb = PyArray_NDIM(b) - 2;
+    job->axes = na > nb ? na : nb;
+    for (int k = 0; k < job->axes; k++) {
+        const int i = k - job->axes + na, j = k - job->axes + nb;
+        const npy_intp of_a = i < 0 ? 1 : PyArray_DIM(a, i), of_b = j < 0 ? 1 : PyArray_DIM(b, j);
+        if (of_a != of_b && of_a != 1 && of_b != 1) return 0;
+        job->length[k] = of_a == 1 ? of_b : of_a;
+        job->a_step[k] = of_a == 1 ? 0 : PyArray_STRIDE(a, i), job->b_step[k] = of_b == 1 ? 0 : PyArray_STRIDE(b, j);
+    }
+    return 1;
+}
+
+/* stacked(a, b): a @ b of stacks of matrices that are worth it, as for single products */
+static PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (!PyArray_CheckExact(args[0]) || !PyArray_CheckExact(args[1]) || !is_real(args[0]) || !is_like(args[1], args[0])) NOT_HANDLED();
+    PyArrayObject *in[] = {(PyArrayObject *)args[0], (PyArrayObject *)args[1]};
+    const int na = PyArray_NDIM(in[0]), nb = PyArray_NDIM(in[1]);
+    if (na < 2 || nb < 2) NOT_HANDLED();
+    const size width = PyArray_ITEMSIZE(in[0]), rows = PyArray_DIM(in[0], na - 2), columns = PyArray_DIM(in[1], nb - 1), depth = PyArray_DIM(in[0], na - 1);
+    const int longer = longer_vectors();
+    if (PyArray_DIM(in[1], nb - 2) != depth || rows < THIN || columns < THIN || depth < SHALLOW || longer < 0 ||
+        (longer == 0 && (double)rows * columns * depth > MODERATE))
+        NOT_HANDLED();
+    struct stack_job job = {.width = width};
+    size steps[2][2];
+    for (int k = 0; k < 2; k++) {
+        const int n = PyArray_NDIM(in[k]);
+        for (int axis = 0; axis < 2; axis++) {
+            if (PyArray_STRIDE(in[k], n - 2 + axis) % width || !PyArray_ISALIGNED(in[k])) NOT_HANDLED();
+            steps[k][axis] = PyArray_STRIDE(in[k], n - 2 + axis) / width;
+        }
+    }
+    if ((steps[1][1] != 1 && (rows < PACKED || columns < PACKED)) || !describe_stack(&job, in[0], in[1])) NOT_HANDLED();
+    npy_intp shape[NPY_MAXDIMS], items = 1;
+    for (int k = 0; k < job.axes; k++) shape[k] = job.length[k], items *= job.length[k];
+    shape[job.axes] = rows, shape[job.axes + 1] = columns;
+    job.one = (struct product){.rows = rows, .columns = columns, .depth = depth, .a_row = steps[0][0], .a_column = steps[0][1],
+                               .b_row = steps[1][0], .b_column = steps[1][1], .c_row = columns};
+    PyArrayObject *out = new_like(in[0], job.axes + 2, shape);
+    if (!out || !items) return (PyObject *)out;
+    job.work_bytes = (PRODUCT_ROWS + PRODUCT_COLUMNS) * PRODUCT_DEPTH * width;
+    int chunks = pool_chunks(items, (double)rows * columns * depth * (width == sizeof(float) ? 0.01 : 0.02));
+    if (chunks > pool_get_threads()) chunks = pool_get_threads();
+    PyArrayObject *memory = scratch(job.work_bytes / width * chunks, width);
+    if (memory) {
+        job.a = PyArray_BYTES(in[0]), job.b = PyArray_BYTES(in[1]), job.c = PyArray_BYTES(out), job.work = PyArray_BYTES(memory);
+        Py_BEGIN_ALLOW_THREADS
+        pool_run(some_products, &job, items, chunks);
+        Py_END_ALLOW_THREADS
+        Py_DECREF(memory);
+    } else Py_CLEAR(out);
+    return (PyObject *)out;
+}
+
 /* Two matrices of one real type that fit, and have something to add up. */
 static int are_matrices(PyObject *const *args)
 {
@@ -180,6 +266,7 @@ static PyObject *tiled_product(PyObject *module, PyObject *const *args, Py_ssize
 
 PyMethodDef product_methods[] = {
     {"dot", (PyCFunction)(void (*)(void))dot, METH_FASTCALL, NULL},
+    {"stacked", (PyCFunction)(void (*)(void))stacked, METH_FASTCALL, NULL},
     {"tiled_product", (PyCFunction)(void (*)(void))tiled_product, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -47,6 +47,31 @@ def test_every_layout(dtype, shape):
                 assert (np.abs(found - expected) <= bound).all()
 
 
+STACKS = [((5, 24, 16), (5, 16, 40)), ((2, 3, 30, 9), (3, 9, 26)), ((1, 12, 8), (7, 8, 10)),
+    ((4, 1, 25, 60), (1, 2, 60, 33)), ((3, 4, 5), (3, 5, 6)), ((24, 16), (6, 16, 24)),
+    ((0, 24, 16), (0, 16, 24)), ((2, 24, 0), (2, 0, 24))]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shapes", STACKS)
+def test_stacks(dtype, shapes):
+    rng = np.random.default_rng(6)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    for left in (a, np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2), a[..., ::-1].copy()[..., ::-1]):
+        for right in (b, np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)):
+            found = K.stacked(left, right)
+            assert found.dtype == dtype
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 if dtype == np.float32 else 1e-12)
+
+
+def test_stacks_that_do_not_fit():
+    for shapes in (((2, 12, 9), (2, 8, 12)), ((2, 12, 8), (3, 8, 12))):
+        with pytest.raises(ValueError, match="mismatch|broadcast"):
+            K.stacked(*(np.ones(shape, np.float32) for shape in shapes))
+
+
 def test_a_row_does_not_depend_on_the_others():
     rng = np.random.default_rng(4)
     a, b = rng.standard_normal((140, 600)).astype(np.float32), rng.standard_normal((600, 100)).astype(np.float32)

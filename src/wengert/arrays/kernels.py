@@ -47,8 +47,8 @@ FAMILIES = {
         "mode_places"),
     "attention": ("attention", "attention_grad"),
     "steps": ("optimizer_update", "recurrent_walk"),
-    "shortcuts": ("sum", "mean", "fold_rows", "square_sum", "masked_scale", "dot", "has_nan", "cross_entropy",
-        "cross_entropy_grad"),
+    "shortcuts": ("sum", "mean", "fold_rows", "square_sum", "masked_scale", "dot", "stacked", "has_nan",
+        "cross_entropy", "cross_entropy_grad"),
 }
 FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 

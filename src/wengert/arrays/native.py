@@ -102,7 +102,7 @@ for _module, _names in {
     sampling: ("grid_sample", "grid_sample_grad"),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs"),
     lines: ("add_at",), layout: ("joined",),
-    shortcuts: ("fold_rows", "square_sum", "masked_scale", "cross_entropy", "cross_entropy_grad"),
+    shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "cross_entropy", "cross_entropy_grad"),
     _plain_attention: ("attention",),
 }.items():
     globals().update({name: _or_plain(name, _module) for name in _names})

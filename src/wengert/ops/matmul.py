@@ -50,7 +50,7 @@ def _stacked(a: Any, b: Any) -> Any:
     if (b.ndim == 3 and b.strides[0] == 0 and a.ndim == 3 and 0 < len(a) == len(b) and a.shape[1] == 1
             and a.shape[2] == b.shape[1]):
         return np.matmul(a[:, 0], b[0])[:, None]
-    return np.matmul(a, b)
+    return K.stacked(a, b)
 
 
 # What PyTorch says of operands of different types: {a}, {b} are Float, Double ..., {ca}, {cb} float, double ...

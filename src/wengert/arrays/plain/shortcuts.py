@@ -69,6 +69,11 @@ def masked_scale(x: Array, mask: Array, scale: float) -> Array:
     return kept if scale == 1.0 else kept * x.dtype.type(scale)
 
 
+def stacked(a: Array, b: Array) -> Array:
+    """``a @ b`` of stacks of matrices."""
+    return np.matmul(a, b)  # type: ignore[no-any-return]
+
+
 def dot(a: Array, b: Array) -> Array:
     """The product of two matrices."""
     return np.dot(a, b)  # type: ignore[no-any-return]
