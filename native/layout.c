@@ -111,7 +111,9 @@ static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t co
         size rows = 1;
         job.from = PyArray_BYTES(x), job.to = PyArray_BYTES(out), job.outer = last;
         job.rows = PyArray_DIM(x, last), job.from_row = PyArray_STRIDE(x, last);
-        for (int k = 0; k < last; k++)
+        /* axes that follow each other in memory are one; the first is left, for threads to share out */
+        while (job.outer > 1 && PyArray_STRIDE(x, job.outer - 1) == job.rows * job.from_row) job.rows *= PyArray_DIM(x, --job.outer);
+        for (int k = 0; k < job.outer; k++)
             job.shape[k] = PyArray_DIM(x, k), job.from_stride[k] = PyArray_STRIDE(x, k), rows *= PyArray_DIM(x, k);
         Py_BEGIN_ALLOW_THREADS
         pool_run(row_task, &job, rows, pool_chunks(rows, 0.2 * job.rows));
