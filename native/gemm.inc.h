@@ -55,21 +55,6 @@ static void F(gemm_edge)(REAL *restrict c, size c_row, const REAL *restrict a, s
     }
 }
 
-/* c = a b, or c += a b. Rows of b and c are contiguous and b_row and c_row apart; the element (i, p) of a is at
- * i * a_row + p * a_step, so that a may be a transpose. */
-static void F(gemm)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict b,
-                    size b_row, size rows, size columns, size depth, int add)
-{
-    size j = 0;
-    for (; j + GEMM_COLUMNS <= columns; j += GEMM_COLUMNS) {
-        size i = 0;
-        for (; i + GEMM_ROWS <= rows; i += GEMM_ROWS)
-            F(gemm_tile)(c + i * c_row + j, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add);
-        for (; i < rows; i++) F(gemm_row)(c + i * c_row + j, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add);
-    }
-    if (j < columns) F(gemm_edge)(c + j, c_row, a, a_row, a_step, b + j, b_row, rows, columns - j, depth, add);
-}
-
 /* to (columns x rows) = from^T, in small squares. */
 static void F(transposed)(REAL *restrict to, const REAL *restrict from, size from_row, size rows, size columns)
 {
@@ -107,6 +92,33 @@ static void F(gemm_panel)(REAL *restrict c, size c_row, const REAL *restrict a, 
         if (to == edge)
             for (size r = 0; r < count; r++) memcpy(c + r * c_row, edge + r * GEMM_COLUMNS, n * sizeof(REAL));
     }
+}
+
+/* c = a b, or c += a b. Rows of b and c are contiguous and b_row and c_row apart; the element (i, p) of a is at
+ * i * a_row + p * a_step, so that a may be a transpose. */
+static void F(gemm)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict b,
+                    size b_row, size rows, size columns, size depth, int add)
+{
+    size j = 0;
+    for (; j + GEMM_COLUMNS <= columns; j += GEMM_COLUMNS) {
+        size i = 0;
+        for (; i + GEMM_ROWS <= rows; i += GEMM_ROWS)
+            F(gemm_tile)(c + i * c_row + j, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add);
+        for (; i < rows; i++) F(gemm_row)(c + i * c_row + j, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add);
+    }
+    if (j == columns) return;
+    if (rows < GEMM_ROWS / 2) {
+        F(gemm_edge)(c + j, c_row, a, a_row, a_step, b + j, b_row, rows, columns - j, depth, add);
+        return;
+    }
+    enum { DEPTH = 64 }; /* at a time, filled up to whole vectors */
+    REAL panel[DEPTH * 2 * VECTOR_BYTES / sizeof(REAL)];
+    size p = 0;
+    do {
+        const size n = depth - p < DEPTH ? depth - p : DEPTH;
+        F(gemm_pack_rows)(panel, b + p * b_row + j, b_row, 1, n, columns - j);
+        F(gemm_panel)(c + j, c_row, a + p * a_step, a_row, a_step, panel, rows, columns - j, n, add || p);
+    } while ((p += DEPTH) < depth);
 }
 
 /* c += a b, b in panels. */
