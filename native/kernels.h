@@ -212,6 +212,13 @@ struct sampling {
     X(sample_image_grad, (const struct sampling *v, const REAL *image, const REAL *grid, const REAL *g, REAL *grad_image, \
                           REAL *grad_grid))
 
+/* Steps of the recursions over alignments; ALIGNMENT_STATES divides the number of states. */
+enum { ALIGNMENT_STATES = 16 };
+#define ALIGNMENT_KERNELS(X)                                                                                            \
+    X(alignment_step, (REAL * out, const REAL *row, const REAL *one, const REAL *two, const REAL *skip, const REAL *emitted, size n)) \
+    X(alignment_share, (REAL * out, const REAL *before, const REAL *after, const REAL *emitted, REAL loss, size n))     \
+    X(alignment_slope, (REAL * out, const REAL *x, REAL g, size n))
+
 /* c = a b; steps between rows and columns are in elements, the columns of c contiguous. The blocks fit the caches. */
 struct product {
     size rows, columns, depth;
@@ -270,6 +277,7 @@ struct kernels {
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -278,6 +286,7 @@ struct kernels {
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

@@ -17,7 +17,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import wengert.ops.layouts  # these are loaded at their first use otherwise
+import wengert.ops.alignments  # these are loaded at their first use otherwise
+import wengert.ops.layouts
 import wengert.ops.masked
 import wengert.ops.pathwise
 import wengert.ops.recurrent  # noqa: F401

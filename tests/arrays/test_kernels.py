@@ -899,6 +899,30 @@ def test_numbers_are_drawn_alike(count):
     assert one.random_raw() == two.random_raw()  # as many words were used
 
 
+@native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("most", [0, 1, 7, 8, 40])
+def test_alignments(most, dtype):
+    rng = np.random.default_rng(most)
+    steps, batch, kinds = 50, 9, 6
+    x = (rng.standard_normal((batch, steps, kinds)) * 2).astype(dtype).transpose(1, 0, 2)
+    x[3, 4, 2], x[8, 5, 1], x[9, 6] = -np.inf, np.nan, -np.inf
+    states = np.zeros((batch, 2 * most + 1), np.int64)
+    states[:, 1::2] = rng.integers(0, kinds, (batch, most))
+    sizes, lengths = rng.integers(0, most + 1, batch), rng.integers(0, steps + 1, batch)
+    sizes[:2], lengths[:2], lengths[2:8] = most, (steps, 0), steps
+    given, g = (x, states, sizes, lengths), rng.standard_normal(batch).astype(dtype)
+    want, found = K.plain("alignment_loss")(*given), K.alignment_loss(*given)
+    for a, b in zip(found, want):
+        close(a, b, ulps=64, scale=100)
+    for zero in (False, True):
+        close(K.alignment_grad(g, *given, *want, zero), K.plain("alignment_grad")(g, *given, *want, zero), ulps=2000)
+    copied = K.alignment_loss(np.ascontiguousarray(x[..., ::-1])[..., ::-1], *given[1:])
+    np.testing.assert_allclose(copied[0], found[0], rtol=1e-5)
+    with pytest.raises(IndexError):  # what would lead out of the arrays is left to NumPy, which refuses it
+        K.alignment_loss(x, states + kinds, sizes, lengths)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2), (0,)])
 @pytest.mark.parametrize("n", [1, 5, 70])

@@ -32,8 +32,8 @@ LOWER = frozenset(("addbmm", "addmm", "attention", "baddbmm", "bmm", "conv1d", "
     "convolution_forward", "elman_layer", "linalg_vecdot", "linear", "lstm_layer", "matmul", "mm", "prelu",
     "scaled_dot_product_attention"))
 # (PyTorch composes a GRU of operators; its state, of float32, makes the sums so.)
-FLOAT = frozenset(("avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist",
-    "cholesky", "cholesky_inverse", "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index",
+FLOAT = frozenset(("_ctc_loss", "avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "cdist", "cholesky", "cholesky_inverse", "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index",
     "cross_entropy_soft", "euclidean_cdist", "grid_sample", "gru_layer", "hinge_embedding_loss", "huber", "istft",
     "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
     "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1", "stft", "trace",

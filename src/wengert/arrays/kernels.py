@@ -40,6 +40,7 @@ FAMILIES = {
     "windows": ("window_counts", "im2col", "col2im", "conv", "conv_input", "conv_weight", "max_pool", "max_pool_grad",
         "avg_pool", "avg_pool_grad"),
     "matrices": ("substitute", "cholesky_lower", "sparse_product"),
+    "alignments": ("alignment_loss", "alignment_grad"),
     "sampling": ("grid_sample", "grid_sample_grad"),
     "layout": ("cast", "in_order", "restrided", "joined"),
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs"),

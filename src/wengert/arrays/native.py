@@ -13,7 +13,18 @@ import numpy as np
 
 from wengert.arrays import _kernels
 from wengert.arrays.float8 import converted
-from wengert.arrays.plain import arithmetic, draws, layout, lines, matrices, rows, sampling, shortcuts, windows
+from wengert.arrays.plain import (
+    alignments,
+    arithmetic,
+    draws,
+    layout,
+    lines,
+    matrices,
+    rows,
+    sampling,
+    shortcuts,
+    windows,
+)
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain.windows import ByColumns
 
@@ -99,7 +110,7 @@ for _module, _names in {
     rows: ("channel_moments", "channel_affine", "channel_blend"),
     windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
-    sampling: ("grid_sample", "grid_sample_grad"),
+    sampling: ("grid_sample", "grid_sample_grad"), alignments: ("alignment_loss", "alignment_grad"),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs"),
     lines: ("add_at",), layout: ("joined",),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "cross_entropy", "cross_entropy_grad"),

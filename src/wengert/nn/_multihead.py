@@ -14,6 +14,8 @@ from ..arrays.storageless import zeros_if_storageless
 from ..functions.composites.subgraph_node import wrap_in_node
 from ..functions.places import PLACES
 from ..graph.node import next_sequence
+from ..ops import alignments  # noqa: F401  declares operators
+from ..ops.loss import checked
 from ..tensor import Tensor, classes
 from ..tensor.functions import function
 
@@ -320,9 +322,6 @@ def _maxima(rows: np.ndarray, bag: np.ndarray, count: int) -> tuple[np.ndarray, 
     return places, (sizes > 0)[:, None]
 
 
-_IMPOSSIBLE = -1e30  # the logarithm of no chance at all, kept finite so that gradients stay numbers
-
-
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
         reduction: str = "mean", zero_infinity: bool = False) -> Tensor:
     """Connectionist temporal classification: minus the log-probability of all alignments. Graves et al., 2006.
@@ -333,82 +332,60 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
             and classes.mapping.holds_batched((log_probs, targets, input_lengths, target_lengths))):
         given = (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
         return classes.mapping.each_example(ctc_loss, given, {})  # type: ignore[no-any-return]
+    checked(reduction)
     single = log_probs.dim() == 2
-    if not log_probs.is_floating_point():
-        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{dt.scalar_name(log_probs._wg_data.dtype)}'")
     if single:
         log_probs = log_probs.unsqueeze(1)
-    since = next_sequence()
+    lengths, sizes = _lengths("input_lengths", input_lengths), _lengths("target_lengths", target_lengths)
+    _check_alignments(log_probs, targets, lengths, sizes, blank)
+    loss = function("_ctc_loss")(log_probs, targets, lengths, sizes, blank, bool(zero_infinity))
+    if zero_infinity:
+        loss = function("where")(loss == np.inf, Tensor._wg_wrap(np.zeros((), loss._wg_data.dtype)), loss)
+    if reduction == "none":
+        return loss.squeeze(0) if single else loss
+    if reduction == "sum":
+        return loss.sum()
+    return (loss / Tensor._wg_wrap(np.array([n or 1 for n in sizes], loss._wg_data.dtype))).mean()
+
+
+def _lengths(name: str, given: Any) -> tuple[int, ...]:
+    if type(given) in (tuple, list) and all(type(n) is int for n in given):
+        return tuple(given)
+    found = np.atleast_1d(np.asarray(given.tolist() if isinstance(given, Tensor) else given))
+    if found.size and found.dtype.kind not in "iu":
+        raise RuntimeError(f"{name} must be integral")
+    return tuple(found.tolist())
+
+
+def _check_alignments(log_probs: Any, targets: Any, lengths: tuple[int, ...], sizes: tuple[int, ...],
+        blank: int) -> None:
+    """Refuse arguments of ``ctc_loss`` that do not go together."""
+    where = " (while checking arguments for ctc_loss_allocate_outputs)"
+    if not log_probs.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
+    if log_probs.dim() != 3:
+        raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.dim()}-dimensional tensor for argument "
+            f"#1 'log_probs'{where}")
+    if targets.dim() not in (1, 2):
+        raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets.dim()}-dimensional tensor for argument #2 "
+            f"'targets'{where}")
     steps, batch, kinds = log_probs.shape
-    lengths = np.atleast_1d(np.asarray(input_lengths.tolist() if isinstance(input_lengths, Tensor) else input_lengths))
-    sizes = np.atleast_1d(np.asarray(target_lengths.tolist() if isinstance(target_lengths, Tensor) else target_lengths))
     if not 0 <= blank < kinds:
         raise RuntimeError("blank must be in label range")
     for name, found in (("input_lengths", lengths), ("target_lengths", sizes)):
         if len(found) != batch:
-            raise RuntimeError(f"{name} must be of size batch_size ({batch})")
-    if lengths.size and lengths.max() > steps:
-        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} "
-            "(while checking arguments for ctc_loss_allocate_outputs)")
-    where, dtype = function("where"), log_probs._wg_data.dtype
-    states = _trellis(targets, sizes, blank)
-    everything = _forward_variables(log_probs, states, sizes, blank)
-    last = everything[Tensor._wg_wrap(np.maximum(lengths - 1, 0)), Tensor._wg_wrap(np.arange(batch))]
-    final = last.gather(1, Tensor._wg_wrap((2 * sizes)[:, None]))
-    before = where(Tensor._wg_wrap((sizes > 0)[:, None]),
-        last.gather(1, Tensor._wg_wrap(np.maximum(2 * sizes - 1, 0)[:, None])),
-        Tensor._wg_wrap(np.asarray(_IMPOSSIBLE, dtype)))
-    loss = -function("logsumexp")(function("cat")([final, before], 1), 1)
-    loss = where(Tensor._wg_wrap(lengths == 0), Tensor._wg_wrap(np.where(sizes == 0, 0.0, np.inf).astype(dtype)), loss)
-    hopeless = loss.detach() > -_IMPOSSIBLE / 10
-    counted = np.arange(steps)[:, None] < lengths
-    mass = (log_probs.exp() * Tensor._wg_wrap(counted[:, :, None].astype(dtype))).sum((0, 2))
-    # PyTorch's gradient is the one in front of a log_softmax, exp(log_probs) more than the derivative: a term worth 0.
-    loss = loss + (mass - mass.detach())
-    if not zero_infinity and hopeless.any():  # an infinite loss, whose gradient is NaN
-        loss = where(hopeless, -(mass * 0 + ~hopeless).log(), loss)
-    wrap_in_node(loss, "CtcLossBackward0", (log_probs,), since)
-    if zero_infinity:
-        loss = where(hopeless, Tensor._wg_wrap(np.zeros((), dtype)), loss)
-    if reduction == "none":
-        return loss[0] if single else loss
-    if reduction == "sum":
-        return loss.sum()
-    return (loss / Tensor._wg_wrap(np.maximum(sizes, 1).astype(dtype))).mean()
-
-
-def _trellis(targets: Tensor, sizes: np.ndarray, blank: int) -> np.ndarray:
-    """The states that an alignment goes through, ``(N, 2 S + 1)``: labels, with a blank before each and at the end."""
-    batch, longest = len(sizes), int(sizes.max()) if sizes.size else 0
-    states = np.full((batch, 2 * longest + 1), blank, np.int64)
-    flat, starts = targets.dim() == 1, np.cumsum(sizes) - sizes
-    for i, n in enumerate(sizes):
-        row = targets._wg_data[starts[i] : starts[i] + n] if flat else targets._wg_data[i, :n]
-        states[i, 1 : 2 * n : 2] = row
-    return states
-
-
-def _forward_variables(log_probs: Tensor, states: np.ndarray, sizes: np.ndarray, blank: int) -> Tensor:
-    """For each step the logarithm of the chance to be in each state, ``(T, N, states)``: alpha of Graves et al."""
-    steps, (batch, width), dtype = log_probs.shape[0], states.shape, log_probs._wg_data.dtype
-    pad, logsumexp, stack, where = (PLACES["functional"]["pad"], function("logsumexp"), function("stack"),
-        function("where"))
-    skips = np.zeros((batch, width), bool)  # states that can be reached past a blank, from another label
-    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
-    emitted = log_probs.gather(2, Tensor._wg_wrap(np.broadcast_to(states, (steps, batch, width)).copy()))
-    low = Tensor._wg_wrap(np.asarray(_IMPOSSIBLE, dtype))
-    start = np.zeros((batch, width), bool)
-    start[:, 0] = True
-    start[:, 1:2] = (sizes > 0)[:, None]
-    alpha = (where(Tensor._wg_wrap(start), emitted[0], low) if steps
-        else Tensor._wg_wrap(np.where(start, 0, _IMPOSSIBLE).astype(dtype)))
-    rows = [alpha]
-    for t in range(1, steps):
-        one = pad(alpha, (1, 0), value=_IMPOSSIBLE)[:, :width]
-        two = where(Tensor._wg_wrap(skips), pad(alpha, (2, 0), value=_IMPOSSIBLE)[:, :width], low)
-        alpha = (logsumexp(stack([alpha, one, two]), 0) + emitted[t]).clamp(min=_IMPOSSIBLE)
-        rows.append(alpha)
-    return stack(rows)  # type: ignore[no-any-return]
+            raise RuntimeError(f"{name} must be of size batch_size")
+        if min(found) < 0:
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {min(found)}{where}")
+    wanted, size = (sum(sizes) if targets.dim() == 1 else batch), targets.shape[0]
+    if size != wanted:
+        raise RuntimeError(f"Expected tensor to have size {wanted} at dimension 0, but got size {size} for argument #2 "
+            f"'targets'{where}")
+    if targets.dim() == 2 and targets.shape[1] < max(sizes):
+        raise RuntimeError(f"Expected tensor to have size at least {max(sizes)} at dimension 1, but got size "
+            f"{targets.shape[1]} for argument #2 'targets'{where}")
+    if max(lengths) > steps:
+        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {max(lengths)}{where}")
 
 
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
