@@ -122,7 +122,7 @@ def test_what_the_node_remembers(torch):
     assert torch.equal(node._saved_log_probs, x) and torch.equal(node._saved_result0, loss)
     assert node._saved_input_lengths == (4, 3) and node._saved_target_lengths == (2, 1)
     assert node._saved_blank == 0 and node._saved_zero_infinity is False
-    assert node._saved_result1.shape == (2, 4, 5) and torch.equal(node._saved_targets, targets)
+    assert torch.equal(node._saved_targets, targets)
     loss.detach().zero_()
     if torch.__name__ == "wengert":  # a label that there is not: PyTorch reads what lies there
         for label in (3, -1):

@@ -89,7 +89,7 @@ TABLE = {
         "align_corners=align grid input interpolation_mode=mode padding_mode=padding"),
     # losses
     "nll": "ignore_index reduction self target total_weight weight",
-    "_ctc_loss": "blank input_lengths log_probs result0=result result1=alpha target_lengths targets zero_infinity",
+    "_ctc_loss": "blank input_lengths log_probs result0=result target_lengths targets zero_infinity",
     "cross_entropy_index": "ignore_index reduction target weight",
     # linear algebra
     "linalg_inv": "inverse=result", "linalg_cholesky": "L=result upper", "linalg_qr": "Q R mode",

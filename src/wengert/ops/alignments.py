@@ -99,9 +99,9 @@ def ctc_loss_backward(F, g, log_probs, walk, zero_infinity):
 @operator(
     name="_ctc_loss", grad=dict(
         # the result is remembered as in PyTorch, so writing to it is noticed
-        log_probs=lambda F, g, log_probs, result, alpha, walk, zero_infinity: F._ctc_loss_backward(g, log_probs, walk,
+        log_probs=lambda F, g, log_probs, result, walk, zero_infinity: F._ctc_loss_backward(g, log_probs, walk,
             zero_infinity)),
-    aux=("alpha", "walk"), node="CtcLossBackward0", places=(),
+    aux=("walk",), node="CtcLossBackward0", places=(),
     shows=("targets", "input_lengths", "target_lengths", "blank"))
 def ctc_losses(log_probs: Array, targets: Array, input_lengths, target_lengths, blank=0, zero_infinity=False):
     """Minus the log-probability of all alignments of each example. Graves et al., 2006."""
@@ -110,4 +110,4 @@ def ctc_losses(log_probs: Array, targets: Array, input_lengths, target_lengths, 
     walk = Walk(targets, input_lengths, target_lengths, blank, log_probs.shape[2])
     loss, walk.alpha = K.alignment_loss(log_probs, walk.states, walk.sizes, walk.lengths)
     walk.losses = loss.copy()
-    return loss, walk.alpha, walk
+    return loss, walk
