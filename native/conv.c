@@ -320,7 +320,9 @@ static int share_out(struct conv *v, size windows, size parts)
     v->together = windows >= GROUP_OF_WINDOWS ? 1 : tiles_of(GROUP_OF_WINDOWS, windows);
     if (v->together > v->images) v->together = v->images;
     v->batches = tiles_of(v->images, v->together), v->shares = 1;
-    const double cost = (double)v->images * v->groups * v->filters * v->results * v->channels * v->kernel * (v->type == NPY_FLOAT ? 0.01 : 0.02);
+    v->together = tiles_of(v->images, v->batches); /* as many in each */
+    const double product = v->filters < THIN || v->channels < THIN ? 0.05 : 0.01; /* nanoseconds */
+    const double cost = (double)v->images * v->groups * v->filters * v->results * v->channels * v->kernel * product * (v->type == NPY_FLOAT ? 1 : 2);
     if (pool_chunks(threads, cost / threads) == 1) return 1;
     if (v->batches * v->groups < 2 * threads) v->shares = parts < threads ? parts : threads;
     const size items = v->batches * v->groups * v->shares;
