@@ -19,6 +19,7 @@ from wengert.arrays import kernels
 from wengert.graph.engine import current_graph_task
 from wengert.graph.modes import RECORD, map_levels, set_modes, transforms
 from wengert.graph.modes import modes as graph_modes
+from wengert.tensor.namespaces import calling
 
 SECONDS = 5e-4  # until an interrupt, on average
 
@@ -127,6 +128,7 @@ def heal(torch):
         set_modes(RECORD)
         map_levels.set(())
         transforms.set((0, 0))
+        calling.internal = False  # what names an overload for dispatch modes
     else:
         torch.set_autocast_enabled("cpu", False)
         with contextlib.suppress(Exception):
