@@ -23,7 +23,7 @@ static void cast_task(void *context, size begin, size end, int chunk)
 }
 
 /* cast(x, dtype) -> a new array in C order */
-static PyObject *cast(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
@@ -53,5 +53,4 @@ static PyObject *cast(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return (PyObject *)out;
 }
 
-#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef casts_methods[] = {METHOD(cast), {NULL, NULL, 0, NULL}};
+PyMethodDef casts_methods[] = {{"cast", (PyCFunction)(void (*)(void))cast_numbers, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};

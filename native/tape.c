@@ -6,6 +6,8 @@
  * caller then takes the general path, which is the definition. */
 #include "node.h"
 
+#include "fast.h"
+
 #include <structmember.h>
 
 enum { MAX_PARAMS = 16, MAX_SAVED = 16 };
@@ -16,6 +18,8 @@ enum { HOLES = 'h' }; /* a list in which elements may be None; a LIST with a bit
 enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
 enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r', IN_ORDER = 'e' }; /* the last two: no view, and row by
  row in memory, or as its operands */
+
+enum { IN_FLOAT32 = 1, KERNEL_TAKES = 2 }; /* bits of `halves`: the forward in float32; the kernel as they are */
 
 enum { BY_COPY = 1, BY_KERNEL = 2 }; /* how an in-place form writes; the kernel takes the memory as its last argument */
 
@@ -34,6 +38,7 @@ typedef struct {
     int numbers; /* bit i: parameter i may be a Python number */
     int holes;   /* bit i: parameter i is a list in which elements may be None */
     int mixes;   /* the tensors that decide the type are those that are brought to it */
+    int halves;  /* how numbers of 16 bits are computed: bits, or 0 for as all others */
     int writes;  /* 0, or the in-place form: the result goes into the first argument's memory */
     char kind[MAX_PARAMS];
     unsigned char float_at[MAX_PARAMS], wrt_at[MAX_PARAMS], live_at[MAX_PARAMS];
@@ -43,7 +48,7 @@ typedef struct {
 /* Classes registered from Python, and the offsets of the slots in their objects. */
 static struct {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
-        *in_order_of, *flags, *ignored, *rebase;
+        *in_order_of, *flags, *ignored, *rebase, *cast;
     PyObject *false_, *zero, *one, *no_grad, *multi, *outputs, *np;
     PyObject *made; /* NULL, or called for every new node */
     PyArray_Descr *f32, *f64;
@@ -718,6 +723,52 @@ static PyObject *quietly(PyObject *callable, PyObject *const *args, Py_ssize_t n
     return answer;
 }
 
+static PyObject *forward_of(const Operation *self, PyObject *const *raw)
+{
+    const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
+    return quietly(self->forward, raw, self->params - named, named ? self->keywords : NULL);
+}
+
+/* wengert.arrays.kernels.cast */
+static PyObject *cast_to(PyObject *array, PyArray_Descr *d)
+{
+    PyObject *pair[] = {array, (PyObject *)d}, *found = cast_numbers(NULL, pair, 2);
+    if (found != Py_NotImplemented) return found;
+    Py_DECREF(found);
+    return PyObject_Vectorcall(at.cast, pair, 2, NULL);
+}
+
+/* What the kernel or the forward gives for tensors of the type `d`, of 16 bits, as wengert.tensor.arguments.half has it; NULL where it
+ * fails, or (without an error) where the general path has to be taken. */
+static PyObject *of_halves(const Operation *self, struct call *c, PyArray_Descr *d, PyObject *into)
+{
+    PyObject *operands[MAX_PARAMS + 1], *wide[MAX_PARAMS], *answer = NULL;
+    int n = 0, all = 1, mixed = 0, at_end = 0;
+    if (!self->halves) return forward_of(self, c->raw);
+    for (int i = 0; i < self->params; i++) {
+        if (self->kind[i] == LIST) return NULL;
+        if (self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) continue;
+        operands[n++] = c->raw[i];
+        const int alike = PyArray_CheckExact(c->raw[i]) && PyArray_DESCR((PyArrayObject *)c->raw[i]) == d;
+        all &= alike;
+        mixed |= !alike && PyArray_CheckExact(c->raw[i]) && PyArray_NDIM((PyArrayObject *)c->raw[i]);
+    }
+    if ((self->halves & KERNEL_TAKES) && all && all_defaults(self, c->args)) {
+        if (into) operands[n++] = into;
+        return quietly(self->kernel, operands, n, NULL);
+    }
+    if (!(self->halves & IN_FLOAT32) || mixed) return forward_of(self, c->raw);
+    for (; at_end < self->params; at_end++) {
+        PyObject *value = c->raw[at_end];
+        const int narrow = (self->kind[at_end] == TENSOR || self->kind[at_end] == OPTIONAL) && PyArray_CheckExact(value) && PyArray_DESCR((PyArrayObject *)value) == d;
+        if (!(wide[at_end] = narrow ? cast_to(value, at.f32) : Py_NewRef(value))) break;
+    }
+    if (at_end == self->params) answer = forward_of(self, wide);
+    if (answer) Py_SETREF(answer, cast_to(answer, d));
+    for (int i = 0; i < at_end; i++) Py_DECREF(wide[i]);
+    return answer;
+}
+
 /* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where
  * the kernel writes its result, or NULL. */
 static PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *general)
@@ -730,7 +781,10 @@ static PyObject *computed(const Operation *self, struct call *c, PyObject *into,
     if (!d && self->mixes) d = brought_together(self, c);
     if (!d) return NULL;
     const int floating = d == at.f32 || d == at.f64;
-    if (!floating) {
+    const int half = PyArray_ISNBO(d->byteorder) && (d->type_num == NPY_HALF || is_brain(d->type_num));
+    if (half) {
+        if (number >= 0 && self->promote != NO_PROMOTION && !(self->halves & IN_FLOAT32)) return NULL;
+    } else if (!floating) {
         /* Integers of one type: no promotion, no gradient, and the forward itself. */
         if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) return NULL;
         const int kept = self->writes && self->promote == NO_PROMOTION;
@@ -739,7 +793,7 @@ static PyObject *computed(const Operation *self, struct call *c, PyObject *into,
     const int by_kernel = floating && self->kernel != Py_None && all_defaults(self, c->args);
     /* Where arguments are promoted, a forward expects arrays, and so do most rules of a number that comes first. */
     if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && !(self->numbers & RULES_TAKE_FIRST)))) {
-        if (!(c->boxed = PyArray_SimpleNew(0, NULL, d->type_num))) return NULL;
+        if (!(c->boxed = PyArray_SimpleNew(0, NULL, half ? NPY_FLOAT : d->type_num))) return NULL;
         if (PyArray_SETITEM((PyArrayObject *)c->boxed, PyArray_BYTES((PyArrayObject *)c->boxed), c->args[number]) < 0) return NULL;
         c->raw[number] = c->boxed;
     }
@@ -752,11 +806,9 @@ static PyObject *computed(const Operation *self, struct call *c, PyObject *into,
         answer = PyFunction_Check(self->kernel) ? quietly(self->kernel, operands, n, NULL) : PyObject_Vectorcall(self->kernel, operands, n, NULL);
         if (answer == Py_NotImplemented) Py_CLEAR(answer);
     }
-    if (!answer && !PyErr_Occurred()) {
-        const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
-        answer = quietly(self->forward, c->raw, self->params - named, named ? self->keywords : NULL);
-    }
-    if (!answer)
+    if (half) answer = of_halves(self, c, d, into);
+    else if (!answer && !PyErr_Occurred()) answer = forward_of(self, c->raw);
+    if (!answer && PyErr_Occurred())
         *general = PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
                    PyErr_ExceptionMatches(PyExc_IndexError) || PyErr_ExceptionMatches(PyExc_OverflowError) ||
                    PyErr_ExceptionMatches(PyExc_RuntimeError) || /* over a value, where another is of the wrong kind */
@@ -995,15 +1047,15 @@ static int take_saved(PyObject *rows, Saved *to)
 }
 
 /* operation(op, forward, kernel, keywords, node, result_type, defaults, kinds, floats, wrt, live, saved, consts, outputs, aux, promote,
- * view, numbers, others, writes, mixes): see wengert.tensor.native_call, which makes it from the declaration */
+ * view, numbers, others, writes, mixes, halves): see wengert.tensor.native_call, which makes it from the declaration */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *kinds, *floats, *wrt, *live, *saved, *consts, *op, *forward, *kernel, *names, *node, *result_type, *defaults, *others;
-    int outputs, aux, numbers, writes, mixes;
+    int outputs, aux, numbers, writes, mixes, halves;
     char promote, view;
     if (keywords && PyDict_GET_SIZE(keywords)) return PyErr_Format(PyExc_TypeError, "operation() takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciOip", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
-                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others, &writes, &mixes))
+    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciOipi", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
+                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others, &writes, &mixes, &halves))
         return NULL;
     Operation *self = (Operation *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -1023,7 +1075,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     self->defaults = Py_NewRef(defaults);
     self->others = Py_NewRef(others);
     self->outputs = outputs, self->aux = aux;
-    self->promote = promote, self->view = view, self->numbers = numbers, self->writes = writes, self->mixes = mixes;
+    self->promote = promote, self->view = view, self->numbers = numbers, self->writes = writes, self->mixes = mixes, self->halves = halves;
     for (int i = 0; i < self->params; i++)
         if (self->kind[i] == HOLES) self->kind[i] = LIST, self->holes |= 1 << i;
     if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;
@@ -1073,17 +1125,17 @@ static Py_ssize_t slot(PyObject *type, const char *name)
 }
 
 /* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, leaf_row, edge_of, unversioned,
- * AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED, rebase): what operations make */
+ * AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED, rebase, kernels.cast): what operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
     PyObject *defaults;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
+    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
                           &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.leaf_row, &at.edge_of, &at.unversioned, &at.accumulate,
-                          &at.in_order_of, &at.flags, &at.ignored, &at.rebase))
+                          &at.in_order_of, &at.flags, &at.ignored, &at.rebase, &at.cast))
         return NULL;
     PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
-                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored, at.rebase};
+                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored, at.rebase, at.cast};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_wg_data", &at.data}, {at.tensor, "_wg_edge", &at.edge}, {at.tensor, "_wg_meta", &at.meta}, {at.tensor, "_wg_vc", &at.vc},

@@ -32,6 +32,8 @@ extern PyMethodDef casts_methods[], layout_methods[], lines_methods[], pools_met
 extern PyMethodDef matrices_methods[], sampling_methods[], frames_methods[], recurrent_methods[], product_methods[], folds_methods[], context_methods[];
 extern PyMethodDef alignments_methods[];
 
+PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count); /* casts.c */
+
 /* Changes of context variables: context.c. */
 PyObject *context_set(PyObject *variable, PyObject *value);
 int context_reset(PyObject *variable, PyObject *token);

@@ -19,6 +19,10 @@ def leaf(*shape):
     return torch.rand(*shape, dtype=torch.float64, requires_grad=True)
 
 
+def half(*shape, kind=torch.bfloat16):
+    return torch.rand(*shape).to(kind).requires_grad_()
+
+
 CALLS = {
     "mul": lambda: (leaf(2, 3), leaf(3)),
     "add": lambda: (leaf(2, 3), 2, 1),
@@ -44,6 +48,16 @@ CALLS = {
     "mul-integers": lambda: (torch.arange(3), 7),
     "gt": lambda: (torch.arange(3), 1),
     "embedding_rows": lambda: (leaf(3, 2), torch.tensor([0, 2, 2]), -1, False),
+    "mul-halves": lambda: (half(2, 3), half(3)),
+    "mul-halves-number": lambda: (half(2, 3), 2.7),
+    "mul-halves-turned": lambda: (half(2, 3).t(), half(3, 2)[:, :1]),
+    "add-halves": lambda: (half(2, 3, kind=torch.float16), half(3, kind=torch.float16), 3),
+    "exp-halves": lambda: (half(()),),
+    "linear-halves": lambda: (half(2, 3), half(4, 3), half(4)),
+    "matmul-halves": lambda: (half(2, 3), half(3, 4)),
+    "sum-halves": lambda: (half(2, 3), 1, False, torch.float32),
+    "stack-halves": lambda: ((half(2), half(2)), 1),
+    "softmax-halves": lambda: (half(2, 3), 1, None),
 }
 
 
@@ -93,6 +107,8 @@ def test_leaves_the_rest_to_the_general_path():
     assert mul(x, torch.ones(2, dtype=torch.complex64)) is NotImplemented
     assert mul(x, torch.ones(3)) is NotImplemented  # an error, which the general path explains
     assert mul(torch.arange(2), 0.5) is NotImplemented
+    assert mul(x.half(), x.bfloat16()) is NotImplemented
+    assert native_call(TABLE["remainder"], object)(x.half(), 0.3) is NotImplemented  # a number, which is rounded first
     assert mul(torch.arange(2, dtype=torch.uint8), 1000) is NotImplemented
     assert mul(torch.tensor([True]), 2) is NotImplemented
     assert mul(x, "a") is NotImplemented
@@ -138,6 +154,9 @@ WRITES = {
     "addcmul": lambda: (torch.rand(3), torch.rand(3), torch.rand(3), 2),
     "masked_fill": lambda: (torch.rand(2), torch.tensor([True, False]), 7.0),
     "index_put": lambda: (torch.rand(2, 3), [None, torch.tensor([0, 2])], torch.rand(2, 2), False),
+    "add-halves": lambda: (torch.rand(2, 3).half(), torch.rand(3).half(), 2),
+    "mul-halves": lambda: (torch.rand(2, 3).bfloat16(), torch.rand(3).bfloat16()),
+    "mul-halves-number": lambda: (torch.rand(2, 3).bfloat16(), 0.7),
     "scatter_add": lambda: (torch.zeros(3), 0, torch.tensor([0, 2, 2]), torch.ones(3)),
 }
 

@@ -47,7 +47,7 @@ def _register_classes() -> None:
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD,
         SILENT, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE,
-        flags.IGNORED, rebase)
+        flags.IGNORED, rebase, kernels.cast)
     _registered = True
 
 
@@ -96,9 +96,9 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
         bytes(at[p] for p in floats), bytes(at[p] for p in op.wrt), bytes(op.differentiable),
         tuple(map(source, op.saved)), tuple(map(source, op.consts)), len(outputs), len(op.aux),
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"), b"v" if op.view is True else b"p" if op.view
-        else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op),
-        tuple(without.get(p) for p in op.params) if without else None, writes,
-        bool(op.promote) and set(floats) == set(op.promoted))
+        else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op), tuple(without.get(p)
+        for p in op.params) if without else None, writes, bool(op.promote) and set(floats) == set(op.promoted),
+        op.opmath | (op.kernel is not None and bool(op.promote or op.opmath)) << 1)
 
 
 def _source(op: Operator, at: dict[str, int], outputs: tuple[str, ...], name: str) -> tuple[bytes, int, int]:
