@@ -8,6 +8,14 @@ elif "--calls" in sys.argv[1:]:
     from benchmarks.calls import main as calls
 
     calls([a for a in sys.argv[1:] if a != "--calls"])
+elif "--gate" in sys.argv[1:]:
+    from benchmarks.gate import main as gate
+
+    sys.exit(gate([a for a in sys.argv[1:] if a != "--gate"]))
+elif "--first" in sys.argv[1:]:
+    from benchmarks.first import main as first
+
+    sys.exit(first([a for a in sys.argv[1:] if a != "--first"]))
 else:
     from benchmarks.run import main
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import as_measured, environment
+from benchmarks.machine import as_measured
+from benchmarks.runner import Runner
 
 #: What a step may cost under diagnosis, in steps without; and when a diagnosis is off, for the gate in its noise.
 LIMITS = {"mlp-tiny": 2.0, "gpt-small": 1.3}
@@ -52,52 +52,37 @@ def child(way: str, name: str) -> None:
         print(json.dumps(times), flush=True)
 
 
-class Runner:
-    """A process that runs steps when it is asked."""
-
-    def __init__(self, way: str, name: str) -> None:
-        self.process = subprocess.Popen([sys.executable, "-m", "benchmarks.explained", "--child", way, name],
-            env=environment(1, "unrestricted"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def run(self, steps: int) -> list[float]:
-        """The times of ``steps`` steps."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{steps}\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def close(self) -> None:
-        """End the process."""
-        self.process.communicate()
+def runner(way: str, name: str) -> Runner:
+    """A process that answers a number of steps by their times."""
+    return Runner("benchmarks.explained", "--child", way, name)
 
 
 def measure(name: str, rounds: int) -> dict[str, float]:
     """The ratios of one workload."""
-    runners = {way: Runner(way, name) for way in WAYS}
+    runners = {way: runner(way, name) for way in WAYS}
     try:
-        first = {way: runner.run(FIRST) for way, runner in runners.items()}
-        warm = {way: runner.run(20) for way, runner in runners.items()}
+        first = {way: process.ask(FIRST) for way, process in runners.items()}
+        warm = {way: process.ask(20) for way, process in runners.items()}
         plain = statistics.median(warm["plain"])
         count = max(3, min(100, int(0.15 / plain)))
         times: dict[str, list[float]] = {way: [] for way in WAYS}
         for _ in range(rounds):
             for way in WAYS:
-                times[way].append(statistics.median(runners[way].run(count)))
+                times[way].append(statistics.median(runners[way].ask(count)))
         found = {way: statistics.median(t / p for t, p in zip(times[way], times["plain"], strict=True))
             for way in WAYS[1:]}
         found["first"] = sum(first["explained"][1:]) / (FIRST - 1) / plain
         found["plain"] = statistics.median(times["plain"])
         if plain < 0.01:
-            fresh = {way: Runner(way, name) for way in WAYS[:2]}
-            whole = {way: statistics.fmean(runner.run(WHOLE)) for way, runner in fresh.items()}
+            fresh = {way: runner(way, name) for way in WAYS[:2]}
+            whole = {way: statistics.fmean(process.ask(WHOLE)) for way, process in fresh.items()}
             found["whole"] = whole["explained"] / whole["plain"]
-            for runner in fresh.values():
-                runner.close()
+            for process in fresh.values():
+                process.close()
         return found
     finally:
-        for runner in runners.values():
-            runner.close()
+        for process in runners.values():
+            process.close()
 
 
 def too_slow(name: str, found: dict[str, float]) -> bool:

@@ -2,14 +2,11 @@
 
 usage: python -m benchmarks [--models] [--only NAME ...] [--libraries wengert torch jax] [--rounds 3] [--seconds 2]
                             [--threads 2] [--blas unrestricted|avx2] [--json FILE] [--plot FILE.svg]
-                            [--save-ratios FILE] [--gate FILE [--slack 1.6]]
 
 Each round runs every library once (A B A B ...), each in a fresh process, so that drift of the machine hits all alike;
 quoted are medians over rounds. Ratios are first library / second library: below 1 is a win. Losses of the first steps
 are compared, so that a fast wrong answer shows. Where JAX is installed it is a third column, for orientation.
 ``--blas avx2`` holds the BLAS of both libraries to AVX2, on processors that have more; without it nothing is held.
-``--gate`` fails when a ratio has become 60% worse than the recorded one, and stays so when it is measured again: ratios
-travel between machines, times do not, and a shared machine moves short steps by half.
 """
 
 from __future__ import annotations
@@ -28,7 +25,6 @@ from benchmarks.models import MODELS
 from benchmarks.workloads import WORKLOADS, Workload
 
 IMPORT = Workload("import", "import", 0.15, lambda torch: lambda: None)
-TRIES = 3  # of a ratio that looks worse than recorded
 
 
 def run_child(library: str, workload: str, threads: int, seconds: float, blas: str = BLAS[0]) -> dict[str, Any]:
@@ -130,21 +126,6 @@ def draw(results: dict[str, Any], workloads: list[Workload], libraries: list[str
     figure.savefig(path, dpi=120)
 
 
-def gate(ratios: dict[str, float], args: argparse.Namespace) -> int:
-    """Compare with recorded ratios; return 1 and say which, if some became worse than the slack allows."""
-    recorded, failed = json.loads(Path(args.gate).read_text()), 0
-    for workload in (w for w in [*WORKLOADS, *MODELS] if w.name in ratios and w.name in recorded):
-        allowed, found = recorded[workload.name] * args.slack, [ratios[workload.name]]
-        while min(found) > allowed and len(found) < TRIES:
-            again = ratio_of(measure(workload, args.libraries[:2], args), args.libraries)
-            found.append(float("inf") if again is None else again)
-        if min(found) > allowed:
-            failed = 1
-            print(f"regression: {workload.name}: ratio {', '.join(f'{r:.2f}' for r in found)}, recorded "
-                f"{recorded[workload.name]:.2f}")
-    return failed
-
-
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
@@ -161,9 +142,6 @@ def main() -> None:
         help="which instructions the BLAS of both libraries may use")
     parser.add_argument("--json", help="write all figures to this file")
     parser.add_argument("--plot", help="draw the ratios to this file (.svg or .png)")
-    parser.add_argument("--save-ratios", help="record the ratios for --gate")
-    parser.add_argument("--gate", help="fail when a ratio is worse than the recorded one")
-    parser.add_argument("--slack", type=float, default=1.6, help="how many times worse --gate lets a ratio be")
     args = parser.parse_args()
 
     workloads = [w for w in (MODELS if args.models else [*WORKLOADS, IMPORT])
@@ -185,12 +163,8 @@ def main() -> None:
     if args.json:
         Path(args.json).write_text(
             json.dumps({"machine": machine, "blas": args.blas, "results": results, "ratios": ratios}, indent=1))
-    if args.save_ratios:
-        Path(args.save_ratios).write_text(json.dumps({k: round(v, 3) for k, v in ratios.items()}, indent=1) + "\n")
     if args.plot:
         draw(results, workloads, libraries, args.plot)
-    if args.gate:
-        sys.exit(gate(ratios, args))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks import machine, run
+from benchmarks import first, gate, machine, run
 from benchmarks.workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -23,15 +23,9 @@ def result(ours: float, theirs: float) -> dict[str, Any]:
         for name, s in zip(LIBRARIES, (ours, theirs), strict=True)}
 
 
-def arguments(path: Path, slack: float = 1.25) -> argparse.Namespace:
-    return argparse.Namespace(gate=str(path), slack=slack, libraries=LIBRARIES)
-
-
 @pytest.fixture
-def recorded(tmp_path: Path) -> Path:
-    path = tmp_path / "ratios.json"
-    path.write_text(json.dumps({"multiply": 0.6, "gone": 0.1}))
-    return path
+def written() -> dict[str, Any]:
+    return {"processor": machine.processor(), "ratios": {"multiply": 0.6}}
 
 
 def test_ratio() -> None:
@@ -39,18 +33,47 @@ def test_ratio() -> None:
     assert run.ratio_of({"wengert": {"seconds": 1.0}, "torch": {"error": "absent"}}, LIBRARIES) is None
 
 
-def test_gate_passes_within_the_slack(recorded: Path) -> None:
-    assert run.gate({"multiply": 0.74, "new": 9.0}, arguments(recorded)) == 0
-    assert run.gate({"multiply": 0.89}, arguments(recorded, slack=1.5)) == 0
+def given(monkeypatch: pytest.MonkeyPatch, *ratios: float) -> None:
+    """Let the measurements come out so, one after the other."""
+    found = iter(ratios)
+    monkeypatch.setattr(gate, "measure", lambda names: {name: next(found) for name in names})
 
 
-def test_gate_measures_again_before_it_fails(recorded: Path, monkeypatch: pytest.MonkeyPatch,
+def test_gate_passes_within_the_slack(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, 0.68)
+    assert gate.gate(written, ["multiply"]) == 0
+
+
+def test_gate_measures_again_before_it_fails(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(run, "measure", lambda *a: result(0.7, 1.0))
-    assert run.gate({"multiply": 0.9}, arguments(recorded)) == 0
-    monkeypatch.setattr(run, "measure", lambda *a: result(0.8, 1.0))
-    assert run.gate({"multiply": 0.9}, arguments(recorded)) == 1
-    assert "multiply: ratio 0.90, 0.80, 0.80, recorded 0.60" in capsys.readouterr().out
+    given(monkeypatch, 0.9, 0.65)
+    assert gate.gate(written, ["multiply"]) == 0
+    given(monkeypatch, 0.9, 0.8, 0.7, 0.8, 0.8)
+    assert gate.gate(written, ["multiply"]) == 1
+    assert "multiply: ratio 0.90, 0.80, 0.70, 0.80, 0.80, recorded 0.60" in capsys.readouterr().out
+
+
+def test_gate_allows_more_on_another_processor(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    given(monkeypatch, 0.9)
+    assert gate.gate({**written, "processor": "another"}, ["multiply"]) == 0
+    assert "recorded on another" in capsys.readouterr().out
+
+
+def test_gate_asks_for_ratios_of_new_workloads(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    given(monkeypatch)
+    assert gate.gate(written, ["new"]) == 1
+    assert "not recorded: new" in capsys.readouterr().out
+
+
+def test_every_workload_has_a_recorded_ratio() -> None:
+    assert json.loads(gate.RECORDED.read_text())["ratios"].keys() == gate.all_workloads().keys()
+
+
+def test_a_workload_is_measured_in_turns() -> None:
+    pytest.importorskip("torch")
+    assert 0 < gate.measure(["q-learning"])["q-learning"] < 10
 
 
 def test_blas_is_held_or_not_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,3 +105,13 @@ def test_child_measures() -> None:
     assert found["peak"] >= 0
     assert len(found["losses"]) == 5
     assert found["losses"][0] > found["losses"][4]  # it trains
+
+
+def test_a_program_ends_at_its_first_step(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import torch\nx = torch.zeros(1, requires_grad=True)\nx.sum().backward()\n"
+        "torch.optim.SGD([x], 0.1).step()\nraise ValueError('too late')\n")
+    assert 0 < first.seconds("wengert", program) < 60
+    program.write_text("import torch\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        first.seconds("wengert", program)
