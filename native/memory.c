@@ -1,10 +1,11 @@
 /* The memory of arrays: counted, and large blocks used again.
  *
  * NumPy asks a handler for the data of every array (NEP 49). Ours counts the bytes and passes small requests on to NumPy's
- * own. Freed blocks from SMALLEST on are kept, by size class, for the next request: a program that trains frees in its
- * backward what its next forward asks for, and the C library would give those pages back to the system and fetch them
- * again, zeroed one by one. A step asks for different sizes at different times, so used and kept memory together may exceed
- * the most that was in use at a time, by half of it or 32 MB at most; nor does the kept memory exceed a limit.
+ * own. Freed blocks from SMALLEST on are kept, by size class, for the next request of at least half their size: a program
+ * that trains frees in its backward what its next forward asks for, and the C library would give those pages back to the
+ * system and fetch them again, zeroed one by one. A step asks for different sizes at different times, so used and kept
+ * memory together may exceed the most that was in use at a time, by 16 MB, or half of it up to 32 MB; nor does the kept
+ * memory exceed a limit.
  *
  * A handler belongs to a context of contextvars; threads start with NumPy's default one. So there are two of ours: one for
  * the context that imports us, whose count is exact (but for arrays that change their size), and one that takes the place
@@ -27,7 +28,7 @@
 
 enum { STEP_POWER = 5, STEPS = 1 << STEP_POWER, FIRST_POWER = 14, LAST_POWER = 30, CLASSES = (LAST_POWER - FIRST_POWER) * STEPS + 1 };
 static const size_t SMALLEST = (size_t)1 << FIRST_POWER, LARGEST = (size_t)1 << LAST_POWER;
-static const int64_t WORTH_TRIMMING = 1 << 24, MOST_SPARE = 1 << 25;
+static const int64_t WORTH_TRIMMING = 1 << 24, MOST_SPARE = 1 << 25, LEAST_SPARE = 1 << 24;
 static const size_t HUGE_PAGES_FROM = (size_t)1 << 22;
 
 static struct {
@@ -35,6 +36,7 @@ static struct {
     int64_t peak, highest;     /* the most bytes in use, since a reset and ever */
     int64_t allocations, frees, allocated; /* since the beginning; `allocated` in bytes */
     int64_t kept, limit, hits; /* bytes waiting to be used again, how many may, how often it went well */
+    int64_t slack;             /* by which blocks in use are larger than what was asked for */
     int64_t returned;          /* bytes given back since the C library was last asked to give its own back */
     void *waiting[CLASSES];    /* a block's first bytes point to the next one */
 } memory = {.limit = (int64_t)1 << 30};
@@ -99,6 +101,14 @@ static void *noted(void *block, size_t size)
     return block;
 }
 
+/* The class whose requests a block is large enough for. */
+static inline int class_within(void *block)
+{
+    const size_t room = CAPACITY(block) - sizeof(struct note);
+    const int class = room < LARGEST ? class_of(room) : CLASSES - 1;
+    return class_size(class) > room ? class - 1 : class;
+}
+
 /* How much was asked for; what the C library made of it where nobody knows. */
 static size_t size_of(void *block)
 {
@@ -132,19 +142,23 @@ static void *large(size_t size, int zeroed)
 {
     const int class = class_of(size);
     const size_t room = class_size(class);
-    void *block = memory.waiting[class];
-    if (block) {
-        memory.waiting[class] = *(void **)block;
-        memory.kept -= (int64_t)room;
-        memory.hits++;
-        if (zeroed) memset(block, 0, size);
-        return noted(block, size);
-    }
+    void *block; /* the smallest that is large enough, up to twice the size */
+    for (int larger = class; larger <= class + STEPS && larger < CLASSES; larger++)
+        if ((block = memory.waiting[larger])) {
+            memory.waiting[larger] = *(void **)block;
+            memory.kept -= (int64_t)class_size(larger);
+            memory.slack += (int64_t)(class_size(larger) - size);
+            memory.hits++;
+            if (zeroed) memset(block, 0, size);
+            return noted(block, size);
+        }
     if (memory.kept) { /* what is kept must add little to the most that was ever in use */
-        const int64_t more = memory.highest / 2 < MOST_SPARE ? memory.highest / 2 : MOST_SPARE;
-        const int64_t spare = memory.highest + more - in_use() - (int64_t)room;
+        int64_t more = memory.highest / 2 < MOST_SPARE ? memory.highest / 2 : MOST_SPARE;
+        if (more < LEAST_SPARE) more = LEAST_SPARE;
+        const int64_t spare = memory.highest + more - in_use() - memory.slack - (int64_t)room;
         if (memory.kept > spare) shrink(spare > 0 ? spare : 0);
     }
+    memory.slack += (int64_t)(room - size);
     if (zeroed) return noted(calloc(1, room + sizeof(struct note)), size); /* pages that nobody writes to are not fetched */
     if (posix_memalign(&block, 64, room + sizeof(struct note))) return NULL;
 #ifdef MADV_HUGEPAGE
@@ -158,10 +172,12 @@ static void *large(size_t size, int zeroed)
 
 static void let_go(void *block, size_t size)
 {
-    const int class = class_of(size);
+    const int class = class_within(block);
     const int64_t room = (int64_t)class_size(class);
+    memory.slack -= room - (int64_t)size;
+    if (memory.slack < 0) memory.slack = 0;
     /* A block that did not come from here may be smaller than its class. */
-    if (memory.kept + room > memory.limit || CAPACITY(block) < (size_t)room + sizeof(struct note)) {
+    if (memory.kept + room > memory.limit || (size_t)room < size) {
         free(block);
         return;
     }
