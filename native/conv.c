@@ -1,41 +1,6 @@
-/* Convolutions over one to three axes, their gradients in the images (transposed convolutions), and those in the filters.
- * All are products with windows that conv.inc.h puts together piece by piece; here is where windows and taps lie. */
-#include "wengert.h"
-
-#include "pool.h"
-
-enum {
-    AXES = 3,
-    GROUP_OF_WINDOWS = 512, /* images are taken together until they have as many windows */
-    FEW_PANELS = 16,        /* that meet filters: packing them takes longer than it saves */
-    TILES_AT_ONCE = 16,      /* of filters, packed together: they are neighbours in memory */
-    BEHIND = 4,             /* panels' widths that may be read behind the images */
-    THIN = 3,               /* fewer filters are taken one by one */
-    FEW_FILTERS = 2,        /* whose gradients are sums of products, not tiles */
-    SPARE = 16,             /* places to fill up a list of taps to whole tiles */
-};
-
-struct axis {
-    size size, kernel, stride, pad, dilation, count;
-};
-
-/* A call. Axes that are missing come first and have length one; channels, filters and rows are those of one group. */
-struct conv {
-    struct axis axis[AXES];
-    int type;
-    size width; /* of a number, in bytes */
-    size images, groups, channels, filters, kernel, pixels, results; /* kernel: taps of one channel; pixels of an image */
-    struct source source;
-    struct lattice *lattice;
-    int lattices;
-    size *index; /* memory of the offsets */
-    const char *from, *weight, *bias;
-    char *out, *left, *work;
-    size rows, filter_step, bundle; /* of the product; from filter to filter; numbers of a group's filters */
-    size together, batches, shares; /* images at a time; how many such; into how many parts the rows are cut */
-    size from_image, out_image, out_filter, work_bytes;
-    int in_place; /* whether windows are read where they lie, or packed */
-};
+/* Convolutions over one to three axes, and their gradients in the images (transposed convolutions); conv_weights.c has those in
+ * the filters. All are products with windows that conv.inc.h puts together piece by piece; here is where windows and taps lie. */
+#include "conv.h"
 
 /* ---- shapes ---- */
 
@@ -47,8 +12,7 @@ static int read_tuple(PyObject *tuple, int axes, size least, struct axis *axis, 
     return 0;
 }
 
-/* Fill in the shapes; -1 if they are not for these kernels. `how`: stride, padding, dilation, groups. */
-static int describe(struct conv *v, PyArrayObject *model, int ndim, const npy_intp *image, const npy_intp *weight, PyObject *const *how)
+int conv_describe(struct conv *v, PyArrayObject *model, int ndim, const npy_intp *image, const npy_intp *weight, PyObject *const *how)
 {
     const int axes = ndim - 2;
     if (axes < 1 || axes > AXES) return -1;
@@ -75,22 +39,13 @@ static int describe(struct conv *v, PyArrayObject *model, int ndim, const npy_in
     return 0;
 }
 
-static size tile_columns(const struct conv *v)
-{
-    return kernels->gemm_columns_bytes / v->width;
-}
-static size tiles_of(size count, size tile)
-{
-    return (count + tile - 1) / tile;
-}
-
 /* The numbers of a padded channel, whose axes are filled in. */
 static void close_source(struct source *s, size split)
 {
     s->split = split, s->padded[2] = tiles_of(s->padded[2], split) * split;
     s->plane = s->padded[0] * s->padded[1] * s->padded[2];
 }
-static void pad_images(struct conv *v)
+void conv_pad_images(struct conv *v)
 {
     v->source.channels = v->channels;
     for (int k = 0; k < AXES; k++) {
@@ -121,8 +76,7 @@ static int is_seen(const struct axis *a, size tap)
         for (size ky = 0; ky < (v)->axis[1].kernel; ky++)            \
             for (size kx = 0; kx < (v)->axis[2].kernel; kx++)
 
-/* The windows of a convolution: one lattice. */
-static void forward_lattice(struct conv *v)
+void conv_lattice(struct conv *v)
 {
     struct lattice *l = v->lattice;
     const struct source *s = &v->source;
@@ -228,20 +182,18 @@ static void pad(const struct conv *v, char *to, size image, size group)
     else kernels->conv_pad_f64((double *)to, (const double *)from, &v->source);
 }
 
-/* Images of a group, into memory that is zero but for others of the same shape. */
-static void pad_batch(const struct conv *v, char *to, size group, size first, size images)
+void conv_pad_batch(const struct conv *v, char *to, size group, size first, size images)
 {
     const size bytes = v->source.channels * v->source.plane * v->width;
     for (size n = 0; n < images; n++) pad(v, to + n * bytes, first + n, group);
 }
 /* Behind them is what a last vector may read. */
-static size batch_bytes(const struct conv *v)
+size conv_batch_bytes(const struct conv *v)
 {
     return v->together * v->source.channels * v->source.plane * v->width + BEHIND * kernels->gemm_columns_bytes;
 }
 
-/* Whether less is computed in vain when a plane is taken as one line than when each row is one. */
-static int is_flat(const struct conv *v, const struct lattice *l)
+int conv_is_flat(const struct conv *v, const struct lattice *l)
 {
     return v->source.split == 1 && l->step[1] == v->source.padded[2] && l->step[1] < tiles_of(l->count[2], tile_columns(v)) * tile_columns(v);
 }
@@ -256,7 +208,7 @@ static int is_better_in_place(const struct conv *v)
     const double wide = (double)tile_columns(v), row = (double)l->count[2], taps = l->depth ? (double)l->depth : 1;
     const double high = (double)kernels->gemm_rows, tiles = (double)tiles_of(v->rows, kernels->gemm_rows);
     const double product = v->rows <= high / 2 ? high / 2 : tiles * high;
-    const double computed = (is_flat(v, l) ? l->step[1] : tiles_of(l->count[2], tile_columns(v)) * wide) / row;
+    const double computed = (conv_is_flat(v, l) ? l->step[1] : tiles_of(l->count[2], tile_columns(v)) * wide) / row;
     const double runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
     const double packed = product * (taps > CONV_WHOLE ? 1.06 : 1) + 1 + 1.3 * runs;
     const double in_place = computed * (v->rows < THIN ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
@@ -270,20 +222,20 @@ static void windows_task(void *context, size begin, size end, int chunk)
     void (*const in_place)(const struct windows *) = v->type == NPY_FLOAT ? kernels->conv_in_place_f32 : kernels->conv_in_place_f64;
     void (*const packed)(const struct windows *) = v->type == NPY_FLOAT ? kernels->conv_windows_f32 : kernels->conv_windows_f64;
     void (*const kernel)(const struct windows *) = !v->in_place ? packed : v->rows < THIN ? thin : in_place;
-    char *padded = v->work + chunk * v->work_bytes, *work = padded + batch_bytes(v);
+    char *padded = v->work + chunk * v->work_bytes, *work = padded + conv_batch_bytes(v);
     const size tiles = tiles_of(v->rows, kernels->gemm_rows);
     size ready = -1;
-    memset(padded, 0, batch_bytes(v));
+    memset(padded, 0, conv_batch_bytes(v));
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size share = item % v->shares, batch = item / v->shares, group = batch % v->groups, first = batch / v->groups * v->together;
         const size images = v->images - first < v->together ? v->images - first : v->together;
-        if (ready != batch) pad_batch(v, padded, group, first, images), ready = batch;
+        if (ready != batch) conv_pad_batch(v, padded, group, first, images), ready = batch;
         const size from = tiles * share / v->shares * kernels->gemm_rows, to = tiles * (share + 1) / v->shares * kernels->gemm_rows;
         for (int k = 0; k < v->lattices; k++) {
             const struct lattice *l = &v->lattice[k];
             const struct windows w = {
                 .lattice = l, .source = padded, .image = v->source.channels * v->source.plane, .images = images,
-                .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias, .flat = is_flat(v, l),
+                .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias, .flat = conv_is_flat(v, l),
                 .first = from, .last = to < v->rows ? to : v->rows, .work = work,
                 .out = v->out + (first * v->out_image + group * v->rows * v->out_filter) * v->width,
                 .out_image = v->out_image, .out_filter = v->out_filter,
@@ -313,8 +265,7 @@ static void filters_task(void *context, size begin, size end, int chunk)
     }
 }
 
-/* How many images at a time, and how the work is cut; in how many chunks. */
-static int share_out(struct conv *v, size windows, size parts)
+int conv_share_out(struct conv *v, size windows, size parts)
 {
     const size threads = pool_get_threads();
     v->together = windows >= GROUP_OF_WINDOWS ? 1 : tiles_of(GROUP_OF_WINDOWS, windows);
@@ -326,14 +277,14 @@ static int share_out(struct conv *v, size windows, size parts)
     if (pool_chunks(threads, cost / threads) == 1) return 1;
     if (v->batches * v->groups < 2 * threads) v->shares = parts < threads ? parts : threads;
     const size items = v->batches * v->groups * v->shares;
-    return (int)(items < threads ? items : batch_bytes(v) < 1 << 19 && items >= 4 * threads ? 4 * threads : threads);
+    return (int)(items < threads ? items : conv_batch_bytes(v) < 1 << 19 && items >= 4 * threads ? 4 * threads : threads);
 }
 
 /* Everything but the shapes of a product is known: do it. */
 static int run_windows(struct conv *v, size windows)
 {
     const size high = kernels->gemm_rows, tiles = tiles_of(v->rows, high);
-    const int chunks = share_out(v, windows, tiles), bias = !!v->bias;
+    const int chunks = conv_share_out(v, windows, tiles), bias = !!v->bias;
     const struct lattice *first = v->lattice;
     const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
     v->in_place = is_better_in_place(v);
@@ -341,7 +292,7 @@ static int run_windows(struct conv *v, size windows)
     size numbers = 0;
     for (int k = 0; k < v->lattices; k++) v->lattice[k].depth += bias, numbers += tiles * high * v->lattice[k].depth;
     const size sums = v->width * (CONV_WHOLE + 1 + (CONV_SUMS / tile_columns(v) > tiles * high ? CONV_SUMS / tile_columns(v) : tiles * high)) * tile_columns(v);
-    v->work_bytes = (batch_bytes(v) + sums + 63) / 64 * 64;
+    v->work_bytes = (conv_batch_bytes(v) + sums + 63) / 64 * 64;
     PyArrayObject *left = scratch(direct ? 0 : numbers * v->groups, v->width), *work = left ? scratch(chunks * v->work_bytes, 1) : NULL;
     int result = -1;
     if (work) {
@@ -364,14 +315,14 @@ static int run_windows(struct conv *v, size windows)
     return result;
 }
 
-static int has_memory(struct conv *v, size numbers, size lattices)
+int conv_has_memory(struct conv *v, size numbers, size lattices)
 {
     v->index = malloc(numbers * sizeof *v->index), v->lattice = calloc(lattices, sizeof *v->lattice);
     if (v->index && v->lattice) return 1;
     PyErr_NoMemory();
     return 0;
 }
-static void release(struct conv *v)
+void conv_release(struct conv *v)
 {
     free(v->index);
     free(v->lattice);
@@ -386,35 +337,34 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     PyArrayObject *given = (PyArrayObject *)args[0], *filters = (PyArrayObject *)args[1];
     const int n = PyArray_NDIM(given);
     struct conv v = {0};
-    if (PyArray_NDIM(filters) != n || describe(&v, given, n, PyArray_DIMS(given), PyArray_DIMS(filters), args + 3) < 0) NOT_HANDLED();
+    if (PyArray_NDIM(filters) != n || conv_describe(&v, given, n, PyArray_DIMS(given), PyArray_DIMS(filters), args + 3) < 0) NOT_HANDLED();
     npy_intp shape[5] = {v.images, v.groups * v.filters};
     for (int k = 2; k < n; k++) shape[k] = v.axis[AXES - n + k].count;
     PyArrayObject *x = contiguous(args[0]), *weight = contiguous(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
     PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(x, n, shape) : NULL;
-    if (out && has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
-        pad_images(&v);
-        forward_lattice(&v);
+    if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
+        conv_pad_images(&v);
+        conv_lattice(&v);
         v.from = PyArray_BYTES(x), v.weight = PyArray_BYTES(weight), v.bias = bias ? PyArray_BYTES(bias) : NULL, v.out = PyArray_BYTES(out);
         v.rows = v.filters, v.filter_step = v.channels * v.kernel, v.bundle = v.filters * v.filter_step;
         v.from_image = v.channels * v.pixels, v.out_filter = v.results, v.out_image = v.groups * v.filters * v.results;
         if (run_windows(&v, v.results) < 0) Py_CLEAR(out);
     } else Py_CLEAR(out);
-    release(&v);
+    conv_release(&v);
     Py_XDECREF(x);
     Py_XDECREF(weight);
     Py_XDECREF(bias);
     return (PyObject *)out;
 }
 
-/* Read the shape of what is to be made; 0 on success. */
-static int read_shape(PyObject *tuple, int n, npy_intp *shape)
+int conv_read_shape(PyObject *tuple, int n, npy_intp *shape)
 {
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != n || n > 5) return -1;
     for (int k = 0; k < n; k++)
         if (read_number(PyTuple_GET_ITEM(tuple, k), 1, &shape[k]) < 0) return -1;
     return 0;
 }
-static int fits(const struct conv *v, PyArrayObject *g)
+int conv_fits(const struct conv *v, PyArrayObject *g)
 {
     const int n = PyArray_NDIM(g);
     int same = PyArray_DIM(g, 0) == v->images && PyArray_DIM(g, 1) == v->groups * v->filters;
@@ -447,13 +397,13 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
     const int n = PyArray_NDIM(given);
     npy_intp shape[5];
     struct conv v = {0};
-    if (PyArray_NDIM(filters) != n || read_shape(args[2], n, shape) < 0 || describe(&v, given, n, shape, PyArray_DIMS(filters), args + 3) < 0 || !fits(&v, given))
+    if (PyArray_NDIM(filters) != n || conv_read_shape(args[2], n, shape) < 0 || conv_describe(&v, given, n, shape, PyArray_DIMS(filters), args + 3) < 0 || !conv_fits(&v, given))
         NOT_HANDLED();
     double remainders = 1;
     for (int k = 0; k < AXES; k++) remainders *= v.axis[k].stride;
     if (remainders > 1000 || is_mostly_zeros(&v)) NOT_HANDLED();
     PyArrayObject *g = contiguous(args[0]), *weight = contiguous(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
-    if (out && has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
+    if (out && conv_has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
         pad_gradients(&v);
         backward_lattices(&v);
         v.from = PyArray_BYTES(g), v.weight = PyArray_BYTES(weight), v.out = PyArray_BYTES(out);
@@ -461,146 +411,9 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
         v.from_image = v.filters * v.results, v.out_filter = v.pixels, v.out_image = v.groups * v.channels * v.pixels;
         if (run_windows(&v, v.pixels) < 0) Py_CLEAR(out);
     } else Py_CLEAR(out);
-    release(&v);
+    conv_release(&v);
     Py_XDECREF(g);
     Py_XDECREF(weight);
-    return (PyObject *)out;
-}
-
-/* ---- the gradient in the filters ---- */
-
-struct weights_job {
-    struct conv v;
-    const char *grad;
-    char *out, *sums;   /* taps x filters, whole tiles of both; for each group, and each chunk where images are shared out */
-    size taps, columns, sums_numbers, *place;
-    int by_channels;    /* threads share out channels, or batches of images */
-};
-
-static void weights_task(void *context, size begin, size end, int chunk)
-{
-    const struct weights_job *job = context;
-    const struct conv *v = &job->v;
-    const size width = v->width, batches = job->by_channels ? v->batches : 1;
-    const int few = v->filters <= FEW_FILTERS;
-    char *padded = v->work + chunk * v->work_bytes, *work = padded + batch_bytes(v);
-    memset(padded, 0, batch_bytes(v));
-    for (size item = begin; item < end; item++)
-        for (size b = 0; b < batches && !pool_stopped(); b++) {
-            const size part = job->by_channels ? item % v->shares : 0, group = job->by_channels ? item / v->shares : item % v->groups;
-            const size batch = job->by_channels ? b : item / v->groups, first = batch * v->together;
-            const size images = v->images - first < v->together ? v->images - first : v->together;
-            const size high = kernels->gemm_rows, tiles = job->taps / high;
-            const size from = tiles * part / v->shares * high, to = tiles * (part + 1) / v->shares * high;
-            pad_batch(v, padded, group, first, images);
-            char *sums = job->sums + (group + (job->by_channels ? 0 : chunk * v->groups)) * job->sums_numbers * width;
-            const struct weights w = {
-                .source = padded, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
-                .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = to - from,
-                .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
-                .lattice = v->lattice, .flat = is_flat(v, v->lattice), .image = v->source.channels * v->source.plane,
-                .add = job->by_channels ? b > 0 : item >= begin + v->groups,
-            };
-            if (v->type == NPY_FLOAT) (few ? kernels->conv_dots_f32 : kernels->conv_weights_f32)(&w);
-            else (few ? kernels->conv_dots_f64 : kernels->conv_weights_f64)(&w);
-        }
-}
-
-/* Where the windows of a batch of images begin. */
-static void list_places(struct weights_job *job)
-{
-    const struct conv *v = &job->v;
-    const struct lattice *l = v->lattice;
-    size *place = job->place;
-    for (size n = 0; n < v->together; n++)
-        for (size z = 0; z < l->count[0]; z++)
-            for (size y = 0; y < l->count[1]; y++)
-                for (size x = 0; x < l->count[2]; x++) *place++ = n * v->source.channels * v->source.plane + z * l->step[0] + y * l->step[1] + x;
-}
-
-/* What was added up, to where it belongs: as many filters at a time as a vector has numbers. */
-static void sums_task(void *context, size begin, size end, int chunk)
-{
-    const struct weights_job *job = context;
-    const struct conv *v = &job->v;
-    const struct lattice *l = v->lattice;
-    const size lanes = tile_columns(v) / 2, parts = tiles_of(v->filters, lanes), taps = v->channels * v->kernel;
-    (void)chunk;
-    for (size item = begin; item < end && !pool_stopped(); item++) {
-        const size group = item / parts, f = item % parts * lanes, filters = v->filters - f < lanes ? v->filters - f : lanes;
-        char *to = job->out + (group * v->filters + f) * taps * v->width;
-        const char *from = job->sums + (group * job->sums_numbers + f) * v->width;
-        if (l->depth < taps) memset(to, 0, filters * taps * v->width);
-        if (v->type == NPY_FLOAT) kernels->conv_sums_f32((float *)to, taps, (const float *)from, job->columns, filters, l->tap, l->depth);
-        else kernels->conv_sums_f64((double *)to, taps, (const double *)from, job->columns, filters, l->tap, l->depth);
-    }
-}
-
-static int run_weights(struct weights_job *job, char *out)
-{
-    struct conv *v = &job->v;
-    const size high = kernels->gemm_rows, lanes = tile_columns(v) / 2, depth = v->lattice->depth, threads = pool_get_threads();
-    job->taps = tiles_of(depth, high) * high, job->columns = tiles_of(v->filters, lanes) * lanes, job->sums_numbers = job->taps * job->columns;
-    for (size t = depth; t < depth + SPARE; t++) v->index[t] = 0;
-    int chunks = share_out(v, v->results, threads);
-    v->shares = 1;
-    job->by_channels = chunks == 1 || v->groups > 1 || (double)job->sums_numbers * v->groups * v->width * threads > 2e6 || v->batches < threads;
-    if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
-    const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
-    if (chunks > items) chunks = (int)items;
-    const size line = v->axis[1].count * (v->source.padded[2] + 2 * lanes) + 2 * lanes, windows = CONV_WINDOWS * (v->filters + 2 * lanes);
-    v->work_bytes = (batch_bytes(v) + (line > windows ? line : windows) * v->width + 63) / 64 * 64;
-    const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
-    PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results, sizeof(size)) : NULL;
-    int result = -1;
-    PyArrayObject *sums = places ? scratch(numbers, v->width) : NULL;
-    if (sums) {
-        job->sums = PyArray_BYTES(sums);
-        v->work = PyArray_BYTES(work), job->place = (size *)PyArray_BYTES(places);
-        list_places(job);
-        Py_BEGIN_ALLOW_THREADS
-        result = pool_run_stoppable(weights_task, job, items, chunks);
-        if (!result) {
-            for (int c = 1; c < chunks && !job->by_channels; c++) {
-                char *more = job->sums + c * v->groups * job->sums_numbers * v->width;
-                if (v->type == NPY_FLOAT) kernels->add_f32((float *)job->sums, (const float *)more, v->groups * job->sums_numbers);
-                else kernels->add_f64((double *)job->sums, (const double *)more, v->groups * job->sums_numbers);
-            }
-            job->out = out;
-            result = pool_run_stoppable(sums_task, job, v->groups * tiles_of(v->filters, lanes), pool_chunks(v->groups * tiles_of(v->filters, lanes), 0.5 * lanes * depth));
-        }
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(sums);
-    Py_XDECREF(work);
-    Py_XDECREF(places);
-    return result;
-}
-
-/* conv_weight(x, g, filter shape, stride, padding, dilation, groups) */
-static PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    (void)module;
-    if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
-    if (!is_real(args[0]) || !is_like(args[1], args[0])) NOT_HANDLED();
-    PyArrayObject *given = (PyArrayObject *)args[0], *grad = (PyArrayObject *)args[1];
-    const int n = PyArray_NDIM(given);
-    npy_intp shape[5];
-    struct weights_job job;
-    memset(&job, 0, sizeof job);
-    struct conv *v = &job.v;
-    if (PyArray_NDIM(grad) != n || read_shape(args[2], n, shape) < 0 || describe(v, given, n, PyArray_DIMS(given), shape, args + 3) < 0 || !fits(v, grad))
-        NOT_HANDLED();
-    PyArrayObject *x = contiguous(args[0]), *g = contiguous(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
-    if (out && has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {
-        pad_images(v);
-        forward_lattice(v);
-        v->from = PyArray_BYTES(x), v->from_image = v->channels * v->pixels, job.grad = PyArray_BYTES(g);
-        if (run_weights(&job, PyArray_BYTES(out)) < 0) Py_CLEAR(out);
-    } else Py_CLEAR(out);
-    release(v);
-    Py_XDECREF(x);
-    Py_XDECREF(g);
     return (PyObject *)out;
 }
 

@@ -1,0 +1,78 @@
+/* Convolutions: what the files conv*.c share. */
+#ifndef WENGERT_CONV_H
+#define WENGERT_CONV_H
+
+#include "wengert.h"
+
+#include "pool.h"
+
+enum {
+    AXES = 3,
+    GROUP_OF_WINDOWS = 512, /* images are taken together until they have as many windows */
+    FEW_PANELS = 16,        /* that meet filters: packing them takes longer than it saves */
+    TILES_AT_ONCE = 16,      /* of filters, packed together: they are neighbours in memory */
+    BEHIND = 4,             /* panels' widths that may be read behind the images */
+    THIN = 3,               /* fewer filters are taken one by one */
+    FEW_FILTERS = 2,        /* whose gradients are sums of products, not tiles */
+    SPARE = 16,             /* places to fill up a list of taps to whole tiles */
+};
+
+struct axis {
+    size size, kernel, stride, pad, dilation, count;
+};
+
+/* A call. Axes that are missing come first and have length one; channels, filters and rows are those of one group. */
+struct conv {
+    struct axis axis[AXES];
+    int type;
+    size width; /* of a number, in bytes */
+    size images, groups, channels, filters, kernel, pixels, results; /* kernel: taps of one channel; pixels of an image */
+    struct source source;
+    struct lattice *lattice;
+    int lattices;
+    size *index; /* memory of the offsets */
+    const char *from, *weight, *bias;
+    char *out, *left, *work;
+    size rows, filter_step, bundle; /* of the product; from filter to filter; numbers of a group's filters */
+    size together, batches, shares; /* images at a time; how many such; into how many parts the rows are cut */
+    size from_image, out_image, out_filter, work_bytes;
+    int in_place; /* whether windows are read where they lie, or packed */
+};
+
+static inline size tile_columns(const struct conv *v)
+{
+    return kernels->gemm_columns_bytes / v->width;
+}
+static inline size tiles_of(size count, size tile)
+{
+    return (count + tile - 1) / tile;
+}
+
+/* Fill in the shapes; -1 if they are not for these kernels. `how`: stride, padding, dilation, groups. */
+int conv_describe(struct conv *v, PyArrayObject *model, int ndim, const npy_intp *image, const npy_intp *weight, PyObject *const *how);
+
+/* Read the shape of what is to be made; 0 on success. And whether these are gradients of the results. */
+int conv_read_shape(PyObject *tuple, int n, npy_intp *shape);
+int conv_fits(const struct conv *v, PyArrayObject *g);
+
+/* Memory for offsets and lattices. */
+int conv_has_memory(struct conv *v, size numbers, size lattices);
+void conv_release(struct conv *v);
+
+/* The padded images of a convolution, and its windows: one lattice. */
+void conv_pad_images(struct conv *v);
+void conv_lattice(struct conv *v);
+/* Whether less is computed in vain when a plane is taken as one line than when each row is one. */
+int conv_is_flat(const struct conv *v, const struct lattice *l);
+
+/* How many images at a time, and how the work is cut; in how many chunks. */
+int conv_share_out(struct conv *v, size windows, size parts);
+
+/* Images of a group, into memory that is zero but for others of the same shape; and the memory of a batch. */
+void conv_pad_batch(const struct conv *v, char *to, size group, size first, size images);
+size conv_batch_bytes(const struct conv *v);
+
+/* conv_weight(x, g, filter shape, stride, padding, dilation, groups) */
+PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+#endif

@@ -1,0 +1,136 @@
+/* The gradient of a convolution in its filters: sums over windows of a number of the image times one of the gradient. */
+#include "conv.h"
+
+struct weights_job {
+    struct conv v;
+    const char *grad;
+    char *out, *sums;   /* taps x filters, whole tiles of both; for each group, and each chunk where images are shared out */
+    size taps, columns, sums_numbers, *place;
+    int by_channels;    /* threads share out channels, or batches of images */
+};
+
+static void weights_task(void *context, size begin, size end, int chunk)
+{
+    const struct weights_job *job = context;
+    const struct conv *v = &job->v;
+    const size width = v->width, batches = job->by_channels ? v->batches : 1;
+    const int few = v->filters <= FEW_FILTERS;
+    char *padded = v->work + chunk * v->work_bytes, *work = padded + conv_batch_bytes(v);
+    memset(padded, 0, conv_batch_bytes(v));
+    for (size item = begin; item < end; item++)
+        for (size b = 0; b < batches && !pool_stopped(); b++) {
+            const size part = job->by_channels ? item % v->shares : 0, group = job->by_channels ? item / v->shares : item % v->groups;
+            const size batch = job->by_channels ? b : item / v->groups, first = batch * v->together;
+            const size images = v->images - first < v->together ? v->images - first : v->together;
+            const size high = kernels->gemm_rows, tiles = job->taps / high;
+            const size from = tiles * part / v->shares * high, to = tiles * (part + 1) / v->shares * high;
+            conv_pad_batch(v, padded, group, first, images);
+            char *sums = job->sums + (group + (job->by_channels ? 0 : chunk * v->groups)) * job->sums_numbers * width;
+            const struct weights w = {
+                .source = padded, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
+                .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = to - from,
+                .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
+                .lattice = v->lattice, .flat = conv_is_flat(v, v->lattice), .image = v->source.channels * v->source.plane,
+                .add = job->by_channels ? b > 0 : item >= begin + v->groups,
+            };
+            if (v->type == NPY_FLOAT) (few ? kernels->conv_dots_f32 : kernels->conv_weights_f32)(&w);
+            else (few ? kernels->conv_dots_f64 : kernels->conv_weights_f64)(&w);
+        }
+}
+
+/* Where the windows of a batch of images begin. */
+static void list_places(struct weights_job *job)
+{
+    const struct conv *v = &job->v;
+    const struct lattice *l = v->lattice;
+    size *place = job->place;
+    for (size n = 0; n < v->together; n++)
+        for (size z = 0; z < l->count[0]; z++)
+            for (size y = 0; y < l->count[1]; y++)
+                for (size x = 0; x < l->count[2]; x++) *place++ = n * v->source.channels * v->source.plane + z * l->step[0] + y * l->step[1] + x;
+}
+
+/* What was added up, to where it belongs: as many filters at a time as a vector has numbers. */
+static void sums_task(void *context, size begin, size end, int chunk)
+{
+    const struct weights_job *job = context;
+    const struct conv *v = &job->v;
+    const struct lattice *l = v->lattice;
+    const size lanes = tile_columns(v) / 2, parts = tiles_of(v->filters, lanes), taps = v->channels * v->kernel;
+    (void)chunk;
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        const size group = item / parts, f = item % parts * lanes, filters = v->filters - f < lanes ? v->filters - f : lanes;
+        char *to = job->out + (group * v->filters + f) * taps * v->width;
+        const char *from = job->sums + (group * job->sums_numbers + f) * v->width;
+        if (l->depth < taps) memset(to, 0, filters * taps * v->width);
+        if (v->type == NPY_FLOAT) kernels->conv_sums_f32((float *)to, taps, (const float *)from, job->columns, filters, l->tap, l->depth);
+        else kernels->conv_sums_f64((double *)to, taps, (const double *)from, job->columns, filters, l->tap, l->depth);
+    }
+}
+
+static int run_weights(struct weights_job *job, char *out)
+{
+    struct conv *v = &job->v;
+    const size high = kernels->gemm_rows, lanes = tile_columns(v) / 2, depth = v->lattice->depth, threads = pool_get_threads();
+    job->taps = tiles_of(depth, high) * high, job->columns = tiles_of(v->filters, lanes) * lanes, job->sums_numbers = job->taps * job->columns;
+    for (size t = depth; t < depth + SPARE; t++) v->index[t] = 0;
+    int chunks = conv_share_out(v, v->results, threads);
+    v->shares = 1;
+    job->by_channels = chunks == 1 || v->groups > 1 || (double)job->sums_numbers * v->groups * v->width * threads > 2e6 || v->batches < threads;
+    if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
+    const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
+    if (chunks > items) chunks = (int)items;
+    const size line = v->axis[1].count * (v->source.padded[2] + 2 * lanes) + 2 * lanes, windows = CONV_WINDOWS * (v->filters + 2 * lanes);
+    v->work_bytes = (conv_batch_bytes(v) + (line > windows ? line : windows) * v->width + 63) / 64 * 64;
+    const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
+    PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results, sizeof(size)) : NULL;
+    int result = -1;
+    PyArrayObject *sums = places ? scratch(numbers, v->width) : NULL;
+    if (sums) {
+        job->sums = PyArray_BYTES(sums);
+        v->work = PyArray_BYTES(work), job->place = (size *)PyArray_BYTES(places);
+        list_places(job);
+        Py_BEGIN_ALLOW_THREADS
+        result = pool_run_stoppable(weights_task, job, items, chunks);
+        if (!result) {
+            for (int c = 1; c < chunks && !job->by_channels; c++) {
+                char *more = job->sums + c * v->groups * job->sums_numbers * v->width;
+                if (v->type == NPY_FLOAT) kernels->add_f32((float *)job->sums, (const float *)more, v->groups * job->sums_numbers);
+                else kernels->add_f64((double *)job->sums, (const double *)more, v->groups * job->sums_numbers);
+            }
+            job->out = out;
+            result = pool_run_stoppable(sums_task, job, v->groups * tiles_of(v->filters, lanes), pool_chunks(v->groups * tiles_of(v->filters, lanes), 0.5 * lanes * depth));
+        }
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(sums);
+    Py_XDECREF(work);
+    Py_XDECREF(places);
+    return result;
+}
+
+PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
+    if (!is_real(args[0]) || !is_like(args[1], args[0])) NOT_HANDLED();
+    PyArrayObject *given = (PyArrayObject *)args[0], *grad = (PyArrayObject *)args[1];
+    const int n = PyArray_NDIM(given);
+    npy_intp shape[5];
+    struct weights_job job;
+    memset(&job, 0, sizeof job);
+    struct conv *v = &job.v;
+    if (PyArray_NDIM(grad) != n || conv_read_shape(args[2], n, shape) < 0 || conv_describe(v, given, n, PyArray_DIMS(given), shape, args + 3) < 0 || !conv_fits(v, grad))
+        NOT_HANDLED();
+    PyArrayObject *x = contiguous(args[0]), *g = contiguous(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
+    if (out && conv_has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {
+        conv_pad_images(v);
+        conv_lattice(v);
+        v->from = PyArray_BYTES(x), v->from_image = v->channels * v->pixels, job.grad = PyArray_BYTES(g);
+        if (run_weights(&job, PyArray_BYTES(out)) < 0) Py_CLEAR(out);
+    } else Py_CLEAR(out);
+    conv_release(v);
+    Py_XDECREF(x);
+    Py_XDECREF(g);
+    return (PyObject *)out;
+}
