@@ -193,26 +193,33 @@ static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, Py
 }
 
 /* ACTION(a place in the long array, a place in the one of the index's shape); lines are done in full by one thread, so that
- * what is written to a place does not depend on the number of threads. */
-#define DEFINE_ALONG(name, LONG, SHORT, ACTION)                                              \
+ * what is written to a place does not depend on the number of threads. Rows in memory (`inner` 1) have a loop of their own. */
+#define ALONG_LOOP(LONG, ACTION)                                                                   \
+    for (size k = 0; k < count; k++)                                                               \
+        for (size i = 0; i < inner; i++, index++, values++) {                                      \
+            if ((uint64_t)*index >= (uint64_t)n) {                                                 \
+                job->failed = 1;                                                                   \
+                return;                                                                            \
+            }                                                                                      \
+            LONG *place = lines + *index * inner + i;                                              \
+            ACTION;                                                                                \
+        }
+#define DEFINE_ALONG(name, LONG, SHORT, ACTION)                                                    \
+    static inline void name##_line(struct line_job *job, LONG *lines, SHORT *values, const int64_t *index, size n, size count, size inner) \
+    {                                                                                              \
+        ALONG_LOOP(LONG, ACTION)                                                                   \
+    }                                                                                              \
     static void name(void *context, size begin, size end, int chunk)                               \
     {                                                                                              \
         struct line_job *job = context;                                                            \
         const size n = job->n, inner = job->inner, count = job->count;                             \
         (void)chunk;                                                                               \
-        for (size o = begin; o < end; o++) {                                                       \
+        for (size o = begin; o < end && !job->failed; o++) {                                       \
             LONG *lines = (LONG *)job->x + o * n * inner;                                          \
             SHORT *values = (SHORT *)job->out + o * count * inner;                                 \
             const int64_t *index = job->index + o * count * inner;                                 \
-            for (size k = 0; k < count; k++)                                                       \
-                for (size i = 0; i < inner; i++, index++, values++) {                              \
-                    if ((uint64_t)*index >= (uint64_t)n) {                                         \
-                        job->failed = 1;                                                           \
-                        return;                                                                    \
-                    }                                                                              \
-                    LONG *place = lines + *index * inner + i;                                      \
-                    ACTION;                                                                        \
-                }                                                                                  \
+            if (inner == 1) name##_line(job, lines, values, index, n, count, 1);                   \
+            else name##_line(job, lines, values, index, n, count, inner);                          \
         }                                                                                          \
     }
 #define DEFINE_READ_AND_WRITE(bits)                                                                         \
@@ -248,7 +255,8 @@ static PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t 
     NOT_HANDLED();
 }
 
-/* (out, axis, index, values), all contiguous and of one shape but for the axis; out is written */
+/* (out, axis, index, values), all contiguous and of one shape but for the axis; out is written. A place outside is for the caller
+ * to report, who drops out. */
 static PyObject *write_along(PyObject *const *args, Py_ssize_t count, int add)
 {
     struct line_job job = {0};
@@ -258,12 +266,11 @@ static PyObject *write_along(PyObject *const *args, Py_ssize_t count, int add)
     if (!PyArray_ISWRITEABLE(x) || !PyArray_CheckExact(args[3]) || PyArray_TYPE(values) != PyArray_TYPE(x) ||
         !PyArray_ISCARRAY_RO(values) || !PyArray_SAMESHAPE(values, index))
         NOT_HANDLED();
-    for (size k = 0, n = PyArray_SIZE(index); k < n; k++) job.failed |= (uint64_t)job.index[k] >= (uint64_t)job.n;
-    if (job.failed) NOT_HANDLED();
     job.out = PyArray_BYTES(values);
     if (PyArray_SIZE(index))
         run_lines(add ? job.type == NPY_FLOAT ? add_f32 : add_f64 : of_width(puts_, job.width), &job, job.outer,
                   1.5 * job.count * job.inner);
+    if (job.failed) NOT_HANDLED();
     return Py_NewRef(args[0]);
 }
 static PyObject *put_along(PyObject *module, PyObject *const *args, Py_ssize_t count)

@@ -231,12 +231,16 @@ def test_kernels_compute_their_expressions(monkeypatch):
     """
     called = set()
 
+    def tensors(a):
+        if type(a) is list:
+            return [tensors(x) for x in a]
+        return ARRAY_OPS.wrap(np.asarray(a)) if isinstance(a, (np.ndarray, np.floating)) else a
+
     def checked(name, kernel):
         def run(*args):
             found = kernel(*args)
             with torch.no_grad():
-                told = TABLE[name].define(TRACED_OPS,
-                    *(ARRAY_OPS.wrap(np.asarray(a)) if isinstance(a, (np.ndarray, np.floating)) else a for a in args))
+                told = TABLE[name].define(TRACED_OPS, *map(tensors, args))
             for a, b in zip(*(x if isinstance(x, (list, tuple)) else [x] for x in (found, told)), strict=True):
                 assert (a is None) == (b is None), name
                 if a is not None:

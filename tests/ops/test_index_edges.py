@@ -59,3 +59,37 @@ def test_a_tensor_is_not_scattered_into_itself(torch, name):
             match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
         x.put_(torch.tensor([0]), x[:1])
     assert x.tolist() == [0, 1, 2, 3] and x._version == 0
+
+
+def test_indices_that_were_written_to_are_refused(torch):
+    x, i, j = torch.rand(4, 5, requires_grad=True), torch.tensor([0, 3]), torch.tensor([1, -1])
+    y = x[i, j]
+    j += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_gradients_add_up_at_indices_from_either_end(torch):
+    x = torch.zeros(2, 3, 2, requires_grad=True)
+    x[torch.tensor([0, -1, 1]), torch.tensor([-1, 2, 2])].sum().backward()
+    assert x.grad[0].tolist() == [[0, 0], [0, 0], [1, 1]]
+    assert x.grad[1].tolist() == [[0, 0], [0, 0], [2, 2]]
+    with pytest.raises(IndexError, match="index 7 is out of bounds for dimension 1 with size 3"):
+        x.index_put((torch.tensor([0]), torch.tensor([7])), torch.ones(2), accumulate=True)
+
+
+@pytest.mark.parametrize("target", [[0, 2], [0, -100], [0, 3], [-1, 0]])
+@pytest.mark.parametrize("ignored", [-100, 0, 2])
+def test_classes_that_are_ignored_or_none(torch, target, ignored):
+    x = torch.tensor([[0.1, 0.2, 0.3], [0.5, 0.1, 0.2]], requires_grad=True)
+    loss = torch.nn.functional.nll_loss
+    if any(t != ignored and not 0 <= t < 3 for t in target):
+        with pytest.raises(IndexError, match=r"Target -?\d+ is out of bounds"):
+            loss(x, torch.tensor(target), ignore_index=ignored)
+        return
+    kept = [(i, t) for i, t in enumerate(target) if t != ignored]
+    found = loss(x, torch.tensor(target), ignore_index=ignored)
+    assert found.item() == pytest.approx(-sum(x[i, t].item() for i, t in kept) / len(kept))
+    found.backward()
+    assert x.grad.sum().item() == pytest.approx(-1)
+    assert sorted(map(tuple, x.grad.nonzero().tolist())) == kept

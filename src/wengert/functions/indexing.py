@@ -51,6 +51,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     elif kind in classes.PLAIN and type(self) in classes.PLAIN and _gathers(self._wg_data, key._wg_data):
         mask = key._wg_data.dtype.kind == "b"
         return function("index")(self, as_indices([key]) if mask else [key], mask)
+    elif kind is tuple and type(self) in classes.PLAIN and _gather(self._wg_data, key):
+        return function("index")(self, [*key], False)
     found = _plain_key(self._wg_data.shape, key if kind is tuple else (key,))
     if found is not None:
         return function("basic_index" if kind is slice else _STEP.get(found[1], "basic_index"))(self, found[0])
@@ -72,6 +74,18 @@ def _gathers(a: Any, key: Any) -> bool:
     if type(key) is not np.ndarray or type(a) is not np.ndarray or not key.ndim:
         return False
     return a.ndim > 0 if key.dtype is _INDICES else key.dtype.kind == "b" and key.shape == a.shape[: key.ndim]
+
+
+def _gather(a: Any, key: tuple[Any, ...]) -> bool:
+    """Whether a key is of nothing but arrays of indices."""
+    if type(a) is not np.ndarray or not 0 < len(key) <= a.ndim:
+        return False
+    for k in key:
+        if type(k) not in classes.PLAIN or type(k._wg_data) is not np.ndarray:
+            return False
+        if k._wg_data.dtype is not _INDICES or not k._wg_data.ndim:
+            return False
+    return True
 
 
 _INDICES = np.dtype(np.int64)

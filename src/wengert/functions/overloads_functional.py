@@ -159,6 +159,15 @@ def _class_shapes(input: Any, target: Any) -> None:
         raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {found}")
 
 
+def _is_everyday(input: Any, target: Any) -> bool:
+    """Whether rows of scores and their classes are of the most usual kind."""
+    if type(input) not in classes.PLAIN or type(target) not in classes.PLAIN:
+        return False
+    x, labels = input._wg_data, target._wg_data
+    rows = bool(labels.ndim == 1 and x.ndim == 2 and len(x) == len(labels))
+    return rows and labels.dtype.char == "l" and x.dtype.kind == "f"
+
+
 def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     if input.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -207,7 +216,10 @@ def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction:
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
         reduce: Any = None, reduction: str = "mean") -> Any:
     """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
-    return _class_loss("nll", input, target, weight, checked(legacy(size_average, reduce, reduction)), ignore_index)
+    reduction = checked(legacy(size_average, reduce, reduction))
+    if weight is None and _is_everyday(input, target):
+        return function("nll")(input, target._wg_data, None, reduction, ignore_index)
+    return _class_loss("nll", input, target, weight, reduction, ignore_index)
 
 
 @overload("functional")
@@ -221,11 +233,8 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     0.6931471824645996
     """
     reduction = checked(legacy(size_average, reduce, reduction))
-    if weight is None and label_smoothing == 0.0 and type(input) in classes.PLAIN and type(target) in classes.PLAIN:
-        x, labels = input._wg_data, target._wg_data
-        if (labels.ndim == 1 and x.ndim == 2 and len(x) == len(labels) and labels.dtype.char == "l"
-                and x.dtype.kind == "f"):
-            return function("cross_entropy_index")(input, labels, None, reduction, ignore_index)
+    if weight is None and label_smoothing == 0.0 and _is_everyday(input, target):
+        return function("cross_entropy_index")(input, target._wg_data, None, reduction, ignore_index)
     if label_smoothing < 0.0 or label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input._wg_data.shape == target._wg_data.shape:

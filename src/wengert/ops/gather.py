@@ -414,5 +414,7 @@ def take_along_dim(F, input, indices, dim=None):
     if not input.ndim:
         return F.gather(input, d, indices)
     before, after = (common_shape(input.shape[part], indices.shape[part]) for part in (slice(d), slice(d + 1, None)))
-    n, m = input.shape[d], indices.shape[d]
-    return F.gather(F.expand(input, (*before, n, *after)), d, F.expand(F.remainder(indices, n), (*before, m, *after)))
+    wide, named = (*before, input.shape[d], *after), (*before, indices.shape[d], *after)
+    places = F.remainder(indices, input.shape[d])
+    return F.gather(input if input.shape == wide else F.expand(input, wide), d,
+        places if indices.shape == named else F.expand(places, named))

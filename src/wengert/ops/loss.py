@@ -441,6 +441,17 @@ class Bits:
         self.array = array
 
 
+def _nll_of_all(input: Any, target: Any, reduction: str) -> tuple[Any, ...]:
+    """``nll`` where every class counts, and as much as any other; ``IndexError`` for what is no class."""
+    index = target[:, None].copy()
+    loss, scale = -K.take_along(input, 1, index).squeeze(1), np.empty(target.shape, input.dtype)
+    count = input.dtype.type(loss.size)
+    scale.fill(-1 / count if reduction == "mean" else -1)
+    if reduction != "none":
+        loss = total(loss, None)
+    return loss / count if reduction == "mean" else loss, Bits(index), Bits(scale), as_array(count)
+
+
 @operator(
     grad=dict(input=lambda F, g, input, index, scale: F.nll_loss_grad(g, input, index, scale)),
     aux=("index", "scale", "total_weight"), places=(), node="NllLossBackward0",
@@ -449,6 +460,12 @@ def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1 of ``target``, an array of class numbers without a gradient."""
     if weight is not None:
         same_width(input.dtype, weight.dtype)
+    elif (type(input) is np.ndarray and target.size and target.dtype.char == "l"
+            and not 0 <= ignore_index < input.shape[1]):
+        try:
+            return _nll_of_all(input, target, reduction)
+        except IndexError:  # a class that is left out, or none at all
+            pass
     kept = target != ignore_index
     safe = np.where(kept, target, 0)
     if safe.size and (safe.min() < 0 or safe.max() >= input.shape[1]):

@@ -182,7 +182,7 @@ def div_rounded(input: Array, other: Array, rounding_mode):
 def _no_zero(input: Any, other: Any, kernel: str) -> Any:
     """``other``, by which ``input`` can be divided."""
     d = (other if hasattr(other, "dtype") else input).dtype
-    if d.kind in "iu" and not np.all(other) and np.size(input):
+    if d.kind in "iu" and not (other.all() if np.ndim(other) else other) and np.size(input):
         raise RuntimeError("ZeroDivisionError")
     if d.kind in "bc":
         raise unsupported(kernel, d)

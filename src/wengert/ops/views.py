@@ -295,11 +295,17 @@ def basic_scatter(input: Array, shape, key):
     return whole
 
 
-@operator(
-    grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_put(F.new_zeros(g, input_shape), indices,
-        g, not exact)),
-    places=(), linear=True,
-)
+def _index_grad(g: Any, indices: Any, shape: Any, accumulate: bool) -> Any:
+    return _put_at(new_filled(g, np.zeros, shape, g.dtype), indices, g, accumulate)
+
+
+@composite(places=(), raw=_index_grad)
+def index_grad(F, g, indices, shape, accumulate):
+    return F.index_put(F.new_zeros(g, shape), indices, g, accumulate)
+
+
+@operator(grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_grad(g, indices, input_shape, not exact)),
+    places=(), linear=True)
 def index(input: Array, indices: Arrays | None, exact=False):
     """Values at index arrays (None: a whole dimension). ``exact``: no place occurs twice."""
     key = index_key(indices)
@@ -336,17 +342,26 @@ def _add_leading(out: Any, indices: Any, values: Any) -> bool:
     named = [i for i in indices if i is not None]
     n = len(named)
     if (not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2
-            or any(i is None for i in indices[:n]) or any(i.dtype.kind not in "iu" for i in named)
-            or any(i.size and (i.min() < -size or i.max() >= size) for i, size in zip(named, out.shape))):
+            or any(i is None for i in indices[:n]) or any(i.dtype.kind not in "iu" for i in named)):
         return False
-    places: Any = 0
-    for i, size in zip(named, out.shape):
-        places = places * size + np.where(i < 0, i + size, i)
-    rest = out.shape[n:]
-    values = np.broadcast_to(values, places.shape + rest)
-    K.add_at(out.reshape(-1, *rest) if n > 1 else out, places.reshape(-1),
-        in_rows(values).reshape(-1, *rest))
+    try:
+        places: Any = named[0] if n == 1 else _flat_places(named, out.shape)
+        values = in_rows(np.broadcast_to(values, places.shape + out.shape[n:]))
+        K.add_at(out.reshape(-1, *out.shape[n:]) if n > 1 else out, places, values)
+    except IndexError:  # which NumPy explains
+        return False
     return True
+
+
+def _flat_places(named: Any, shape: tuple[int, ...]) -> Any:
+    """Indices of several dimensions as one of all of them together."""
+    try:
+        return np.ravel_multi_index(named, shape[: len(named)])
+    except ValueError:  # some count from the end, or are wrong
+        pass
+    if any(i.size and (i.min() < -size or i.max() >= size) for i, size in zip(named, shape)):
+        raise IndexError
+    return np.ravel_multi_index([np.where(i < 0, i + size, i) for i, size in zip(named, shape)], shape[: len(named)])
 
 
 def _shape_at(input: Any, indices: Any) -> tuple[int, ...] | None:
@@ -385,19 +400,23 @@ def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=Fa
         _puts(input, indices, values)
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
             f"{scalar_name(input.dtype)} for the destination and {scalar_name(values.dtype)} for the source.")
-    out = input.copy()
-    key = index_key(indices)
     try:
-        if not accumulate:
-            out[key] = values
-        elif all(i is None or i.dtype == bool or i.dtype.char == "B" for i in indices or ()):
-            out[key] += values
-        elif not _add_leading(out, indices, values):
-            np.add.at(out, key, values)
+        return _put_at(input.copy(), indices, values, accumulate)
     except (IndexError, ValueError):
         if _puts(input, indices, values):
             raise
         return input.copy()
+
+
+def _put_at(out: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    """``out``, into which ``values`` are written, or to which they are added, at the places ``indices``."""
+    key = index_key(indices)
+    if not accumulate:
+        out[key] = values
+    elif all(i is None or i.dtype == bool or i.dtype.char == "B" for i in indices or ()):
+        out[key] += values
+    elif not _add_leading(out, indices, values):
+        np.add.at(out, key, values)
     return out
 
 

@@ -31,7 +31,7 @@ from .native_call import watch as watch_native_calls
 from .record import OpNode, make_class, node_class, rarely_rebuilt, rebuilt, renamed
 from .results import attach_view, looks_at
 from .saved_tensor_hooks import UNVERSIONED
-from .version_check import freed, modified
+from .version_check import check_versions, freed, modified
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator
@@ -47,7 +47,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         deprecated_signature=deprecated_signature, foreign=_foreign,
         equal=_equal, not_a_tensor=_not_a_tensor, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
         reset_flags=flags.restore, IGNORED=flags.IGNORED)
-    nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
+    nodes = node_maker(op) if op.wrt else None
     others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
     if kind in ("inplace", "augmented"):
         scope["quick"] = native_call(op, nodes or object, others, 1 + _kernel_writes(op))
@@ -179,6 +179,12 @@ def fast(op: Operator) -> bool:
     """Whether the declaration is simple enough for a fast path: one output, no lists of tensors, no ``aux`` values."""
     simple = op.outputs is not ... and not op.aux and not op.tensor_lists and not op.lazy
     return simple and len(op.outputs) == 1 and bool(op.tensors)
+
+
+def node_maker(op: Operator) -> type[OpNode]:
+    """The class of its nodes: a fast one where they are given one gradient, and give one for each of ``wrt``."""
+    single = op.outputs is not ... and len(op.differentiable) == 1 and not {*op.tensor_lists} & {*op.wrt}
+    return fast_node(op) if single and not op.lazy else node_class(op)
 
 
 def _defaults(op: Operator, kind: str) -> tuple[Any, Any]:
@@ -477,36 +483,32 @@ def _writing(op: Operator, special: bool) -> list[str]:
 
 
 def fast_node(op: Operator) -> type[OpNode]:
-    """The node class whose ``raw`` and ``recorded`` unpack, check versions and call the wanted rules."""
+    """The node class whose ``raw`` (and ``recorded``) unpack, check versions and call the wanted rules."""
     scope: dict[str, Any] = {
         "F": ARRAY_OPS, "T": TRACED_OPS, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
         "RECORD": RECORD, "F32": dt.F32, "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt,
-        "rarely": rarely_rebuilt,
+        "rarely": rarely_rebuilt, "check_versions": check_versions,
     }
-    text = f"{raw_source(op, scope)}\n{recorded_source(op)}"
+    text = f"{raw_source(op, scope)}\n{recorded_source(op) if fast(op) else ''}"
     exec(compile(text, f"<wengert gradient of {op.name}>", "exec"), scope)
-    return make_class(op, {"raw": scope["raw"], "recorded": scope["recorded"]})
+    return make_class(op, {name: scope[name] for name in ("raw", "recorded") if name in scope})
 
 
 def raw_source(op: Operator, scope: dict[str, Any]) -> str:
     """The generated source of ``raw`` of a node."""
-    lines = ["def raw(self, g):"]
-    add = lines.append
-    lines += _unpacked(op)
+    lines = ["def raw(self, g):", *_unpacked(op)]
     if op.joint is not None:
-        rule, names = op.joint
-        scope["rule"] = rule
-        add(f"    return rule(F, g{''.join(', ' + ('self.wanted' if n == 'needs' else n) for n in names)})")
-        return "\n".join(lines)
+        scope["rule"], names = op.joint
+        given = "".join(", " + ("self.wanted" if n == "needs" else n) for n in names)
+        return "\n".join([*lines, f"    return rule(F, g{given})"])
     if len(op.wrt) > 1:
-        add(f"    {', '.join(f'w_{p}' for p in op.wrt)} = self.wanted")
+        lines.append(f"    {', '.join(f'w_{p}' for p in op.wrt)} = self.wanted")
     parts = []
     for i, (rule, names) in enumerate(op.rules):
         scope[f"rule{i}"] = rule
         text = f"rule{i}(F, g{''.join(', ' + n for n in names)})"
         parts.append(text if len(op.wrt) == 1 else f"{text} if w_{op.wrt[i]} else None")
-    add(f"    return ({', '.join(parts)},)")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"    return ({', '.join(parts)},)"])
 
 
 def _unpacked(op: Operator) -> list[str]:
@@ -517,20 +519,18 @@ def _unpacked(op: Operator) -> list[str]:
     if op.saved:
         lines.append("    if saved is None: freed(self)")
     names = [f"{n}, c_{n}, v_{n}" for n in op.saved] + list(op.consts)
-    if not names:
-        return lines
     lines.append(f"    {', '.join(names)}{',' if len(op.saved) == 0 and len(names) == 1 else ''} = saved")
-    return lines + [f"    if c_{n}[0] != v_{n}: {n} = modified(self, {n!r}, {n}, v_{n}, c_{n}[0])" for n in op.saved]
+    return lines + [f"    if {n} is not None: check_versions(self, {n!r}, {n}, c_{n}, v_{n})" if n in op.tensor_lists
+        else f"    if c_{n}[0] != v_{n}: {n} = modified(self, {n!r}, {n}, v_{n}, c_{n}[0])" for n in op.saved]
 
 
 def recorded_source(op: Operator) -> str:
     """The source of ``recorded`` of a node: ``OpNode._gradients`` where nothing but recording is in force."""
-    lines = ["def recorded(self, g, needs=None):"]
+    lines = ["def recorded(self, g, needs=None):",
+        "    if modes() is not RECORD or not (self.dtype is F32 or self.dtype is F64): return general(self, g, needs)",
+        *_unpacked(op), "    if needs is None: needs = self.wanted",
+        f"    {', '.join(f'w_{p}' for p in op.wrt)}{',' if len(op.wrt) == 1 else ''} = needs"]
     add = lines.append
-    add("    if modes() is not RECORD or not (self.dtype is F32 or self.dtype is F64): return general(self, g, needs)")
-    lines += _unpacked(op)
-    add("    if needs is None: needs = self.wanted")
-    add(f"    {', '.join(f'w_{p}' for p in op.wrt)}{',' if len(op.wrt) == 1 else ''} = needs")
     if any(n in op.wrt for n in op.saved):
         add(f"    {', '.join(f'e_{p}' for p in op.wrt)}{',' if len(op.wrt) == 1 else ''} = self.edges")
     for n in op.saved:

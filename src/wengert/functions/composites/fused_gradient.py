@@ -21,8 +21,7 @@ from ...tensor.call import general
 from ...tensor.classes import PLAIN
 from ...tensor.namespaces import ARRAY_OPS, TRACED_OPS
 from ...tensor.native_call import native_call
-from ...tensor.record import node_class
-from ...tensor.specialise import fast, fast_node
+from ...tensor.specialise import node_maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,7 +138,7 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
         nonlocal one, quick
         if one is None:
             one = operator_of(op)
-            quick = native_call(one, fast_node(one) if fast(one) else node_class(one), {})
+            quick = native_call(one, node_maker(one), {})
         answer = NotImplemented
         if quick is not None and len(args) == count:
             answer = quick(*args)
