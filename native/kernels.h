@@ -112,10 +112,7 @@ enum { COLUMNS = 512 };
     X(cross_entropy_grad, (REAL * out, const REAL *x, const REAL *lse, const REAL *scale, const int64_t *target,   \
                            size rows, size n))                                                                     \
     /* runs of 16 uniforms to normals: 8 give the radius, 8 the angle */                                            \
-    X(sixteens, (REAL * x, size runs, REAL mean, REAL std))                                                        \
-    /* one place of the window against the best so far of n windows; index is -1 where nothing was seen yet */      \
-    X(pool, (REAL * best, int32_t *index, const REAL *x, size stride, int32_t place, size n))                      \
-    X(pool_pairs, (REAL * best, int64_t *places, const REAL *x, size width, size place, size n))
+    X(sixteens, (REAL * x, size runs, REAL mean, REAL std))
 
 /* Rows of n elements brought down to one number each; and dropout. */
 #define FOLD_KERNELS(X)                                                                        \
@@ -199,6 +196,13 @@ enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16
     X(conv_weights, (const struct weights *w))                                                                     \
     X(conv_sums, (REAL * to, size to_row, const REAL *from, size from_row, size filters, const size *tap, size taps))
 
+/* Maxima of windows; places are numbers of the width of a REAL. */
+#define POOLING_KERNELS(X)                                                                                              \
+    X(pool_down, (REAL * best, void *places, const REAL *image, size there, size first, const size *taps, const size *steps, size n)) \
+    X(pool_nothing, (REAL * best, void *places, size n))                                                                \
+    X(pool_across, (REAL * out, void *to_places, const REAL *x, const void *places, size stride, size taps, size dilation, size n)) \
+    X(pool_leave, (REAL * best, int64_t *index, const REAL *from, const void *places, size rows, size pitch, size n))
+
 /* Images sampled at the places of a grid. */
 enum { SAMPLES = 64, SAMPLING_AXES = 3, SAMPLING_TAPS = 16 }; /* places of a block; a tap is a neighbour that counts */
 enum { SAMPLING_LINEAR, SAMPLING_NEAREST, SAMPLING_CUBIC };
@@ -277,7 +281,7 @@ struct kernels {
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
-    ALIGNMENT_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -286,7 +290,7 @@ struct kernels {
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
-    ALIGNMENT_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

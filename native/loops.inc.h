@@ -24,6 +24,7 @@
 #include "conv.inc.h"
 #include "recurrent.inc.h"
 #include "sampling.inc.h"
+#include "pooling.inc.h"
 #include "alignments.inc.h"
 #undef REAL
 #undef F
@@ -44,6 +45,7 @@
 #include "conv.inc.h"
 #include "recurrent.inc.h"
 #include "sampling.inc.h"
+#include "pooling.inc.h"
 #include "alignments.inc.h"
 #undef REAL
 #undef F
@@ -103,7 +105,7 @@ const struct kernels TABLE(ISA) = {
     ATTENTION_KERNELS(ENTRY) PRODUCT_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
-    CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY)
+    CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel = kernel##_loop,
     CAST_KERNELS(ENTRY)

@@ -3,12 +3,12 @@
 
 #include "pool.h"
 
-enum { AXES = 3, TABLE = 16 };
+enum { AXES = 3, TABLE = 16, BLOCK = 1024, ROUND = 16 }; /* numbers that stay in the first cache; of whole vectors */
 
 /* Axes are depth, height and width; those that there are not have length one. */
 struct pooling {
     size length[AXES], windows[AXES], kernel[AXES], stride[AXES], padding[AXES], dilation[AXES];
-    size area, count; /* of the image, and of the windows */
+    size area, count, planes; /* of the image, and of the windows; how many images there are */
     int include;      /* whether padding counts in an average */
     double divisor;   /* or 0 */
     const char *image;
@@ -100,50 +100,59 @@ static double extent(const struct pooling *p, int axis, size at)
     return (double)(stop - start);
 }
 
-/* Whether the windows are squares of four numbers that do not overlap, all in the image. */
-static int is_by_pairs(const struct pooling *p)
+/* The rows of the image that a row of windows sees. */
+struct seen_rows {
+    size first, taps[2], steps[2];
+};
+static struct seen_rows rows_of(const struct pooling *p, size z, size y)
 {
-    int yes = p->kernel[0] == 1 && p->stride[0] == 1 && !p->padding[0];
-    for (int k = 1; k < AXES; k++)
-        yes &= p->kernel[k] == 2 && p->stride[k] == 2 && !p->padding[k] && p->dilation[k] == 1 && 2 * p->windows[k] <= p->length[k];
-    return yes;
+    size a0, a1, b0, b1;
+    const size front = z * p->stride[0] - p->padding[0], top = y * p->stride[1] - p->padding[1];
+    inside(p, 0, front, 0, &a0, &a1);
+    inside(p, 1, top, 0, &b0, &b1);
+    const size row = (front + a0 * p->dilation[0]) * p->length[1] + top + b0 * p->dilation[1];
+    return (struct seen_rows){row * p->length[2], {a1 - a0, b1 - b0}, {p->dilation[0] * p->length[1] * p->length[2], p->dilation[1] * p->length[2]}};
+}
+
+/* A row of the image with its padding, so that windows of rows that follow each other are a multiple of the stride apart. */
+static size pitch_of(const struct pooling *p)
+{
+    const size image = p->padding[2] + p->length[2], windows = (p->windows[2] - 1) * p->stride[2] + (p->kernel[2] - 1) * p->dilation[2] + 1;
+    return ((image > windows ? image : windows) + p->stride[2] - 1) / p->stride[2] * p->stride[2];
 }
 
 #define DEFINE_POOLS(REAL, SUFFIX)                                                                             \
     static void max_task_##SUFFIX(void *context, size begin, size end, int chunk)                              \
     {                                                                                                          \
         struct pooling *p = context;                                                                           \
-        const size columns = p->windows[2];                                                                    \
-        int32_t few[256], *index = columns <= 256 ? few : malloc(columns * sizeof *index);                     \
+        const size columns = p->windows[2], rows = p->windows[0] * p->windows[1], stride = p->stride[2];       \
+        const size pitch = pitch_of(p), high = rows < BLOCK / pitch ? rows : BLOCK < pitch ? 1 : BLOCK / pitch; \
+        const size room = high * pitch + pitch + ROUND * (stride + 1);                                               \
+        REAL *best = malloc(4 * room * sizeof *best), *most = best + 2 * room;                                  \
         (void)chunk;                                                                                           \
-        if (!index) p->failed = 1;                                                                             \
-        if (is_by_pairs(p)) { /* the most common pooling */                                                    \
-            const size rows = p->windows[0] * p->windows[1];                                                   \
-            for (size row = begin * rows; row < end * rows && !(row % 64 == 0 && pool_stopped()); row++) {     \
-                const size plane = row / rows, z = row % rows / p->windows[1], y = row % p->windows[1];        \
-                const size place = (z * p->length[1] + 2 * y) * p->length[2];                                  \
-                kernels->pool_pairs_##SUFFIX((REAL *)p->out + row * columns, p->index + row * columns,         \
-                                             (const REAL *)p->image + plane * p->area + place, p->length[2], place, columns); \
-            }                                                                                                  \
-            end = begin;                                                                                       \
+        if (!best) {                                                                                           \
+            p->failed = 1;                                                                                     \
+            return;                                                                                            \
         }                                                                                                      \
-        for (size plane = begin; plane < end && index; plane++) {                                              \
+        kernels->pool_nothing_##SUFFIX(best, best + room, room);                                               \
+        for (size plane = begin; plane < end; plane++) {                                                       \
             const REAL *image = (const REAL *)p->image + plane * p->area;                                      \
-            REAL *best = (REAL *)p->out + plane * p->count;                                                    \
-            int64_t *places = p->index + plane * p->count;                                                     \
-            for (size z = 0; z < p->windows[0]; z++)                                                           \
-                for (size y = 0; y < p->windows[1]; y++, best += columns, places += columns) {                 \
-                    if (pool_stopped()) break;                                                                 \
-                    for (size k = 0; k < columns; k++) best[k] = (REAL)-INFINITY, index[k] = -1;               \
-                    FOR_ROWS_SEEN(p, z, y, {                                                                   \
-                        const size place = row + offset + first * p->stride[2];                                \
-                        kernels->pool_##SUFFIX(best + first, index + first, image + place, p->stride[2],       \
-                                               (int32_t)place, last - first);                                  \
-                    })                                                                                         \
-                    for (size k = 0; k < columns; k++) places[k] = index[k];                                   \
+            for (size row = 0, n; row < rows && !pool_stopped(); row += n) {                                   \
+                n = rows - row < high ? rows - row : high;                                                     \
+                for (size k = 0; k < n; k++) {                                                                 \
+                    const struct seen_rows s = rows_of(p, (row + k) / p->windows[1], (row + k) % p->windows[1]); \
+                    REAL *to = best + k * pitch + p->padding[2];                                               \
+                    if (s.taps[0] > 0 && s.taps[1] > 0)                                                        \
+                        kernels->pool_down_##SUFFIX(to, to + room, image, (p->planes - plane) * p->area, s.first, s.taps, s.steps, p->length[2]); \
+                    else kernels->pool_nothing_##SUFFIX(to, to + room, p->length[2]);                          \
                 }                                                                                              \
+                kernels->pool_across_##SUFFIX(most, most + room, best, best + room, stride, p->kernel[2], p->dilation[2], \
+                                              ((n - 1) * pitch / stride + columns + ROUND - 1) / ROUND * ROUND); \
+                const size at = plane * p->count + row * columns;                                              \
+                kernels->pool_leave_##SUFFIX((REAL *)p->out + at, p->index + at, most, most + room, n, pitch / stride, columns); \
+            }                                                                                                  \
         }                                                                                                      \
-        if (index != few) free(index);                                                                         \
+        free(best);                                                                                            \
     }                                                                                                          \
     static void max_grad_task_##SUFFIX(void *context, size begin, size end, int chunk)                         \
     {                                                                                                          \
@@ -224,6 +233,7 @@ static int run_pooling(pool_task task, struct pooling *p, size planes, double co
             seen(c * p->dilation[2] - p->padding[2], p->stride[2], p->length[2], p->windows[2], &p->first[c], &p->last[c]);
     }
     int result;
+    p->planes = planes;
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED((size)fmin(planes * cost, MOST));
     const int chunks = planes ? pool_chunks(planes, cost) : 1;
@@ -263,8 +273,8 @@ static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (out) index = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(out), PyArray_DIMS(out), NPY_INT64);
     if (index) {
         p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out), p.index = PyArray_DATA(index);
-        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? max_task_f32 : max_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
-                        cost_of(&p)) < 0)
+        const double cost = p.count * (0.5 + 0.15 * (double)(p.kernel[0] * p.kernel[1] + p.kernel[2]));
+        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? max_task_f32 : max_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1), cost) < 0)
             p.failed = 1;
         else if (p.failed) PyErr_NoMemory();
     }

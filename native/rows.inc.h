@@ -336,37 +336,6 @@ static void F(cross_entropy_grad_rows)(REAL *out, const REAL *x, const REAL *lse
     }
 }
 
-#define POOL_LOOP(STRIDE)                                                        \
-    EACH                                                                         \
-    {                                                                            \
-        const REAL value = x[i * (STRIDE)];                                      \
-        const int better = (value > best[i]) | (value != value) | (index[i] < 0); \
-        best[i] = better ? value : best[i];                                      \
-        index[i] = better ? place + (int32_t)(i * (STRIDE)) : index[i];          \
-    }
-static void F(pool_rows)(REAL *restrict best, int32_t *restrict index, const REAL *restrict x, size stride,
-                         int32_t place, size n)
-{
-    if (stride == 1) POOL_LOOP(1)
-    else if (stride == 2) POOL_LOOP(2)
-    else POOL_LOOP(stride)
-}
-
-/* The same for squares of two numbers and two from the next row; places are those in the image. */
-static void F(pool_pairs_rows)(REAL *restrict best, int64_t *restrict places, const REAL *restrict x, size width, size place, size n)
-{
-    for (size i = 0; i < n; i++) {
-        const REAL second = x[2 * i + 1], third = x[width + 2 * i], fourth = x[width + 2 * i + 1];
-        REAL most = x[2 * i];
-        int32_t at = 0;
-        at = second > most || second != second ? 1 : at, most = second > most || second != second ? second : most;
-        at = third > most || third != third ? 2 : at, most = third > most || third != third ? third : most;
-        at = fourth > most || fourth != fourth ? 3 : at, most = fourth > most || fourth != fourth ? fourth : most;
-        best[i] = most;
-        places[i] = place + 2 * i + (at & 1) + (at & 2 ? width : 0);
-    }
-}
-
 /* Normal numbers after Box and Muller, in the arrangement that PyTorch has. */
 static void F(sixteens_rows)(REAL *x, size runs, REAL mean, REAL std)
 {

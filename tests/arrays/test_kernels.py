@@ -770,6 +770,24 @@ def ml_eps(half):
     return ml_dtypes.finfo(half).eps
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_max_pool_of_any_windows(seed):
+    rng = np.random.default_rng(seed)
+    axes = seed % 3 + 1
+    kernel, stride, dilation = (tuple(map(int, rng.integers(1, most, axes))) for most in (6, 5, 4))
+    padding = tuple(int(rng.integers(0, k // 2 + 1)) for k in kernel)
+    size = tuple(d * (k - 1) + 1 + int(rng.integers(0, 50 // axes**2)) for k, d in zip(kernel, dilation))
+    x = rng.integers(-2, 2, (2, 2, *size)).astype([np.float32, np.float64][seed % 2]) * -1.0  # some zeros are negative
+    x[rng.random(x.shape) < 0.1 * (seed % 4)] = -np.inf
+    x[rng.random(x.shape) < 0.1 * (seed % 4 == 3)] = np.nan
+    for ceil_mode in (False, True):
+        how = kernel, stride, padding, dilation, ceil_mode
+        (got, places), (want, right) = K.max_pool(x, *how), K.plain("max_pool")(x, *how)
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+        np.testing.assert_array_equal(places, right)
+
+
 def test_max_pool_of_odd_values():
     x = np.full((1, 1, 4, 3), -np.inf, np.float32)
     x[0, 0, :2] = [[np.nan, 1, 2], [3, np.nan, 4]]
