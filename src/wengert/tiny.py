@@ -191,8 +191,11 @@ class Tensor:
     def detach(self) -> Tensor:
         """The same numbers without a history: gradients stop here."""
         return Tensor(self.data, dtype=self.dtype)
+    __float__ = item
     def __bool__(self) -> bool:
         return bool(self.data)
+    def __len__(self) -> int:
+        return len(self.data)
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.data, dtype=dtype, copy=copy)
     def __repr__(self) -> str:

@@ -64,7 +64,8 @@ def test_a_tensor_has_numbers_of_its_own():
 def test_what_a_tensor_says_of_itself():
     x = Tensor([[1, 2, 3]])
     assert (x.shape, x.size, x.requires_grad, x.grad, x._grad_fn) == ((1, 3), 3, False, None, None)
-    assert x.numpy() is x.data and Tensor(2.5).item() == 2.5 and type(Tensor(2.5).item()) is float
+    assert x.numpy() is x.data and Tensor(2.5).item() == float(Tensor([2.5])) == 2.5
+    assert type(Tensor(2.5).item()) is float and len(x) == 1 and [row.shape for row in x] == [(3,)]
     assert repr(leaf([1.0]) * 2) == "Tensor([2.], shape=(1,), requires_grad=True, grad_fn=<MulBackward>)"
     with pytest.raises(ValueError):
         x.item()
@@ -213,6 +214,28 @@ def test_rules_of_ones_own():
     assert x.grad.tolist() == [24, 48]
 
 
+def test_somebody_elses_walk():
+    """A backward of one's own needs `saved_tensors`, `apply`, and arrays that can be added."""
+    def walk(tensor, gradient):
+        if tensor.grad is None:
+            tensor.grad = np.zeros_like(tensor.data)
+        tensor.grad += gradient
+        if tensor._grad_fn is not None:
+            for origin, part in zip(tensor._grad_fn.saved_tensors, tensor._grad_fn.apply(gradient)):
+                if isinstance(origin, Tensor) and origin.requires_grad and part is not None:
+                    walk(origin, part)
+
+    np.random.seed(0)
+    model = Sequential(Linear(3, 4), Sigmoid(), Linear(4, 2))
+    loss = CrossEntropyLoss()(model(Tensor(np.random.randn(5, 3))), [0, 1, 1, 0, 1])
+    walk(loss, np.ones_like(loss.data))
+    grads = [p.grad for p in model.parameters()]
+    model.zero_grad()
+    loss.backward()
+    for p, expected in zip(model.parameters(), grads):
+        np.testing.assert_allclose(p.grad, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("wrap", [lambda g: g, lambda g: [g], lambda g: (g,)])
 def test_rules_that_sum_nothing_and_return_what_they_like(wrap):
     class Shift(Function):
@@ -222,8 +245,8 @@ def test_rules_that_sum_nothing_and_return_what_they_like(wrap):
     x = leaf([[1.0], [2.0]])
     y = Tensor(x.data + np.zeros(3), requires_grad=True)
     y._grad_fn = Shift(x)
-    y.backward(np.ones((2, 3)))
-    assert x.grad.tolist() == [[3], [3]]
+    y.backward([[1, 2, 3], [4, 5, 6]])
+    assert x.grad.tolist() == [[6], [15]]
 
 
 # -- backward

@@ -171,6 +171,16 @@ def test_the_big_engine(name):
         np.testing.assert_allclose(grad, leaf.grad.numpy(), rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_rules_alone_give_the_shapes_of_inputs(name):
+    """So that whoever walks the graph has nothing to sum."""
+    result, _, weights = both_ways(SAMPLES[name])
+    grads = result._grad_fn.apply(weights)
+    assert isinstance(grads, tuple) and any(g is not None for g in grads)
+    for t, g in zip(result._grad_fn.saved_tensors, grads):
+        assert (g is not None or not t.requires_grad) and (g is None or g.shape == t.shape)
+
+
 def test_every_rule_has_a_sample():
     rules = {c for c in vars(tiny).values() if isinstance(c, type) and issubclass(c, tiny.Function)} - {tiny.Function}
     assert rules == {sample.rule for sample in SAMPLES.values()} and len(rules) == 22
