@@ -41,6 +41,13 @@ int is_brain(int type)
     return type == known;
 }
 
+int narrow_kind(PyObject *object)
+{
+    if (!PyArray_Check(object) || !PyArray_ISNOTSWAPPED((PyArrayObject *)object)) return 0;
+    const int type = PyArray_TYPE((PyArrayObject *)object);
+    return type == NPY_HALF ? 1 : is_brain(type) ? 2 : 0;
+}
+
 /* The place in `loops` of a type number, or -1. */
 static inline int slot_of(int type)
 {

@@ -174,6 +174,55 @@ done:
     return out;
 }
 
+struct triangle_job {
+    const char *from;
+    char *to;
+    size rows, columns, width, diagonal;
+    int upper;
+};
+
+static void triangle_task(void *context, size begin, size end, int chunk)
+{
+    const struct triangle_job *job = context;
+    (void)chunk;
+    for (size item = begin; item < end; item++) {
+        size at = item % job->rows + job->diagonal + !job->upper; /* where what is kept ends, or begins */
+        at = (at < 0 ? 0 : at > job->columns ? job->columns : at) * job->width;
+        const size whole = job->columns * job->width, first = job->upper ? at : 0, kept = job->upper ? whole - at : at;
+        char *to = job->to + item * whole;
+        memcpy(to + first, job->from + item * whole + first, kept);
+        memset(to + (job->upper ? 0 : at), 0, whole - kept);
+    }
+}
+
+/* triangle(x, diagonal, upper): a copy of the matrices with zeros above the diagonal, or below it */
+static PyObject *triangle(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    if (!PyArray_CheckExact(args[0])) NOT_HANDLED();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    const int ndim = PyArray_NDIM(x);
+    const Py_ssize_t diagonal = PyLong_AsSsize_t(args[1]);
+    if (diagonal == -1 && PyErr_Occurred()) PyErr_Clear();
+    else if (ndim >= 2 && PyArray_IS_C_CONTIGUOUS(x) && !PyDataType_REFCHK(PyArray_DESCR(x)) && llabs(diagonal) <= MOST) {
+        Py_INCREF(PyArray_DESCR(x));
+        PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,
+                                                                   NULL, 0, NULL);
+        struct triangle_job job = {.from = PyArray_BYTES(x), .rows = PyArray_DIM(x, ndim - 2), .columns = PyArray_DIM(x, ndim - 1),
+                                   .width = PyArray_ITEMSIZE(x), .diagonal = diagonal, .upper = PyObject_IsTrue(args[2])};
+        if (!out || !PyArray_SIZE(x)) return (PyObject *)out;
+        job.to = PyArray_BYTES(out);
+        const size rows = PyArray_SIZE(x) / job.columns;
+        NPY_BEGIN_THREADS_DEF
+        NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x));
+        pool_run(triangle_task, &job, rows, pool_chunks(rows, 0.1 * job.columns));
+        NPY_END_THREADS
+        return (PyObject *)out;
+    }
+    NOT_HANDLED();
+}
+
 /* joined(arrays, stack): contiguous arrays one after another, along a new first axis or along the one that they have; None where their
  * types, or the other axes, differ */
 static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -210,4 +259,4 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t coun
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef layout_methods[] = {METHOD(in_order), METHOD(restrided), METHOD(joined), {NULL, NULL, 0, NULL}};
+PyMethodDef layout_methods[] = {METHOD(in_order), METHOD(restrided), METHOD(triangle), METHOD(joined), {NULL, NULL, 0, NULL}};

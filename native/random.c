@@ -195,6 +195,36 @@ static PyObject *fill_below(PyObject *module, PyObject *const *args, Py_ssize_t 
     return Py_NewRef(args[1]);
 }
 
+/* fill_permutation(bits, out, wide): the numbers below the length in a random order, by the exchanges of Fisher and Yates: each place with
+ * one at or after it, of 32 bits; wide: with one at or before it, of 64 */
+static PyObject *fill_permutation(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *out = (PyArrayObject *)args[1];
+    if (!PyArray_CheckExact(args[1]) || !PyArray_ISCARRAY(out) || PyArray_TYPE(out) != NPY_INT64) NOT_HANDLED();
+    const int wide = PyObject_IsTrue(args[2]);
+    bitgen_t *from = generator_of(args[0]);
+    if (!from) return NULL;
+    int64_t *to = PyArray_DATA(out);
+    const size n = PyArray_SIZE(out);
+    if (!wide && n > UINT32_MAX) NOT_HANDLED();
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    for (size i = 0; i < n; i++) to[i] = i;
+    for (size i = 0; i < n - !wide; i++) {
+        size other;
+        if (wide) {
+            const uint64_t high = from->next_uint32(from->state);
+            other = (size)((high << 32 | from->next_uint32(from->state)) % ((uint64_t)i + 1));
+        } else other = i + from->next_uint32(from->state) % (uint32_t)(n - i);
+        const int64_t held = to[i];
+        to[i] = to[other], to[other] = held;
+    }
+    NPY_END_THREADS
+    return Py_NewRef(args[1]);
+}
+
 static void sixteens(bitgen_t *from, void *to, size n, int type, double mean, double std)
 {
     const size width = type == NPY_FLOAT ? sizeof(float) : sizeof(double);
@@ -235,4 +265,4 @@ static PyObject *fill_normal(PyObject *module, PyObject *const *args, Py_ssize_t
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_below), METHOD(fill_normal), METHOD(fill_between),
-                                METHOD(fill_pairs), METHOD(gammas), {NULL, NULL, 0, NULL}};
+                                METHOD(fill_pairs), METHOD(fill_permutation), METHOD(gammas), {NULL, NULL, 0, NULL}};

@@ -15,7 +15,21 @@ struct softmax_job {
     const char *a, *b; /* b: the second input of the gradients */
     char *out;
     size n, inner;
+    int narrow; /* numbers of 16 bits: as narrow_kind has it */
+    char *room; /* for these: of each chunk, what block_room says */
 };
+
+/* Numbers of 16 bits are computed in float32, by blocks of rows that stay in the cache. */
+static size block_rows(size n) { return n < 4096 ? 4096 / (n ? n : 1) : 1; }
+static size block_size(size n) { return block_rows(n) * n; }
+static void widened(float *to, const char *from, size n, int narrow)
+{
+    (narrow == 2 ? kernels->widen_brain : kernels->widen_half)(to, (const uint16_t *)from, n);
+}
+static void narrowed(char *to, const float *from, size n, int narrow)
+{
+    (narrow == 2 ? kernels->narrow_brain : kernels->narrow_half)((uint16_t *)to, from, n);
+}
 
 static void softmax_rows(const struct softmax_job *job, char *out, const char *a, const char *b, size rows)
 {
@@ -40,6 +54,20 @@ static void work_on_rows(void *context, size begin, size end, int chunk)
     const size step = job->n * (job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
     (void)chunk;
     softmax_rows(job, job->out + begin * step, job->a + begin * step, job->b ? job->b + begin * step : NULL, end - begin);
+}
+
+static void work_on_narrow_rows(void *context, size begin, size end, int chunk)
+{
+    const struct softmax_job *job = context;
+    const size block = block_rows(job->n);
+    float *out = (float *)job->room + 3 * block_size(job->n) * chunk, *a = out + block_size(job->n), *b = a + block_size(job->n);
+    for (size r = begin; r < end; r += block) {
+        const size rows = end - r < block ? end - r : block, at = 2 * r * job->n;
+        widened(a, job->a + at, rows * job->n, job->narrow);
+        if (job->b) widened(b, job->b + at, rows * job->n, job->narrow);
+        softmax_rows(job, (char *)out, (const char *)a, (const char *)b, rows);
+        narrowed(job->out + at, out, rows * job->n, job->narrow);
+    }
 }
 
 /* One item is a tile of up to COLUMNS columns of one outer block. */
@@ -93,8 +121,9 @@ static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssiz
 {
     const int inputs = kind == SOFTMAX_GRAD || kind == LOG_SOFTMAX_GRAD ? 2 : 1;
     if (count != inputs + 1) return PyErr_Format(PyExc_TypeError, "expected %d arguments", inputs + 1);
+    const int narrow = narrow_kind(args[0]);
     for (int k = 0; k < inputs; k++)
-        if (!is_like(args[k], args[0])) NOT_HANDLED();
+        if (narrow ? narrow_kind(args[k]) != narrow : !is_like(args[k], args[0])) NOT_HANDLED();
     const int ndim = PyArray_NDIM((PyArrayObject *)args[0]);
     long axis = PyLong_AsLong(args[inputs]);
     if (axis == -1 && PyErr_Occurred()) return NULL;
@@ -103,24 +132,33 @@ static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssiz
         (inputs == 2 && !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1])))
         NOT_HANDLED();
 
-    PyArrayObject *a = contiguous(args[0]), *b = inputs == 2 ? contiguous(args[1]) : NULL, *out = NULL;
+    PyArrayObject *a = contiguous(args[0]), *b = inputs == 2 ? contiguous(args[1]) : NULL, *out = NULL, *room = NULL;
     if (!a || (inputs == 2 && !b) || !(out = new_like(a, ndim, PyArray_DIMS(a)))) goto fail;
     if (PyArray_SIZE(a)) {
-        struct softmax_job job = {kind, PyArray_TYPE(a), PyArray_BYTES(a), b ? PyArray_BYTES(b) : NULL,
-                                  PyArray_BYTES(out), PyArray_DIM(a, axis), 1};
+        struct softmax_job job = {kind, narrow ? NPY_FLOAT : PyArray_TYPE(a), PyArray_BYTES(a), b ? PyArray_BYTES(b) : NULL,
+                                  PyArray_BYTES(out), PyArray_DIM(a, axis), 1, narrow, NULL};
         for (int k = axis + 1; k < ndim; k++) job.inner *= PyArray_DIM(a, k);
+        if (job.inner > 1 && narrow) goto columns;
         if (job.inner > 1 && job.inner < ENOUGH) goto few;
         const double cost = row_cost[kind] * (job.type == NPY_FLOAT ? 1 : 2) * job.n;
         const size outer = PyArray_SIZE(a) / (job.n * job.inner);
         const size items = job.inner == 1 ? outer : outer * ((job.inner + COLUMNS - 1) / COLUMNS);
         const int chunks = pool_chunks(items, job.inner == 1 ? cost : cost * (job.inner < COLUMNS ? job.inner : COLUMNS));
+        if (narrow && !(room = scratch(3 * chunks * block_size(job.n), sizeof(float)))) goto fail;
+        if (room) job.room = PyArray_BYTES(room);
         Py_BEGIN_ALLOW_THREADS
-        pool_run(job.inner == 1 ? work_on_rows : work_on_columns, &job, items, chunks);
+        pool_run(narrow ? work_on_narrow_rows : job.inner == 1 ? work_on_rows : work_on_columns, &job, items, chunks);
         Py_END_ALLOW_THREADS
+        Py_XDECREF(room);
     }
     Py_DECREF(a);
     Py_XDECREF(b);
     return (PyObject *)out;
+columns: /* for the caller to widen */
+    Py_DECREF(a);
+    Py_XDECREF(b);
+    Py_DECREF(out);
+    NOT_HANDLED();
 fail:
     Py_XDECREF(a);
     Py_XDECREF(b);
@@ -154,7 +192,40 @@ struct norm_job {
     int need_weight, need_bias;
     double eps;
     size n;
+    int narrow; /* x, g and out have 16 bits; all else is of float32 */
+    char *room;
 };
+
+static void work_on_narrow_norm(void *context, size begin, size end, int chunk)
+{
+    const struct norm_job *job = context;
+    const size block = block_rows(job->n), n = job->n;
+    float *out = (float *)job->room + 2 * block_size(n) * chunk, *x = out + block_size(n);
+    for (size r = begin; r < end; r += block) {
+        const size rows = end - r < block ? end - r : block;
+        widened(x, job->x + 2 * r * n, rows * n, job->narrow);
+        kernels->normalize_f32(out, job->mean ? (float *)job->mean + r : NULL, (float *)job->rstd + r, x, (const float *)job->weight,
+                               (const float *)job->bias, (float)job->eps, rows, n);
+        narrowed(job->out + 2 * r * n, out, rows * n, job->narrow);
+    }
+}
+
+static void work_on_narrow_norm_grad(void *context, size begin, size end, int chunk)
+{
+    const struct norm_job *job = context;
+    const size block = block_rows(job->n), n = job->n;
+    float *out = (float *)job->room + 3 * block_size(n) * chunk, *x = out + block_size(n), *g = x + block_size(n);
+    float *sums = (float *)job->partial + 2 * n * chunk;
+    if (job->partial) memset(sums, 0, 2 * n * sizeof *sums);
+    for (size r = begin; r < end; r += block) {
+        const size rows = end - r < block ? end - r : block;
+        widened(x, job->x + 2 * r * n, rows * n, job->narrow);
+        widened(g, job->g + 2 * r * n, rows * n, job->narrow);
+        kernels->normalize_grad_f32(job->out ? out : NULL, job->need_weight ? sums : NULL, job->need_bias ? sums + n : NULL, g, x,
+                                    job->mean ? (float *)job->mean + r : NULL, (float *)job->rstd + r, (const float *)job->weight, rows, n);
+        if (job->out) narrowed(job->out + 2 * r * n, out, rows * n, job->narrow);
+    }
+}
 
 static void work_on_norm(void *context, size begin, size end, int chunk)
 {
@@ -197,10 +268,11 @@ static int split_axes(PyArrayObject *x, PyObject *dims_object, npy_intp *shape, 
     return 0;
 }
 
-/* Whether a parameter is None, or holds n numbers of x's type one after the other. */
+/* Whether a parameter is None, or holds n numbers of x's type (of float32, if that has 16 bits) one after the other. */
 static int is_parameter(PyObject *parameter, PyObject *x, size n)
 {
-    return parameter == Py_None || (is_like(parameter, x) && PyArray_SIZE((PyArrayObject *)parameter) == n &&
+    return parameter == Py_None || (is_real(parameter) && PyArray_TYPE((PyArrayObject *)parameter) ==
+                                    (narrow_kind(x) ? NPY_FLOAT : PyArray_TYPE((PyArrayObject *)x)) && PyArray_SIZE((PyArrayObject *)parameter) == n &&
                                     PyArray_IS_C_CONTIGUOUS((PyArrayObject *)parameter));
 }
 static char *parameter_data(PyObject *parameter)
@@ -213,7 +285,8 @@ static PyObject *normalize(PyObject *module, PyObject *const *args, Py_ssize_t c
 {
     (void)module;
     if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
-    if (!is_real(args[0])) NOT_HANDLED();
+    const int narrow = narrow_kind(args[0]);
+    if (!is_real(args[0]) && !narrow) NOT_HANDLED();
     npy_intp shape[NPY_MAXDIMS];
     size rows, n;
     const double eps = PyFloat_AsDouble(args[4]);
@@ -224,23 +297,25 @@ static PyObject *normalize(PyObject *module, PyObject *const *args, Py_ssize_t c
         PyErr_Clear();
         NOT_HANDLED();
     }
-    PyArrayObject *x = contiguous(args[0]), *out = NULL, *mean = NULL, *rstd = NULL;
+    PyArrayObject *x = contiguous(args[0]), *out = NULL, *mean = NULL, *rstd = NULL, *room = NULL;
     if (!x) return NULL;
-    const int ndim = PyArray_NDIM(x);
-    if (!(out = new_like(x, ndim, PyArray_DIMS(x))) || !(rstd = new_like(x, ndim, shape)) ||
-        (centred && !(mean = new_like(x, ndim, shape)))) {
+    const int ndim = PyArray_NDIM(x), type = narrow ? NPY_FLOAT : PyArray_TYPE(x), chunks = pool_chunks(rows, 0.25 * n);
+    if (!(out = new_like(x, ndim, PyArray_DIMS(x))) || !(rstd = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, type)) ||
+        (centred && !(mean = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, type))) ||
+        (narrow && !(room = scratch(2 * chunks * block_size(n), sizeof(float))))) {
         Py_DECREF(x);
         Py_XDECREF(out);
         Py_XDECREF(rstd);
+        Py_XDECREF(mean);
         return NULL;
     }
-    struct norm_job job = {.type = PyArray_TYPE(x), .out = PyArray_BYTES(out), .rstd = PyArray_BYTES(rstd),
+    struct norm_job job = {.type = type, .narrow = narrow, .room = room ? PyArray_BYTES(room) : NULL, .out = PyArray_BYTES(out), .rstd = PyArray_BYTES(rstd),
                            .mean = mean ? PyArray_BYTES(mean) : NULL, .x = PyArray_BYTES(x),
                            .weight = parameter_data(args[2]), .bias = parameter_data(args[3]), .eps = eps, .n = n};
-    const int chunks = pool_chunks(rows, 0.25 * n);
     Py_BEGIN_ALLOW_THREADS
-    pool_run(work_on_norm, &job, rows, chunks);
+    pool_run(narrow ? work_on_narrow_norm : work_on_norm, &job, rows, chunks);
     Py_END_ALLOW_THREADS
+    Py_XDECREF(room);
     Py_DECREF(x);
     return centred ? Py_BuildValue("NNN", out, mean, rstd) : Py_BuildValue("NN", out, rstd);
 }
@@ -248,9 +323,9 @@ static PyObject *normalize(PyObject *module, PyObject *const *args, Py_ssize_t c
 /* Add up the chunks' partial sums into a new array of the parameter's shape. */
 static PyObject *gather_partial(const struct norm_job *job, PyArrayObject *x, int dims, int which, int chunks)
 {
-    PyArrayObject *sum = new_like(x, dims, PyArray_DIMS(x) + PyArray_NDIM(x) - dims);
+    PyArrayObject *sum = (PyArrayObject *)PyArray_SimpleNew(dims, PyArray_DIMS(x) + PyArray_NDIM(x) - dims, job->type);
     if (!sum) return NULL;
-    const size width = PyArray_ITEMSIZE(x);
+    const size width = PyArray_ITEMSIZE(sum);
     memcpy(PyArray_BYTES(sum), job->partial + which * job->n * width, job->n * width);
     for (int chunk = 1; chunk < chunks; chunk++) {
         const char *more = job->partial + (2 * chunk + which) * job->n * width;
@@ -266,7 +341,8 @@ static PyObject *normalize_grad(PyObject *module, PyObject *const *args, Py_ssiz
     (void)module;
     if (count != 9) return PyErr_Format(PyExc_TypeError, "expected 9 arguments");
     PyObject *const x_given = args[1];
-    if (!is_real(x_given) || !is_like(args[0], x_given)) NOT_HANDLED();
+    const int narrow = narrow_kind(x_given);
+    if (narrow ? narrow_kind(args[0]) != narrow : !is_real(x_given) || !is_like(args[0], x_given)) NOT_HANDLED();
     npy_intp shape[NPY_MAXDIMS];
     size rows, n;
     const int need_x = PyObject_IsTrue(args[6]), need_weight = PyObject_IsTrue(args[7]),
@@ -281,17 +357,19 @@ static PyObject *normalize_grad(PyObject *module, PyObject *const *args, Py_ssiz
     const int dims = (int)PyLong_AsLong(args[5]);
     PyObject *result = NULL, *grad_weight = NULL, *grad_bias = NULL;
     PyArrayObject *g = contiguous(args[0]), *x = contiguous(x_given), *out = NULL;
-    PyArrayObject *partial = NULL;
+    PyArrayObject *partial = NULL, *room = NULL;
+    const int type = narrow ? NPY_FLOAT : PyArray_TYPE((PyArrayObject *)x_given);
     if (!g || !x || (need_x && !(out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x))))) goto done;
     int chunks = pool_chunks(rows, 0.5 * n);
     if (chunks > 2 * pool_get_threads()) chunks = 2 * pool_get_threads(); /* each leaves sums to be added up */
-    if ((need_weight || need_bias) && !(partial = scratch(2 * chunks * n, PyArray_ITEMSIZE(x)))) goto done;
-    struct norm_job job = {.type = PyArray_TYPE(x), .out = out ? PyArray_BYTES(out) : NULL, .x = PyArray_BYTES(x),
+    if ((need_weight || need_bias) && !(partial = scratch(2 * chunks * n, type == NPY_FLOAT ? sizeof(float) : sizeof(double)))) goto done;
+    if (narrow && !(room = scratch(3 * chunks * block_size(n), sizeof(float)))) goto done;
+    struct norm_job job = {.type = type, .narrow = narrow, .room = room ? PyArray_BYTES(room) : NULL, .out = out ? PyArray_BYTES(out) : NULL, .x = PyArray_BYTES(x),
                            .g = PyArray_BYTES(g), .mean = parameter_data(args[2]), .rstd = parameter_data(args[3]),
                            .weight = parameter_data(args[4]), .partial = partial ? PyArray_BYTES(partial) : NULL, .need_weight = need_weight,
                            .need_bias = need_bias, .n = n};
     Py_BEGIN_ALLOW_THREADS
-    pool_run(work_on_norm_grad, &job, rows, chunks);
+    pool_run(narrow ? work_on_narrow_norm_grad : work_on_norm_grad, &job, rows, chunks);
     Py_END_ALLOW_THREADS
     if (need_weight && !(grad_weight = gather_partial(&job, x, dims, 0, chunks))) goto done;
     if (need_bias && !(grad_bias = gather_partial(&job, x, dims, 1, chunks))) goto done;
@@ -299,6 +377,7 @@ static PyObject *normalize_grad(PyObject *module, PyObject *const *args, Py_ssiz
                           grad_bias ? grad_bias : Py_None);
 done:
     Py_XDECREF(partial);
+    Py_XDECREF(room);
     Py_XDECREF(g);
     Py_XDECREF(x);
     Py_XDECREF(out);

@@ -30,7 +30,7 @@ int tape_init(PyObject *module);
 extern PyMethodDef rows_methods[], channels_methods[], windows_methods[], shortcuts_methods[], optimizers_methods[];
 extern PyMethodDef casts_methods[], layout_methods[], lines_methods[], pools_methods[], random_methods[], attention_methods[], conv_methods[];
 extern PyMethodDef matrices_methods[], sampling_methods[], frames_methods[], recurrent_methods[], product_methods[], folds_methods[], context_methods[];
-extern PyMethodDef alignments_methods[];
+extern PyMethodDef alignments_methods[], ranks_methods[];
 
 PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count); /* casts.c */
 
@@ -56,6 +56,8 @@ static inline int is_like(PyObject *object, PyObject *model)
 {
     return is_real(object) && PyArray_TYPE((PyArrayObject *)object) == PyArray_TYPE((PyArrayObject *)model);
 }
+/* 1 for an array of float16, 2 for one of bfloat16, else 0; fast.h knows them by number. */
+int narrow_kind(PyObject *object);
 /* A new reference to the array itself, or to a contiguous and aligned copy. */
 static inline PyArrayObject *contiguous(PyObject *array)
 {

@@ -914,7 +914,48 @@ def test_numbers_are_drawn_alike(count):
         left = K.fill_pairs(one, got, spare), K.plain("fill_pairs")(two, want, spare)
         close(got, want, ulps=8)
         assert left[0] is left[1] is None or left[0] == pytest.approx(left[1], rel=1e-14)
+    for wide in (False, True):
+        got, want = np.empty(count, np.int64), np.empty(count, np.int64)
+        np.testing.assert_array_equal(K.fill_permutation(one, got, wide), K.plain("fill_permutation")(two, want, wide))
     assert one.random_raw() == two.random_raw()  # as many words were used
+
+
+def few_values(rng, shape, dtype):
+    """Rows in which values occur again, with NaN, infinities and zeros of both signs."""
+    x = rng.integers(-6, 7, shape).astype(dtype)
+    x[x == 6], x[x == 5], x[x == -5] = np.nan, np.inf, -np.inf
+    x[(x == 0) & (rng.random(shape) < 0.5)] = -0.0
+    return x
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 17, 40, 400, 3000])
+def test_places_by_rank(n, dtype):
+    rng = np.random.default_rng(n)
+    for x in (rng.standard_normal((9, n)) * 1000, few_values(rng, (9, n), np.float64), np.zeros((2, n)),
+            np.sort(rng.standard_normal((3, n))), np.full((2, n), np.nan)):
+        with np.errstate(all="ignore"):
+            x = x.astype(dtype)
+        for rank, kind in ((0, 0), (n // 3, 0), (n - 1, 0), (0, 1), (0, 2)):
+            np.testing.assert_array_equal(K.ranked_places(x, rank, kind), K.plain("ranked_places")(x, rank, kind))
+        for count in {1, min(5, n), min(64, n), min(65, n), n}:
+            for least in (False, True):
+                got, want = K.top_places(x, count, least), K.plain("top_places")(x, count, least)
+                np.testing.assert_array_equal(np.take_along_axis(x, got, 1), np.take_along_axis(x, want, 1))
+                if 8 * count >= n:
+                    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.float32, np.complex128])
+def test_triangles(dtype):
+    rng = np.random.default_rng(0)
+    for shape in ((4, 4), (3, 5), (2, 5, 3), (2, 1, 0), (0, 3)):
+        x = rng.integers(1, 9, shape).astype(dtype)
+        for a in (x, np.swapaxes(x, -1, -2)):
+            for diagonal in (0, 1, -1, 3, -7, 2**40):
+                for upper in (False, True):
+                    np.testing.assert_array_equal(K.triangle(a, diagonal, upper),
+                        (np.triu if upper else np.tril)(a, diagonal))
 
 
 @native

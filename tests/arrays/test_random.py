@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import wengert as torch
-from wengert.arrays.plain import roundings
+from wengert.arrays.plain import draws, roundings
 from wengert.arrays.random import Generator, in_memory_order, integers, rejection
 from wengert.arrays.random.stream import NATIVE_GAMMAS, Doubles, Stream
 
@@ -519,17 +519,17 @@ def swapped(partner):
 def test_exchanges_all_at_once(n):
     rng = np.random.default_rng(n)
     later = np.arange(n) + rng.integers(0, np.arange(n, 0, -1))
-    np.testing.assert_array_equal(integers._exchanged(later), swapped(later.tolist()))
+    np.testing.assert_array_equal(draws._exchanged(later), swapped(later.tolist()))
     earlier = rng.integers(0, np.arange(1, n + 1))
-    np.testing.assert_array_equal(integers._exchanged_backwards(earlier), swapped(earlier.tolist()))
+    np.testing.assert_array_equal(draws._exchanged_backwards(earlier), swapped(earlier.tolist()))
 
 
 def test_very_long_permutations_draw_64_bits(monkeypatch):
     monkeypatch.setattr(integers, "MANY", 10)
     stream = Stream(3)
     order = integers.permutation(stream, 12)
-    draws = Stream(3).longs(12)
-    np.testing.assert_array_equal(order, swapped([int(draw) % (i + 1) for i, draw in enumerate(draws)]))
+    longs = Stream(3).longs(12)
+    np.testing.assert_array_equal(order, swapped([int(draw) % (i + 1) for i, draw in enumerate(longs)]))
 
 
 def test_fused_double_rounds_once():

@@ -111,8 +111,8 @@ for _module, _names in {
     windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
     sampling: ("grid_sample", "grid_sample_grad"), alignments: ("alignment_loss", "alignment_grad"),
-    draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs"),
-    lines: ("add_at",), layout: ("joined",),
+    draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation"),
+    lines: ("add_at", "ranked_places", "top_places"), layout: ("joined", "triangle"),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "cross_entropy", "cross_entropy_grad"),
     _plain_attention: ("attention",),
 }.items():
@@ -156,17 +156,18 @@ def widened(x: Any) -> Any:
 
 
 def softmax(x: Array, axis: int = -1) -> Array:
-    if is_half(x):
-        return cast(softmax(widened(x), axis), x.dtype)
     value = _kernels.softmax(x, axis)
-    return rows.softmax(x, axis) if value is NotImplemented else value
+    if value is NotImplemented:
+        return cast(softmax(widened(x), axis), x.dtype) if is_half(x) else rows.softmax(x, axis)
+    return value  # type: ignore[no-any-return]
 
 
 def softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
-    if is_half(result):
-        return cast(softmax_grad(widened(g), widened(result), axis), result.dtype)
     value = _kernels.softmax_grad(g, result, axis)
-    return rows.softmax_grad(g, result, axis) if value is NotImplemented else value
+    if value is NotImplemented:
+        return (cast(softmax_grad(widened(g), widened(result), axis), result.dtype) if is_half(result)
+            else rows.softmax_grad(g, result, axis))
+    return value  # type: ignore[no-any-return]
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
@@ -178,26 +179,32 @@ def log_softmax(x: Array, axis: int = -1) -> Array:
 
 
 def log_softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
-    if is_half(result):
-        return cast(log_softmax_grad(widened(g), widened(result), axis), result.dtype)
     value = _kernels.log_softmax_grad(g, result, axis)
-    return rows.log_softmax_grad(g, result, axis) if value is NotImplemented else value
+    if value is NotImplemented:
+        return (cast(log_softmax_grad(widened(g), widened(result), axis), result.dtype) if is_half(result)
+            else rows.log_softmax_grad(g, result, axis))
+    return value  # type: ignore[no-any-return]
 
 
 def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
     if is_half(x):
-        out, mean, rstd = layer_norm(widened(x), dims, widened(weight), widened(bias), eps)
-        return cast(out, x.dtype), mean, rstd
+        weight, bias = widened(weight), widened(bias)
     value = _kernels.normalize(x, dims, weight, bias, eps, True)
+    if value is NotImplemented and is_half(x):
+        out, mean, rstd = layer_norm(widened(x), dims, weight, bias, eps)
+        return cast(out, x.dtype), mean, rstd
     return rows.layer_norm(x, dims, weight, bias, eps) if value is NotImplemented else value
 
 
 def layer_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dims: int,
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     if is_half(x):
-        found = layer_norm_grad(widened(g), widened(x), mean, rstd, widened(weight), dims, needed)
-        return tuple([None if v is None else cast(v, x.dtype) for v in found])  # type: ignore[return-value]
+        weight = widened(weight)
     value = _kernels.normalize_grad(g, x, mean, rstd, weight, dims, *needed)
+    if is_half(x):
+        if value is NotImplemented:
+            value = layer_norm_grad(widened(g), widened(x), mean, rstd, weight, dims, needed)
+        return tuple([v if v is None or is_half(v) else cast(v, x.dtype) for v in value])  # type: ignore[return-value]
     return rows.layer_norm_grad(g, x, mean, rstd, weight, dims, needed) if value is NotImplemented else value
 
 

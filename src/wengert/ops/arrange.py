@@ -397,19 +397,19 @@ def diagflat(F, input, offset=0):
     return F.diag_embed(F.reshape(input, (-1,)), offset)
 
 
-def _triangle(name: str, keep: Any, text: str) -> None:
+def _triangle(name: str, text: str) -> None:
     @operator(grad=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal)), inplace=True, linear=True,
         name=name, layout="rows")
     def triangle(input: Array, diagonal=0):
         if input.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return keep(input, diagonal)
+        return K.triangle(input, diagonal, name == "triu")
 
     triangle.doc = f"The elements {text} the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."
 
 
-_triangle("tril", np.tril, "below")
-_triangle("triu", np.triu, "above")
+_triangle("tril", "below")
+_triangle("triu", "above")
 
 
 @operator(grad=dict(input=lambda F, g, input_shape: F.spread_trace(g, input_shape)), linear=True)
@@ -453,4 +453,6 @@ def one_hot(tensor: Array, num_classes=-1):
     elif tensor.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     check_countable(*tensor.shape, num_classes)
-    return (tensor[..., None] == np.arange(num_classes)).astype(np.int64)
+    found = new_filled(tensor, np.zeros, (*tensor.shape, num_classes), np.int64)
+    ones = new_filled(tensor, np.ones, (*tensor.shape, 1), np.int64)
+    return K.put_along(found, tensor.ndim, tensor[..., None], ones)

@@ -85,15 +85,16 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)  # also where none is requested
-    key = (slice(None),) * d
-    if 8 * k >= n or not k or input.dtype.kind == "V":
-        order = in_rows(_order(input, d, largest)[(*key, slice(0, k))])
-        return K.take_along(input, d, order), order
-    # few of many: part them from the others first, then sort only them
-    parts = np.argpartition(input, n - k if largest else k - 1, d)
-    few = np.sort(parts[(*key, slice(n - k, n) if largest else slice(0, k))], d)
-    order = np.take_along_axis(few, _order(np.take_along_axis(input, few, d), d, largest), d)
+    order = K.top_places(_as_rows(input, d), k, not largest).reshape(*input.shape[:d], *input.shape[d + 1 :], k)
+    if d < input.ndim - 1:
+        order = in_rows(np.moveaxis(order, -1, d))
     return K.take_along(input, d, order), order
+
+
+def _as_rows(input: Any, d: int) -> Any:
+    """What lies along ``d`` as the rows of a matrix that can be sorted."""
+    rows = sortable(input)
+    return in_rows(rows if d == rows.ndim - 1 else np.moveaxis(rows, d, -1)).reshape(-1, input.shape[d])
 
 
 # -- order statistics --------------------------------------------------------------------------------------------------
@@ -105,45 +106,30 @@ def _take(input: Any, places: Any, dim: int, keepdim: Any) -> tuple[Any, Any]:
     return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
 
 
-def _ranked(name: str, input: Any, dim: Any, keepdim: Any, rank: Any) -> tuple[Any, Any]:
-    """The element of rank ``rank(sorted, d)`` (one for all, or one each) in each row along ``d``, and its index."""
+def _ranked(name: str, input: Any, dim: Any, keepdim: Any, kind: int, k: int = 1) -> tuple[Any, Any]:
+    """The ``k``-th element, or the median (``kind``: see ``K.ranked_places``), of each row along ``dim``; its place."""
     ordered(f"{name}_cpu", input.dtype)
     d = axis(dim, input.ndim)
+    if input.ndim:
+        nonempty(name, input, d)
+    if not 1 <= k <= (input.shape[d] if input.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     if not input.ndim:
-        rank(input.reshape(1), 0)
         return input.copy(), np.zeros((), np.int64)
-    nonempty(name, input, d)
-    order = np.argsort(sortable(input), d, kind="stable")
-    at = rank(K.take_along(input, d, order), d)
-    return _take(input, np.take_along_axis(order, at, d) if has_memory(at) else np.take(order, [at], d), d, keepdim)
+    places = K.ranked_places(_as_rows(input, d), k - 1, kind)
+    return _take(input, places.reshape(*input.shape[:d], 1, *input.shape[d + 1 :]), d, keepdim)
 
 
 @operator(grad=dict(input=chosen_back), **_picked)
 def kthvalue(input: Array, k, dim=-1, keepdim=False):
     """The ``k``-th smallest element (from 1) along ``dim`` and its place: ``(values, indices)``."""
-
-    def rank(row: Any, d: int) -> int:
-        if not 1 <= k <= row.shape[d]:
-            raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-        return k - 1
-
-    return _ranked("kthvalue", input, dim, keepdim, rank)
+    return _ranked("kthvalue", input, dim, keepdim, 0, k)
 
 
-def _medians(name: str, skip_nan: bool) -> None:
-    def place(row: Any, d: int) -> Any:
-        """The rank of the median in rows sorted along ``d``, NaN last."""
-        n = row.shape[d]
-        if row.dtype.kind not in "fV":
-            return (n - 1) // 2
-        numbers = np.count_nonzero(row == row, d, keepdims=True)
-        if skip_nan:
-            return np.maximum(numbers - 1, 0) // 2
-        return np.where(numbers == n, (n - 1) // 2, np.minimum(numbers, n - 1))
-
+def _medians(name: str, kind: int) -> None:
     @operator(grad=dict(input=chosen_back), name=name, node=f"{name.capitalize()}Backward1", **PICKED)
     def median(input: Array, dim=-1, keepdim=False):
-        return _ranked(name, input, dim, keepdim, place)
+        return _ranked(name, input, dim, keepdim, kind)
 
     @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all",
         node=f"{name.capitalize()}Backward0", places=())
@@ -151,13 +137,12 @@ def _medians(name: str, skip_nan: bool) -> None:
         ordered("median_cpu", input.dtype)
         if not input.size:
             return np.full((), np.nan if input.dtype.kind in "fV" else np.iinfo(input.dtype).min, input.dtype)
-        row = np.sort(sortable(input), None).astype(input.dtype, copy=False)
-        at = place(row, 0)
-        return row[at if isinstance(at, int) else at[0]]
+        row = input.reshape(-1)
+        return row[K.ranked_places(_as_rows(row, 0), 0, kind)[0]]
 
 
-_medians("median", False)
-_medians("nanmedian", True)
+_medians("median", 1)
+_medians("nanmedian", 2)
 
 
 @operator(grad=dict(input=chosen_back), **_picked)

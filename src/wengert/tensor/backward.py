@@ -226,8 +226,8 @@ def _plain_seed(t: Any, g: Any) -> Any:
     """The gradient to begin with at the plain tensor ``t``; None if this is no such case."""
     if type(t) is not Tensor_ or t._wg_edge is None or (g is not None and type(g) is not Tensor_):
         return None
-    if t._wg_meta is not None and t._wg_meta.view is not None:  # its edge may be out of date
-        return None
+    if t._wg_meta is not None and t._wg_meta.view is not None and t._wg_meta.view.version != t._wg_vc[0]:
+        return None  # its edge is out of date
     data = t._wg_data
     if g is not None:
         if g._wg_data.shape != data.shape or g._wg_data.dtype is not data.dtype or not has_memory(g._wg_data):

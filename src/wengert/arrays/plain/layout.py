@@ -25,6 +25,11 @@ def in_order(x: Array) -> Array:
     return np.array(x, order="C")
 
 
+def triangle(x: Array, diagonal: int, upper: bool) -> Array:
+    """Return a copy of the matrices in ``x`` with zeros above the diagonal, or (``upper``) below it."""
+    return (np.triu if upper else np.tril)(x, diagonal)
+
+
 def joined(arrays: list[Array], stack: bool) -> Array | None:
     """Arrays one after another, in C order, along a new first axis (``stack``) or along the one that they have; None
     where their types, or the other axes, differ.

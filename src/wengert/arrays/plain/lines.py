@@ -170,3 +170,36 @@ def _heap_sorted(x: Held) -> Held:
         held, x[last] = x[last], x[0]
         sift(0, last, held)
     return x
+
+
+def ranked_places(rows: Array, rank: int, kind: int) -> Array:
+    """The place of the element of this rank in each row of a matrix (``kind`` 0), or of the median (1; a NaN, if there
+    is one), or of the median of what is no NaN (2). NaN is above all numbers; of equal elements the first comes first.
+    """
+    n = rows.shape[1]
+    order = np.argsort(rows, 1, kind="stable")
+    if kind:
+        numbers = np.count_nonzero(rows == rows, 1, keepdims=True)
+        at = (np.maximum(numbers - 1, 0) // 2 if kind == 2
+            else np.where(numbers == n, (n - 1) // 2, np.minimum(numbers, n - 1)))
+        return order[np.arange(len(rows))[:, None], at][:, 0]  # type: ignore[no-any-return]
+    return order[:, rank]  # type: ignore[no-any-return]
+
+
+def top_places(rows: Array, count: int, least: bool) -> Array:
+    """The places of the ``count`` largest (or least) elements of each row of a matrix, in order: NaN above all numbers,
+    the first of equal elements first. Of those that equal the last, any may be meant.
+    """
+    n = rows.shape[1]
+    if 8 * count >= n or not count:
+        return _in_order(rows, least)[:, :count]
+    # few of many: part them from the others first, then sort only them
+    parts = np.argpartition(rows, count - 1 if least else n - count, 1)
+    few = np.sort(parts[:, slice(0, count) if least else slice(n - count, n)], 1)
+    return np.take_along_axis(few, _in_order(np.take_along_axis(rows, few, 1), least), 1)
+
+
+def _in_order(rows: Array, least: bool) -> Array:
+    if least:
+        return np.argsort(rows, 1, kind="stable")
+    return rows.shape[1] - 1 - np.flip(np.argsort(np.flip(rows, 1), 1, kind="stable"), 1)  # type: ignore[no-any-return]

@@ -116,64 +116,8 @@ def _representable_high(high: int, kind: Kind) -> int:
 
 
 def permutation(stream: Stream, count: int) -> NDArray[np.int64]:
-    """The numbers below ``count`` in a random order, by the exchanges of Fisher and Yates.
+    """The numbers below ``count`` in a random order.
 
-    Place ``i`` is exchanged with a place at or after it, for each ``i`` in turn. Where 32 bits would favour some places
-    (from 2**32 / 20 on), 64 are drawn, and the places are those at or before ``i``.
+    Where 32 bits would favour some places (from 2**32 / 20 on), 64 are drawn.
     """
-    if count >= MANY:
-        earlier = stream.longs(count)
-        earlier %= np.arange(1, count + 1, dtype=np.uint64)
-        return _exchanged_backwards(earlier.view(np.int64))
-    if count < 2:
-        return np.arange(count)
-    draws = stream.words(count - 1)
-    draws %= np.arange(count, 1, -1, dtype=np.uint64)
-    partner = draws.view(np.int64)
-    partner += np.arange(count - 1)
-    if count <= 256:
-        order = list(range(count))
-        for i, j in enumerate(partner.tolist()):
-            order[i], order[j] = order[j], order[i]
-        return np.array(order)
-    return _exchanged(np.append(partner, count - 1))
-
-
-def _exchanged_backwards(partner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The outcome of all exchanges ``i <-> partner[i]`` where ``partner[i] <= i``.
-
-    Undoing them, last first, gives the inverse permutation; counted from the other end, that is :func:`_exchanged`.
-    """
-    last = partner.size - 1
-    inverse = last - _exchanged(last - partner[::-1])[::-1]
-    order = np.empty_like(inverse)
-    order[inverse] = np.arange(partner.size)
-    return order
-
-
-def _exchanged(partner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The outcome of all exchanges ``i <-> partner[i]`` (``partner[i] >= i``), without making them one by one.
-
-    What exchange ``i`` takes from place ``p = partner[i]`` is what the latest earlier exchange with that place put
-    there, which is what its own place held before; so the exchanges form chains, which are followed all at once.
-    """
-    count = partner.size
-    index = np.arange(count)
-    # Sorted by place, then by time: the neighbours in this order are consecutive exchanges with one place.
-    both = np.sort((partner.astype(np.uint64) << np.uint64(32)) | index.astype(np.uint64))
-    time = (both & np.uint64(0xFFFFFFFF)).view(np.int64)
-    place = (both >> np.uint64(32)).view(np.int64)
-    same = place[1:] == place[:-1]
-    earlier = np.full(count, -1)
-    earlier[time[1:][same]] = time[:-1][same]  # the exchange before i with the same partner, if any
-    ends = np.flatnonzero(np.append(~same, True))
-    latest = np.full(count, -1)
-    latest[place[ends]] = time[ends]  # the last exchange with each place
-    source = np.where(latest == index, earlier, latest)  # ... before the place's own turn
-    first = np.where(source < 0, index, source)
-    while True:  # to the start of each chain, in doubling steps
-        further = first[first]
-        if np.array_equal(further, first):
-            break
-        first = further
-    return np.where(earlier < 0, partner, first[earlier])
+    return stream.permuted(np.empty(count, np.int64), count >= MANY)

@@ -102,6 +102,10 @@ class Stream:
         """Fill with whether each of the next :meth:`mantissas` is below ``bound``."""
         return kernels.fill_below(self._source(out.size), out, bound)
 
+    def permuted(self, out: NDArray[np.int64], wide: bool) -> NDArray[np.int64]:
+        """Fill a flat array with the numbers below its length in a random order."""
+        return kernels.fill_permutation(self._source(out.size if wide else max(out.size - 1, 0)), out, wide)
+
     def doubles(self, count: int) -> NDArray[np.float64]:
         """The next ``count`` float64 uniforms in [0, 1): 53 bits over 2**53."""
         return kernels.fill_uniform(self._source(count), np.empty(count, np.float64))
