@@ -3,6 +3,7 @@
  * blocks; the holomorphic ones have complex loops. Other inputs are promoted as NumPy promotes (integers to float64). */
 #include "wengert.h"
 
+#include "fast.h"
 #include "half.h"
 #include "pool.h"
 
@@ -199,19 +200,53 @@ COMPLEX_KERNELS(COMPLEX_LOOPS)
 
 /* ---- registration ---- */
 
+/* What the loops that fast.c takes run. */
+struct own_kernel {
+    kernel_f32 single;
+    kernel_f64 twice;
+    enum storage storage;
+    int nin;
+};
+
 struct entry {
     const char *name;
     int nin;
+    double cost;
     PyArrayMethod_StridedLoop *half, *brain, *single, *twice, *complex_single, *complex_double;
     PyObject *ufunc;
+    struct own_kernel kernel[2]; /* by storage: SINGLE, DOUBLE */
 };
 
 static struct entry entries[] = {
-#define ENTRY(name, nin, cost) {#name, nin, name##_e, name##_g, name##_f, name##_d, NULL, NULL, NULL},
+#define ENTRY(name, nin, cost) {#name, nin, cost, name##_e, name##_g, name##_f, name##_d, NULL, NULL, NULL, {{NULL, NULL, SINGLE, nin}, {NULL, NULL, DOUBLE, nin}}},
     ELEMENTWISE_KERNELS(ENTRY)
 #undef ENTRY
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
+
+static void plain_loop(char **args, const npy_intp *count, const npy_intp *steps, void *kernel)
+{
+    const struct own_kernel *own = kernel;
+    struct job job = {own->single, own->twice, own->storage, own->nin, 1, {0}, {0}};
+    const npy_intp width = own->storage == DOUBLE ? sizeof(double) : sizeof(float);
+    for (int k = 0; k <= own->nin; k++) {
+        job.data[k] = args[k], job.stride[k] = steps[k];
+        if (steps[k] != width) job.direct = 0;
+    }
+    work(&job, 0, *count, 0);
+}
+
+int elementwise_loops(PyObject *ufunc, double *cost, struct loop *single, struct loop *twice)
+{
+    for (int i = 0; i < ENTRIES; i++) {
+        if (entries[i].ufunc != ufunc) continue;
+        *cost = entries[i].cost;
+        *single = (struct loop){plain_loop, &entries[i].kernel[SINGLE], NPY_FLOAT};
+        *twice = (struct loop){plain_loop, &entries[i].kernel[DOUBLE], NPY_DOUBLE};
+        return 1;
+    }
+    return 0;
+}
 
 static int add_loop(const struct entry *entry, PyArray_DTypeMeta *dtype, PyArrayMethod_StridedLoop *loop)
 {
@@ -299,6 +334,10 @@ int elementwise_init(PyObject *module)
         if (!strcmp(entries[i].name, #kernel))                                                               \
             entries[i].complex_single = kernel##_F, entries[i].complex_double = kernel##_D;
     COMPLEX_KERNELS(COMPLEX_ENTRY)
+    int at = 0;
+#define ENTRY(name, nin, cost) entries[at].kernel[SINGLE].single = kernels->name##_f32, entries[at++].kernel[DOUBLE].twice = kernels->name##_f64;
+    ELEMENTWISE_KERNELS(ENTRY)
+#undef ENTRY
 
     for (int i = 0; i < ENTRIES; i++) {
         struct entry *entry = &entries[i];

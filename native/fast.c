@@ -1,8 +1,8 @@
 /* NumPy's own element-wise ufuncs with a shorter way in, threads, and no reports of floating-point conditions.
  *
  * fast(ufunc, cost) makes a callable that means what the ufunc means, except that it always returns an array (0-d arrays
- * stay arrays) and never warns. Plain arrays of one real, complex or integer type in C order, broadcast or not, and
- * such an array with a Python number, run on NumPy's own inner loop without NumPy's dispatch, in several threads when
+ * stay arrays) and never warns. Plain arrays of one real, complex or integer type broadcast or not, and such an
+ * array with a Python number, run on NumPy's own inner loop without NumPy's dispatch, in several threads when
  * they are large. Every other call goes to the ufunc, or to a copy of it whose loops are marked as free of
  * floating-point reports where one type is enough. Other attributes (reduce, at ...) are the ufunc's. */
 #include "wengert.h"
@@ -16,9 +16,6 @@
 
 /* Loops are kept by the number of the type that all inputs share; bfloat16, whose number is not fixed, comes last. */
 enum { BRAIN = NPY_HALF + 1, TYPES };
-
-/* Below this many bytes of result the GIL is kept. */
-static const size WORTH_RELEASING = 1 << 15;
 
 typedef struct {
     PyObject_HEAD
@@ -105,54 +102,6 @@ static void brain_loop(char **args, const npy_intp *count, const npy_intp *steps
     widened_loop(self, 1, args, count, steps);
 }
 
-static void fast_task(void *context, size begin, size end, int chunk)
-{
-    const struct fast_job *job = context;
-    const int inner = job->axes - 1;
-    npy_intp steps[MAX_OPERANDS], place[MAX_AXES] = {0}, count = job->shape[inner];
-    char *data[MAX_OPERANDS];
-    (void)chunk;
-    for (int k = 0; k < job->operands; k++) data[k] = job->data[k], steps[k] = job->strides[k][inner];
-    if (job->split_inner) {
-        count = end - begin;
-        for (int k = 0; k < job->operands; k++) data[k] += begin * steps[k];
-        job->loop->function(data, &count, steps, job->loop->data);
-        return;
-    }
-    size rest = begin;
-    for (int axis = inner - 1; axis >= 0; axis--) {
-        place[axis] = rest % job->shape[axis], rest /= job->shape[axis];
-        for (int k = 0; k < job->operands; k++) data[k] += place[axis] * job->strides[k][axis];
-    }
-    for (size item = begin; item < end; item++) {
-        char *here[MAX_OPERANDS];
-        memcpy(here, data, sizeof here); /* loops may change the pointers they are given */
-        job->loop->function(here, &count, steps, job->loop->data);
-        for (int axis = inner - 1; axis >= 0; axis--) {
-            for (int k = 0; k < job->operands; k++) data[k] += job->strides[k][axis];
-            if (++place[axis] < job->shape[axis]) break;
-            for (int k = 0; k < job->operands; k++) data[k] -= job->shape[axis] * job->strides[k][axis];
-            place[axis] = 0;
-        }
-    }
-}
-
-void fast_run(struct fast_job *job, double cost, size total, size bytes)
-{
-    const size outer = total / (job->shape[job->axes - 1] ? job->shape[job->axes - 1] : 1);
-    job->split_inner = job->axes == 1;
-    if (!total) return;
-    if (bytes < WORTH_RELEASING) {
-        fast_task(job, 0, job->split_inner ? total : outer, 0);
-        return;
-    }
-    int chunks = pool_chunks(total, cost);
-    if (!job->split_inner && chunks > outer) chunks = (int)outer;
-    Py_BEGIN_ALLOW_THREADS
-    pool_run(fast_task, job, job->split_inner ? total : outer, chunks);
-    Py_END_ALLOW_THREADS
-}
-
 int fast_write_number(PyObject *number, int type, void *to)
 {
     double value;
@@ -171,23 +120,26 @@ int fast_write_number(PyObject *number, int type, void *to)
     return 0;
 }
 
-void fast_join_axes(struct fast_job *job, int ndim, const npy_intp *shape)
+static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *target);
+
+/* Whether an operand lies the other way round than the loop, which goes in the order of C, so that each element is on another cache line. */
+static int jumps(PyArrayObject *x, const struct fast_job *job, const struct layout *layout, int operand)
 {
-    int axes = 0;
-    for (int axis = 0; axis < ndim; axis++) {
-        if (shape[axis] == 1) continue;
-        int joins = axes > 0;
-        for (int k = 0; joins && k < job->operands; k++)
-            joins = job->strides[k][axes - 1] == job->strides[k][axis] * shape[axis];
-        if (!joins) job->shape[axes++] = 1;
-        job->shape[axes - 1] *= shape[axis];
-        for (int k = 0; k < job->operands; k++) job->strides[k][axes - 1] = job->strides[k][axis];
-    }
-    if (!axes) {
-        job->shape[axes++] = 1;
-        for (int k = 0; k < job->operands; k++) job->strides[k][0] = 0;
-    }
-    job->axes = axes;
+    enum { FAR = 64, MANY = 4096 };
+    const int last = layout->ndim - 1;
+    for (int axis = 0; axis < last; axis++)
+        if (layout->order[axis] != axis) return 0;
+    return last > 0 && PyArray_SIZE(x) >= MANY && job->strides[operand][last] >= FAR && layout->shape[last] > 1;
+}
+
+/* The call with that operand copied, row by row. */
+static PyObject *with_rows(const Fast *self, PyObject *const *args, PyObject *target, int operand)
+{
+    PyObject *given[MAX_OPERANDS], *result = NULL;
+    for (int k = 0; k < self->nin; k++) given[k] = args[k];
+    if ((given[operand] = layout_rows(args[operand]))) result = fast_short(self, given, target);
+    Py_XDECREF(given[operand]);
+    return result;
 }
 
 /* The short way; NULL without an error set if this call has to go the long way. `target` is NULL or the output. */
@@ -197,16 +149,15 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
     struct fast_job job;
     PyArrayObject *first = NULL;
     union { double d; float f; } number[2];
-    int same_shape = 1, arrays = 0;
+    int same = 1; /* whether all arrays are one line of as many elements */
 
     for (int k = 0; k < nin; k++) {
         if (!PyArray_CheckExact(args[k])) continue;
         PyArrayObject *array = (PyArrayObject *)args[k];
-        if (!PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED) || !PyArray_ISNOTSWAPPED(array)) return NULL;
-        arrays++;
+        if (!PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) return NULL;
         if (!first) first = array;
         else if (PyArray_TYPE(array) != PyArray_TYPE(first)) return NULL;
-        else same_shape &= PyArray_SAMESHAPE(array, first);
+        same &= PyArray_IS_C_CONTIGUOUS(array) && PyArray_SAMESHAPE(array, first);
     }
     if (!first) return NULL;
     const int type = PyArray_TYPE(first), slot = slot_of(type);
@@ -220,16 +171,14 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
         else job.data[k] = (char *)&number[k];
     }
 
-    npy_intp shape[MAX_AXES];
-    int ndim = PyArray_NDIM(first);
-    size total;
     PyArrayObject *out;
-    if (same_shape) {
+    size total;
+    if (same && (!target || PyArray_IS_C_CONTIGUOUS((PyArrayObject *)target))) {
         if (target) {
             out = (PyArrayObject *)target;
             if (!PyArray_SAMESHAPE(out, first)) return NULL;
             Py_INCREF(out);
-        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, PyArray_DIMS(first), out_type))) return NULL;
+        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(first), PyArray_DIMS(first), out_type))) return NULL;
         total = PyArray_SIZE(first);
         job.axes = 1;
         job.shape[0] = total;
@@ -237,30 +186,17 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
             job.strides[k][0] = job.data[k] == (char *)&number[k] ? 0 : PyArray_ITEMSIZE(first);
         job.strides[nin][0] = PyArray_ITEMSIZE(out);
     } else {
-        PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1]; /* both are arrays */
-        ndim = PyArray_NDIM(a) > PyArray_NDIM(b) ? PyArray_NDIM(a) : PyArray_NDIM(b);
-        if (ndim > MAX_AXES) return NULL;
-        total = 1;
-        for (int axis = 0; axis < ndim; axis++) {
-            npy_intp length[2];
-            for (int k = 0; k < 2; k++) {
-                PyArrayObject *x = k ? b : a;
-                const int own = axis - (ndim - PyArray_NDIM(x));
-                length[k] = own < 0 ? 1 : PyArray_DIM(x, own);
-                job.strides[k][axis] = length[k] == 1 ? 0 : PyArray_STRIDE(x, own);
-            }
-            if (length[0] != length[1] && length[0] != 1 && length[1] != 1) return NULL; /* the ufunc says it best */
-            shape[axis] = length[0] == 1 ? length[1] : length[0];
-            total *= shape[axis];
-        }
-        if (target) {
-            out = (PyArrayObject *)target;
-            if (PyArray_NDIM(out) != ndim || !PyArray_CompareLists(PyArray_DIMS(out), shape, ndim)) return NULL;
-            Py_INCREF(out);
-        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, out_type))) return NULL;
-        for (int axis = 0; axis < ndim; axis++) job.strides[2][axis] = PyArray_STRIDE(out, axis);
-        fast_join_axes(&job, ndim, shape);
+        struct layout layout;
+        if (fast_lay_out(&job, &layout, args, nin, (PyArrayObject *)target) < 0) return NULL; /* the ufunc says it best */
+        for (int k = 0; k < nin; k++)
+            if (PyArray_CheckExact(args[k]) && jumps((PyArrayObject *)args[k], &job, &layout, k)) return with_rows(self, args, target, k);
+        if (target) out = (PyArrayObject *)Py_NewRef(target);
+        else if (!(out = fast_result(&job, &layout, out_type))) return NULL;
+        total = PyArray_SIZE(out);
+        fast_join_axes(&job, layout.ndim, layout.shape);
     }
+    for (int k = 0; k < nin; k++) job.width[k] = PyArray_ITEMSIZE(first);
+    job.width[nin] = PyArray_ITEMSIZE(out);
     job.data[nin] = PyArray_BYTES(out);
     fast_run(&job, self->cost, total, total * PyArray_ITEMSIZE(out));
     return (PyObject *)out;
@@ -271,16 +207,19 @@ static int writable_target(const Fast *self, PyObject *const *args, PyObject *ta
 {
     if (!PyArray_CheckExact(target)) return 0;
     PyArrayObject *out = (PyArrayObject *)target;
-    const npy_uintp begin = (npy_uintp)PyArray_BYTES(out), end = begin + PyArray_NBYTES(out);
-    if (!PyArray_ISCARRAY(out)) return 0;
+    const char *begin, *end, *from, *to;
+    if (!PyArray_ISBEHAVED(out)) return 0;
+    fast_extent(out, &begin, &end);
     for (int k = 0; k < self->nin; k++) {
         if (!PyArray_CheckExact(args[k])) continue;
         PyArrayObject *x = (PyArrayObject *)args[k];
         const int type = PyArray_TYPE(x), slot = slot_of(type);
         if (slot < 0 || PyArray_TYPE(out) != (self->loops[slot].out_type < 0 ? type : self->loops[slot].out_type)) return 0;
-        const npy_uintp from = (npy_uintp)PyArray_BYTES(x);
-        if (from == begin && PyArray_SAMESHAPE(x, out) && PyArray_ITEMSIZE(x) == PyArray_ITEMSIZE(out)) continue;
-        if (from < end && begin < from + PyArray_NBYTES(x)) return 0;
+        if (PyArray_BYTES(x) == PyArray_BYTES(out) && PyArray_SAMESHAPE(x, out) && PyArray_ITEMSIZE(x) == PyArray_ITEMSIZE(out) &&
+            PyArray_CompareLists(PyArray_STRIDES(x), PyArray_STRIDES(out), PyArray_NDIM(out)))
+            continue;
+        fast_extent(x, &from, &to);
+        if (from < end && begin < to) return 0;
     }
     return 1;
 }
@@ -386,6 +325,10 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         for (int k = 1; k < source->nin; k++) known &= types[k] == in;
         if (known && source->functions[row] && !self->loops[in].function)
             self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out};
+    }
+    if (elementwise_loops(ufunc, &self->cost, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE])) {
+        self->loops[NPY_HALF] = self->loops[NPY_FLOAT];
+        self->quiet = Py_NewRef(ufunc);
     }
     arithmetic_replace(source->name, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE]);
     /* Everything of 16 bits is what float32 gives, rounded; only the neighbours of a number are others. */

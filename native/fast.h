@@ -16,6 +16,9 @@ struct loop {
 /* Put our own loops of float32 and float64 in the place of NumPy's, where we have any for the function of this name. */
 void arithmetic_replace(const char *name, struct loop *single, struct loop *twice);
 
+/* The loops of one of our own ufuncs (elementwise.c) and what an element costs; 0 if it is none. */
+int elementwise_loops(PyObject *ufunc, double *cost, struct loop *single, struct loop *twice);
+
 /* Whether a type number is ml_dtypes' bfloat16. */
 int is_brain(int type);
 
@@ -25,9 +28,25 @@ struct fast_job {
     int operands, axes;
     npy_intp shape[MAX_AXES];
     char *data[MAX_OPERANDS];
-    npy_intp strides[MAX_OPERANDS][MAX_AXES];
+    npy_intp strides[MAX_OPERANDS][MAX_AXES], width[MAX_OPERANDS]; /* width: bytes of an element */
     int split_inner; /* whether chunks are parts of the last axis, there being no other */
 };
+
+/* What operands broadcast to: its shape, in the order in which its axes lie in memory; order[0] is the number of the outermost. */
+struct layout {
+    int ndim, order[MAX_AXES];
+    npy_intp shape[MAX_AXES];
+};
+
+/* Fill in layout and strides of arrays, numbers (for which `args` has something else) and the output, if it is given; -1 where they do
+ * not broadcast, or a stride is negative. */
+int fast_lay_out(struct fast_job *job, struct layout *layout, PyObject *const *args, int inputs, PyArrayObject *target);
+
+/* A new output, dense in that layout, and its strides. */
+PyArrayObject *fast_result(struct fast_job *job, const struct layout *layout, int type);
+
+/* The memory from the first to behind the last byte of an array; nothing of one that is empty. */
+void fast_extent(PyArrayObject *a, const char **begin, const char **end);
 
 /* Take `shape` and the strides, which cover `ndim` axes, and leave them in the job with axes of length one dropped and
  * neighbours joined that lie in memory like one axis for all operands. */

@@ -143,6 +143,10 @@ enum { COLUMNS = 512 };
     X(narrow_half, (uint16_t *to, const float *from, size n))  \
     X(narrow_brain, (uint16_t *to, const float *from, size n))
 
+/* Rows put one behind the other; of elements of 1, 2, 4 or 8 bytes. */
+enum { GATHER_CHUNK = 64 };
+#define GATHER_KERNELS(X) X(gather, (char *to, const char *from, const char *end, size width, size n, size step, size rows, size row_step))
+
 /* Attention of one head. Strides are in elements; rows are contiguous. Results are contiguous, and NULL if not wanted. */
 struct attention_head {
     size queries, keys, width, depth, block; /* width of queries and keys, depth of values, queries of a block */
@@ -270,7 +274,7 @@ struct kernels {
     int (*tame_angles_f32)(const float *const *in, size n);
     int (*tame_angles_f64)(const double *const *in, size n);
 #define DECLARE_CAST(name, arguments) void(*name) arguments;
-    CAST_KERNELS(DECLARE_CAST)
+    CAST_KERNELS(DECLARE_CAST) GATHER_KERNELS(DECLARE_CAST)
 #undef DECLARE_CAST
 #define DECLARE_ATTENTION(name) void (*name##_f32)(const struct attention_head *h), (*name##_f64)(const struct attention_head *h);
     ATTENTION_KERNELS(DECLARE_ATTENTION)

@@ -1,6 +1,7 @@
 /* Copies into C order of arrays that lie in memory the other way round. */
 #include "wengert.h"
 
+#include "fast.h"
 #include "pool.h"
 
 /* A tile: elements that lie together along one axis, of as many neighbours along the last one. */
@@ -52,41 +53,29 @@ static void copy_task(void *context, size begin, size end, int chunk)
     }
 }
 
-/* Rows that lie together, or backwards, or at any distance, or are one value again and again. */
-#define DEFINE_ROW(TYPE, bits)                                                                                        \
-    static void row_##bits(char *target, const char *from, npy_intp count, npy_intp step)                             \
+#define DEFINE_COPY(TYPE, bits)                                                                                       \
+    static void copy_##bits(char **data, const npy_intp *count, const npy_intp *steps, void *unused)                  \
     {                                                                                                                 \
-        TYPE *to = (TYPE *)target;                                                                                    \
-        if (step == sizeof(TYPE)) {                                                                                   \
-            memcpy(to, from, count * sizeof(TYPE));                                                                   \
-        } else if (step == 0) {                                                                                       \
-            const TYPE value = *(const TYPE *)from;                                                                   \
-            for (npy_intp i = 0; i < count; i++) to[i] = value;                                                       \
-        } else if (step == -(npy_intp)sizeof(TYPE)) {                                                                 \
-            for (npy_intp i = 0; i < count; i++) to[i] = *((const TYPE *)from - i);                                   \
-        } else {                                                                                                      \
-            for (npy_intp i = 0; i < count; i++) to[i] = *(const TYPE *)(from + i * step);                            \
-        }                                                                                                             \
+        const char *from = data[0];                                                                                   \
+        char *to = data[1];                                                                                           \
+        (void)unused;                                                                                                 \
+        if (steps[0] == sizeof(TYPE) && steps[1] == sizeof(TYPE)) memcpy(to, from, *count * sizeof(TYPE));            \
+        else for (npy_intp i = 0; i < *count; i++) *(TYPE *)(to + i * steps[1]) = *(const TYPE *)(from + i * steps[0]); \
     }
-DEFINE_ROW(uint8_t, 8)
-DEFINE_ROW(uint16_t, 16)
-DEFINE_ROW(uint32_t, 32)
-DEFINE_ROW(uint64_t, 64)
+DEFINE_COPY(uint8_t, 8)
+DEFINE_COPY(uint16_t, 16)
+DEFINE_COPY(uint32_t, 32)
+DEFINE_COPY(uint64_t, 64)
 
-static void row_task(void *context, size begin, size end, int chunk)
+static void copy_rows(PyArrayObject *x, PyArrayObject *out)
 {
-    const struct copy_job *job = context;
-    (void)chunk;
-    for (size item = begin; item < end; item++) {
-        const char *from = job->from;
-        npy_intp rest = item;
-        for (int axis = job->outer - 1; axis >= 0; axis--) {
-            from += rest % job->shape[axis] * job->from_stride[axis];
-            rest /= job->shape[axis];
-        }
-        (job->width == 1 ? row_8 : job->width == 2 ? row_16 : job->width == 4 ? row_32 : row_64)(
-            job->to + item * job->rows * job->width, from, job->rows, job->from_row);
-    }
+    static const struct loop loops[] = {{copy_8, NULL, 0}, {copy_16, NULL, 0}, {copy_32, NULL, 0}, {copy_64, NULL, 0}};
+    const int width = PyArray_ITEMSIZE(x), ndim = PyArray_NDIM(x);
+    struct fast_job job = {.loop = &loops[width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3], .operands = 2};
+    job.data[0] = PyArray_BYTES(x), job.data[1] = PyArray_BYTES(out), job.width[0] = job.width[1] = width;
+    for (int k = 0; k < ndim; k++) job.strides[0][k] = PyArray_STRIDE(x, k), job.strides[1][k] = PyArray_STRIDE(out, k);
+    fast_join_axes(&job, ndim, PyArray_DIMS(x));
+    fast_run(&job, 0.2, PyArray_SIZE(x), PyArray_NBYTES(x));
 }
 
 /* in_order(x): a new array in C order with the values of x, which is in another one */
@@ -98,7 +87,7 @@ static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t co
     PyArrayObject *x = (PyArrayObject *)args[0];
     struct copy_job job = {.width = PyArray_ITEMSIZE(x)};
     const int ndim = PyArray_NDIM(x), last = ndim - 1;
-    if (ndim < 1 || PyArray_SIZE(x) < 1024 || PyArray_DIM(x, last) < 8 || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyArray_ISALIGNED(x) ||
+    if (ndim < 1 || ndim > MAX_AXES || !PyArray_SIZE(x) || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyArray_ISALIGNED(x) ||
         (job.width != 1 && job.width != 2 && job.width != 4 && job.width != 8))
         NOT_HANDLED();
     int axis = job.width == 1 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width || !PyArray_STRIDE(x, last) ? -1 : last - 1;
@@ -108,16 +97,7 @@ static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t co
                                                                NULL, 0, NULL);
     if (!out) return NULL;
     if (axis < 0) {
-        size rows = 1;
-        job.from = PyArray_BYTES(x), job.to = PyArray_BYTES(out), job.outer = last;
-        job.rows = PyArray_DIM(x, last), job.from_row = PyArray_STRIDE(x, last);
-        /* axes that follow each other in memory are one; the first is left, for threads to share out */
-        while (job.outer > 1 && PyArray_STRIDE(x, job.outer - 1) == job.rows * job.from_row) job.rows *= PyArray_DIM(x, --job.outer);
-        for (int k = 0; k < job.outer; k++)
-            job.shape[k] = PyArray_DIM(x, k), job.from_stride[k] = PyArray_STRIDE(x, k), rows *= PyArray_DIM(x, k);
-        Py_BEGIN_ALLOW_THREADS
-        pool_run(row_task, &job, rows, pool_chunks(rows, 0.2 * job.rows));
-        Py_END_ALLOW_THREADS
+        copy_rows(x, out);
         return (PyObject *)out;
     }
     job.from = PyArray_BYTES(x), job.to = PyArray_BYTES(out);
@@ -134,6 +114,14 @@ static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t co
     pool_run(copy_task, &job, items, pool_chunks(items, 0.5 * TILE * job.rows));
     Py_END_ALLOW_THREADS
     return (PyObject *)out;
+}
+
+PyObject *layout_rows(PyObject *array)
+{
+    PyObject *found = in_order(NULL, &array, 1);
+    if (found != Py_NotImplemented) return found;
+    Py_DECREF(found);
+    return PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
 }
 
 /* restrided(x, shape, strides): the memory from where x begins in this shape, with these steps in elements; the caller knows that it is there */

@@ -11,6 +11,7 @@
 #endif
 
 #include "casts.inc.h"
+#include "gather.inc.h"
 
 #define REAL float
 #define F(name) name##_f32
@@ -108,7 +109,7 @@ const struct kernels TABLE(ISA) = {
     CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel = kernel##_loop,
-    CAST_KERNELS(ENTRY)
+    CAST_KERNELS(ENTRY) GATHER_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_rows_f32 = kernel##_rows_f32, .kernel##_rows_f64 = kernel##_rows_f64,
     RECURRENT_KERNELS(ENTRY)

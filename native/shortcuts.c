@@ -215,7 +215,7 @@ WHERE_LOOP(16)
 WHERE_LOOP(32)
 WHERE_LOOP(64)
 
-/* where(condition, a, b): arrays in C order, a and b of one type; one of them may be a Python number */
+/* where(condition, a, b): arrays, a and b of one type; one of them may be a Python number */
 static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -224,47 +224,33 @@ static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t count
     union { double d; float f; } number[3];
     struct fast_job job = {.operands = 4};
     PyArrayObject *model = NULL;
-    int ndim = 0;
     for (int k = 0; k < 3; k++) {
         if (!PyArray_CheckExact(args[k])) {
             if (k == 0) NOT_HANDLED();
             continue;
         }
         PyArrayObject *x = (PyArrayObject *)args[k];
-        if (!PyArray_ISCARRAY_RO(x)) NOT_HANDLED();
+        if (!PyArray_ISALIGNED(x) || !PyArray_ISNOTSWAPPED(x)) NOT_HANDLED();
         if (k && model && PyArray_TYPE(x) != PyArray_TYPE(model)) NOT_HANDLED();
         if (k) model = x;
         else if (PyArray_TYPE(x) != NPY_BOOL) NOT_HANDLED();
-        if (PyArray_NDIM(x) > ndim) ndim = PyArray_NDIM(x);
     }
-    if (!model || ndim > MAX_AXES || PyArray_TYPE(model) >= NPY_OBJECT) NOT_HANDLED();
+    if (!model || PyArray_TYPE(model) >= NPY_OBJECT) NOT_HANDLED();
     const int width = PyArray_ITEMSIZE(model), which = width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3;
     if (width > 8) NOT_HANDLED();
     job.loop = &loops[which];
-    npy_intp shape[MAX_AXES];
-    for (int axis = 0; axis < ndim; axis++) shape[axis] = 1;
     for (int k = 0; k < 3; k++) {
-        if (!PyArray_CheckExact(args[k])) {
-            if (fast_write_number(args[k], PyArray_TYPE(model), &number[k]) < 0) NOT_HANDLED();
-            job.data[k] = (char *)&number[k];
-            for (int axis = 0; axis < ndim; axis++) job.strides[k][axis] = 0;
-            continue;
-        }
-        PyArrayObject *x = (PyArrayObject *)args[k];
-        job.data[k] = PyArray_BYTES(x);
-        for (int axis = 0; axis < ndim; axis++) {
-            const int own = axis - (ndim - PyArray_NDIM(x));
-            const npy_intp length = own < 0 ? 1 : PyArray_DIM(x, own);
-            job.strides[k][axis] = length == 1 ? 0 : PyArray_STRIDE(x, own);
-            if (length != 1 && shape[axis] != 1 && shape[axis] != length) NOT_HANDLED();
-            if (length != 1) shape[axis] = length;
-        }
+        job.data[k] = (char *)&number[k];
+        if (PyArray_CheckExact(args[k])) job.data[k] = PyArray_BYTES((PyArrayObject *)args[k]);
+        else if (fast_write_number(args[k], PyArray_TYPE(model), &number[k]) < 0) NOT_HANDLED();
     }
-    PyArrayObject *out = new_like(model, ndim, shape);
+    struct layout layout;
+    if (fast_lay_out(&job, &layout, args, 3, NULL) < 0) NOT_HANDLED();
+    PyArrayObject *out = fast_result(&job, &layout, PyArray_TYPE(model));
     if (!out) return NULL;
     job.data[3] = PyArray_BYTES(out);
-    for (int axis = 0; axis < ndim; axis++) job.strides[3][axis] = PyArray_STRIDE(out, axis);
-    fast_join_axes(&job, ndim, shape);
+    for (int k = 0; k < 4; k++) job.width[k] = k ? width : 1;
+    fast_join_axes(&job, layout.ndim, layout.shape);
     fast_run(&job, 0.2, PyArray_SIZE(out), PyArray_NBYTES(out));
     return (PyObject *)out;
 }

@@ -681,6 +681,20 @@ static int all_defaults(const Operation *self, PyObject *const *args)
     return 1;
 }
 
+/* Whether the steps of an array get smaller from axis to axis, as those of arrays in C order and of parts of them do. */
+static int descends(PyArrayObject *a)
+{
+    npy_intp before = NPY_MAX_INTP;
+    if (PyArray_IS_C_CONTIGUOUS(a)) return 1;
+    for (int axis = 0; axis < PyArray_NDIM(a); axis++) {
+        const npy_intp step = PyArray_STRIDE(a, axis);
+        if (!step) continue;
+        if (step < 0 || step >= before) return 0;
+        before = step;
+    }
+    return 1;
+}
+
 /* Whether a result obviously lies in memory as its operands do: all row by row, or all with the same steps. */
 static int in_order(const Operation *self, const struct call *c, PyArrayObject *y)
 {
@@ -689,7 +703,7 @@ static int in_order(const Operation *self, const struct call *c, PyArrayObject *
     for (int i = 0; i < self->params && (alike || whole); i++) {
         if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !c->owned[i]) continue;
         PyArrayObject *a = (PyArrayObject *)SLOT(c->args[i], at.data); /* as it was given, not converted */
-        whole = whole && PyArray_IS_C_CONTIGUOUS(a);
+        whole = whole && descends(a);
         alike = alike && PyArray_NDIM(a) == n && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(y), n) &&
                 PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(y), n);
     }
@@ -893,6 +907,20 @@ static int writes_at_once(const Operation *self, const struct call *c, int recor
     return !*recorded || (self->wrt && self->outputs == 1 && !self->aux && is_writable_history(target));
 }
 
+/* Whether the gradient of another argument needs what the first one held. */
+static int needs_first(const Operation *self, const struct call *c)
+{
+    for (int i = 0; i < self->saved; i++) {
+        if (self->save[i].source != FROM_PARAM || self->save[i].index != 0) continue;
+        for (int k = 0; k < self->wrt; k++) {
+            PyObject *t = c->args[self->wrt_at[k]];
+            if (!(self->save[i].users >> k & 1)) continue;
+            if (self->kind[self->wrt_at[k]] == LIST || (PyObject_TypeCheck(t, (PyTypeObject *)at.tensor) && requires_grad(t))) return 1;
+        }
+    }
+    return 0;
+}
+
 /* Keep what the first argument holds, if the gradient of another will need it; -1 on error. */
 static int keep_first(const Operation *self, struct call *c)
 {
@@ -938,7 +966,7 @@ static PyObject *written(const Operation *self, struct call *c, int recording, i
         drop_edges(&edge, 1);
     }
     PyArrayObject *target = (PyArrayObject *)SLOT(c->args[0], at.data);
-    PyObject *answer = computed(self, c, self->writes == BY_KERNEL && !recorded ? (PyObject *)target : NULL, general);
+    PyObject *answer = computed(self, c, self->writes == BY_KERNEL && !(recorded && needs_first(self, c)) ? (PyObject *)target : NULL, general);
     if (answer && self->aux) Py_SETREF(answer, PySequence_GetItem(answer, 0));
     PyArrayObject *y = answer ? (PyArrayObject *)array_of(answer) : NULL;
     if (!y) return NULL;

@@ -34,6 +34,8 @@ extern PyMethodDef alignments_methods[], ranks_methods[];
 
 PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count); /* casts.c */
 
+PyObject *layout_rows(PyObject *array); /* a new array in C order; layout.c */
+
 /* Changes of context variables: context.c. */
 PyObject *context_set(PyObject *variable, PyObject *value);
 int context_reset(PyObject *variable, PyObject *token);

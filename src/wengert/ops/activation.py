@@ -51,7 +51,8 @@ def _ordered(input: Any, kind: str, name: str) -> Any:
     return without("c", input, "clamp is not supported for complex types", NotImplementedError)
 
 
-@operator(grad=dict(input=lambda F, g, result: F.relu_grad(g, result)), inplace=True, places=("torch", "Tensor"))
+@operator(grad=dict(input=lambda F, g, result: F.relu_grad(g, result)), kernel=K.relu, inplace=True,
+          places=("torch", "Tensor"))
 def relu(input: Array):
     """``max(x, 0)``; the gradient at 0 is 0, and NaN stays NaN.
 
@@ -172,7 +173,7 @@ def silu_grad(F, g, input):
     return g * s * (1 + input * from_one(F, s))
 
 
-@operator(grad=dict(input=lambda F, g, input: F.silu_grad(g, input)), wirtinger=True, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: F.silu_grad(g, input)), wirtinger=True, kernel=K.silu, inplace=True)
 def silu(input: Array):
     """``x * sigmoid(x)``."""
     return K.silu(only("fVc", "silu_cpu", input))
@@ -184,7 +185,7 @@ def mish_grad(F, g, input):
     return g * (t + input * s * from_one(F, t * t))
 
 
-@operator(grad=dict(input=lambda F, g, input: F.mish_grad(g, input)), inplace=True)
+@operator(grad=dict(input=lambda F, g, input: F.mish_grad(g, input)), kernel=K.mish, inplace=True)
 def mish(input: Array):
     """``x * tanh(softplus(x))``. Misra, 2019."""
     return K.mish(floating("mish_cpu", input))
@@ -214,7 +215,8 @@ def log_sigmoid_grad(F, g, input):
     return g * F.sigmoid(-input)
 
 
-@operator(grad=dict(input=lambda F, g, input: F.log_sigmoid_grad(g, input)), node="LogSigmoidBackward0")
+@operator(grad=dict(input=lambda F, g, input: F.log_sigmoid_grad(g, input)), kernel=K.log_sigmoid,
+          node="LogSigmoidBackward0")
 def logsigmoid(input: Array):
     """``log(sigmoid(x))``."""
     return K.log_sigmoid(floating("log_sigmoid_cpu", input))
@@ -237,7 +239,7 @@ def hardsigmoid_grad(F, g, input):
     return g * ((input > -3) & (input < 3)) * (1 / 6)
 
 
-@operator(grad=dict(input=lambda F, g, input: F.hardsigmoid_grad(g, input)), inplace=True)
+@operator(grad=dict(input=lambda F, g, input: F.hardsigmoid_grad(g, input)), kernel=K.hardsigmoid, inplace=True)
 def hardsigmoid(input: Array):
     """``clamp(x + 3, 0, 6) / 6``."""
     return K.hardsigmoid(floating("hardsigmoid_cpu", input))
@@ -248,7 +250,7 @@ def hardswish_grad(F, g, input):
     return g * F.where(input <= -3, 0.0, F.where(input < 3, input / 3 + 0.5, 1.0))
 
 
-@operator(grad=dict(input=lambda F, g, input: F.hardswish_grad(g, input)), inplace=True)
+@operator(grad=dict(input=lambda F, g, input: F.hardswish_grad(g, input)), kernel=K.hardswish, inplace=True)
 def hardswish(input: Array):
     """``x * hardsigmoid(x)``. Howard et al., 2019."""
     return K.hardswish(floating("hardswish_cpu", input))

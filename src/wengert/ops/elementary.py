@@ -195,7 +195,7 @@ def sigmoid_grad(F, g, result):
     return g * (F.conj(slope) if F.is_complex(slope) else slope)
 
 
-@activation(grad=dict(input=lambda F, g, result: F.sigmoid_grad(g, result)), wirtinger=True)
+@activation(grad=dict(input=lambda F, g, result: F.sigmoid_grad(g, result)), wirtinger=True, kernel=K.sigmoid)
 def sigmoid(input: Array):
     """The logistic function ``1 / (1 + exp(-input))``.
 

@@ -1,0 +1,271 @@
+/* Running a loop over operands of any strides that broadcast, with threads; short rows many at a time. */
+#include "fast.h"
+
+#include "pool.h"
+
+enum {
+    BLOCK = 4096,     /* bytes of a buffer in which rows are brought together */
+    SHORT = 256,      /* bytes of a row that is short */
+    FEW = 4,          /* rows that are worth it */
+};
+
+/* Below this many bytes of result the GIL is kept. */
+static const size WORTH_RELEASING = 1 << 15;
+
+/* ---- where operands lie ---- */
+
+void fast_extent(PyArrayObject *a, const char **begin, const char **end)
+{
+    const char *low = PyArray_BYTES(a), *high = low;
+    *begin = *end = low;
+    for (int axis = 0; axis < PyArray_NDIM(a); axis++) {
+        const npy_intp length = PyArray_DIM(a, axis), far = (length - 1) * PyArray_STRIDE(a, axis);
+        if (!length) return;
+        if (far > 0) high += far;
+        else low += far;
+    }
+    *begin = low, *end = high + PyArray_ITEMSIZE(a);
+}
+
+/* Whether axis `a` goes outside of axis `b`: NumPy's rule, by the strides of all operands that move along both; where they contradict
+ * each other, or say nothing (`*known` is 0), the order of C stays. */
+static int goes_inside(const struct fast_job *job, int operands, int outer, int inner, int *known)
+{
+    int swap = 0;
+    *known = 0;
+    for (int k = 0; k < operands; k++) {
+        const npy_intp out = job->strides[k][outer], in = job->strides[k][inner];
+        if (!out || !in) continue;
+        if (in <= out) swap = 0;
+        else if (!*known) swap = 1;
+        *known = 1;
+    }
+    return swap;
+}
+
+/* The axes from the outermost to the innermost in memory; 0 if that is the order of C. */
+static int order_axes(const struct fast_job *job, int operands, struct layout *layout)
+{
+    int *order = layout->order, changed = 0;
+    const int ndim = layout->ndim;
+    for (int axis = ndim - 1; axis >= 0; axis--) {
+        int place = axis + 1, known; /* order[axis + 1 ..] is in order; this axis goes before order[place] */
+        for (int next = axis + 1; next < ndim; next++) {
+            const int swap = goes_inside(job, operands, axis, order[next], &known);
+            if (known && !swap) break;
+            if (swap) place = next + 1;
+        }
+        for (int k = axis; k < place - 1; k++) order[k] = order[k + 1];
+        order[place - 1] = axis;
+        changed |= place != axis + 1;
+    }
+    return changed;
+}
+
+static void reorder(npy_intp *of, const struct layout *layout)
+{
+    npy_intp old[MAX_AXES];
+    memcpy(old, of, layout->ndim * sizeof *of);
+    for (int axis = 0; axis < layout->ndim; axis++) of[axis] = old[layout->order[axis]];
+}
+
+int fast_lay_out(struct fast_job *job, struct layout *layout, PyObject *const *args, int inputs, PyArrayObject *target)
+{
+    int ndim = target ? PyArray_NDIM(target) : 0, ordered = 1;
+    for (int k = 0; k < inputs; k++)
+        if (PyArray_CheckExact(args[k]) && PyArray_NDIM((PyArrayObject *)args[k]) > ndim) ndim = PyArray_NDIM((PyArrayObject *)args[k]);
+    if (ndim > MAX_AXES || (target && PyArray_NDIM(target) != ndim)) return -1;
+    layout->ndim = ndim;
+    for (int axis = 0; axis < ndim; axis++) layout->shape[axis] = 1, layout->order[axis] = axis;
+    for (int k = 0; k < inputs + !!target; k++) {
+        PyArrayObject *x = k < inputs ? (PyArrayObject *)args[k] : target;
+        const int is_array = k == inputs || PyArray_CheckExact(args[k]), before = is_array ? ndim - PyArray_NDIM(x) : ndim;
+        for (int axis = 0; axis < ndim; axis++) {
+            const npy_intp length = axis < before ? 1 : PyArray_DIM(x, axis - before);
+            job->strides[k][axis] = length == 1 ? 0 : PyArray_STRIDE(x, axis - before);
+            if (job->strides[k][axis] < 0) return -1;
+            if (k == inputs ? length != layout->shape[axis] : length != 1 && layout->shape[axis] != 1 && length != layout->shape[axis]) return -1;
+            if (length != 1) layout->shape[axis] = length;
+        }
+        if (is_array && !PyArray_IS_C_CONTIGUOUS(x)) ordered = 0;
+    }
+    if (ordered || !order_axes(job, inputs + !!target, layout)) return 0;
+    for (int k = 0; k < inputs + !!target; k++) reorder(job->strides[k], layout);
+    reorder(layout->shape, layout);
+    return 0;
+}
+
+PyArrayObject *fast_result(struct fast_job *job, const struct layout *layout, int type)
+{
+    npy_intp shape[MAX_AXES], strides[MAX_AXES];
+    int in_order = 1;
+    for (int axis = 0; axis < layout->ndim; axis++) shape[layout->order[axis]] = layout->shape[axis], in_order &= layout->order[axis] == axis;
+    PyArray_Descr *descriptor = PyArray_DescrFromType(type);
+    if (!descriptor) return NULL;
+    npy_intp step = PyDataType_ELSIZE(descriptor);
+    for (int axis = layout->ndim - 1; axis >= 0; axis--) {
+        strides[layout->order[axis]] = step;
+        job->strides[job->operands - 1][axis] = layout->shape[axis] == 1 ? 0 : step;
+        step *= layout->shape[axis];
+    }
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descriptor, layout->ndim, shape, in_order ? NULL : strides, NULL, 0, NULL);
+}
+
+void fast_join_axes(struct fast_job *job, int ndim, const npy_intp *shape)
+{
+    int axes = 0;
+    for (int axis = 0; axis < ndim; axis++) {
+        if (shape[axis] == 1) continue;
+        int joins = axes > 0;
+        for (int k = 0; joins && k < job->operands; k++)
+            joins = job->strides[k][axes - 1] == job->strides[k][axis] * shape[axis];
+        if (!joins) job->shape[axes++] = 1;
+        job->shape[axes - 1] *= shape[axis];
+        for (int k = 0; k < job->operands; k++) job->strides[k][axes - 1] = job->strides[k][axis];
+    }
+    if (!axes) {
+        job->shape[axes++] = 1;
+        for (int k = 0; k < job->operands; k++) job->strides[k][0] = 0;
+    }
+    job->axes = axes;
+}
+
+/* ---- short rows ---- */
+
+/* What stands for an operand while blocks of rows are gone through. */
+struct blocks {
+    const struct fast_job *job;
+    size most;                       /* rows of a block */
+    const char *held[MAX_OPERANDS];  /* of which place the buffer holds the rows, where they are all the same */
+    _Alignas(64) char buffer[MAX_OPERANDS][BLOCK + GATHER_CHUNK];
+};
+
+static int are_short(const struct fast_job *job)
+{
+    const int inner = job->axes - 1;
+    if (job->axes < 2 || job->shape[inner - 1] < FEW) return 0;
+    for (int k = 0; k < job->operands; k++) {
+        const npy_intp width = job->width[k];
+        if (width * job->shape[inner] > SHORT || (width != 1 && width != 2 && width != 4 && width != 8)) return 0;
+    }
+    return 1;
+}
+
+/* The loop over `rows` rows at `data` by one call. */
+static void run_block(struct blocks *b, char *const *data, size rows)
+{
+    const struct fast_job *job = b->job;
+    const int inner = job->axes - 1, last = job->operands - 1;
+    const npy_intp n = job->shape[inner];
+    npy_intp steps[MAX_OPERANDS], count = rows * n;
+    char *here[MAX_OPERANDS];
+    int straight = 1;
+    for (int k = 0; k < job->operands; k++) {
+        const npy_intp width = job->width[k], step = job->strides[k][inner], row_step = job->strides[k][inner - 1];
+        here[k] = data[k], steps[k] = width;
+        if (step == width && row_step == n * width) continue;
+        if (!step && !row_step && k < last) {
+            steps[k] = 0;
+            continue;
+        }
+        here[k] = b->buffer[k];
+        if (k == last) {
+            straight = 0;
+            continue;
+        }
+        const char *end = data[k] + (rows - 1) * row_step + (n - 1) * step + width;
+        if (row_step) kernels->gather(here[k], data[k], end, width, n, step, rows, row_step);
+        else if (b->held[k] != data[k]) {
+            kernels->gather(here[k], data[k], end, width, n, step, b->most, 0);
+            b->held[k] = data[k];
+        }
+    }
+    job->loop->function(here, &count, steps, job->loop->data);
+    if (straight) return;
+    const npy_intp width = job->width[last], step = job->strides[last][inner], row_step = job->strides[last][inner - 1];
+    const char *from = b->buffer[last];
+    for (size r = 0; r < rows; r++)
+        for (npy_intp i = 0; i < n; i++, from += width) memcpy(data[last] + r * row_step + i * step, from, width);
+}
+
+/* Rows `begin` to `end`, by blocks that lie along the axis before the last. */
+static void run_blocks(const struct fast_job *job, size begin, size end)
+{
+    const int inner = job->axes - 1, along = inner - 1;
+    struct blocks b;
+    npy_intp widest = 1;
+    b.job = job;
+    for (int k = 0; k < job->operands; k++) {
+        b.held[k] = NULL;
+        if (job->width[k] > widest) widest = job->width[k];
+    }
+    b.most = BLOCK / (widest * job->shape[inner]);
+    if (b.most > job->shape[along]) b.most = job->shape[along];
+    for (size item = begin; item < end;) {
+        size rest = item, rows = job->shape[along] - item % job->shape[along];
+        char *data[MAX_OPERANDS];
+        for (int k = 0; k < job->operands; k++) data[k] = job->data[k];
+        for (int axis = along; axis >= 0; axis--) {
+            for (int k = 0; k < job->operands; k++) data[k] += rest % job->shape[axis] * job->strides[k][axis];
+            rest /= job->shape[axis];
+        }
+        if (rows > b.most) rows = b.most;
+        if (rows > end - item) rows = end - item;
+        run_block(&b, data, rows);
+        item += rows;
+    }
+}
+
+/* ---- running ---- */
+
+static void fast_task(void *context, size begin, size end, int chunk)
+{
+    const struct fast_job *job = context;
+    const int inner = job->axes - 1;
+    npy_intp steps[MAX_OPERANDS], place[MAX_AXES] = {0}, count = job->shape[inner];
+    char *data[MAX_OPERANDS];
+    (void)chunk;
+    if (are_short(job)) {
+        run_blocks(job, begin, end);
+        return;
+    }
+    for (int k = 0; k < job->operands; k++) data[k] = job->data[k], steps[k] = job->strides[k][inner];
+    if (job->split_inner) {
+        count = end - begin;
+        for (int k = 0; k < job->operands; k++) data[k] += begin * steps[k];
+        job->loop->function(data, &count, steps, job->loop->data);
+        return;
+    }
+    size rest = begin;
+    for (int axis = inner - 1; axis >= 0; axis--) {
+        place[axis] = rest % job->shape[axis], rest /= job->shape[axis];
+        for (int k = 0; k < job->operands; k++) data[k] += place[axis] * job->strides[k][axis];
+    }
+    for (size item = begin; item < end; item++) {
+        char *here[MAX_OPERANDS];
+        memcpy(here, data, sizeof here); /* loops may change the pointers they are given */
+        job->loop->function(here, &count, steps, job->loop->data);
+        for (int axis = inner - 1; axis >= 0; axis--) {
+            for (int k = 0; k < job->operands; k++) data[k] += job->strides[k][axis];
+            if (++place[axis] < job->shape[axis]) break;
+            for (int k = 0; k < job->operands; k++) data[k] -= job->shape[axis] * job->strides[k][axis];
+            place[axis] = 0;
+        }
+    }
+}
+
+void fast_run(struct fast_job *job, double cost, size total, size bytes)
+{
+    const size outer = total / (job->shape[job->axes - 1] ? job->shape[job->axes - 1] : 1);
+    job->split_inner = job->axes == 1;
+    if (!total) return;
+    if (bytes < WORTH_RELEASING) {
+        fast_task(job, 0, job->split_inner ? total : outer, 0);
+        return;
+    }
+    int chunks = pool_chunks(total, cost);
+    if (!job->split_inner && chunks > outer) chunks = (int)outer;
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(fast_task, job, job->split_inner ? total : outer, chunks);
+    Py_END_ALLOW_THREADS
+}

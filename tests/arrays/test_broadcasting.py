@@ -1,0 +1,131 @@
+"""Elementwise kernels over operands of any layout: the values, the dtype and the layout are NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wengert.arrays import kernels as K
+
+pytestmark = pytest.mark.skipif(not K.available, reason="there are no native kernels")
+WHERE = K._native._kernels.where if K.available else np.where
+DTYPES = [np.float32, np.float64, np.int64, np.int8, np.bool_, np.complex64, np.complex128]
+
+
+@st.composite
+def views(draw: Any, shape: tuple[int, ...], dtype: Any, broadcast: bool = True) -> np.ndarray:
+    """An array that has ``shape``, or broadcasts to it: sliced, with steps, permuted, without leading dimensions."""
+    own = [1 if broadcast and draw(st.integers(0, 3)) == 0 else n for n in shape]
+    cut = draw(st.integers(0, len(shape))) if broadcast and draw(st.booleans()) else 0
+    own = own[cut:]
+    steps = [draw(st.sampled_from((1, 1, 1, 2, 3, -1))) for _ in own]
+    starts = [draw(st.integers(0, 2)) for _ in own]
+    order = draw(st.permutations(range(len(own))))
+    memory = [starts[d] + abs(steps[d]) * own[d] + draw(st.integers(0, 1)) for d in order]
+    whole = np.random.default_rng(draw(st.integers(0, 9))).normal(size=memory) * 4
+    a = np.asarray(whole).astype(dtype).transpose(np.argsort(order))
+    index = tuple(slice(s, s + abs(p) * n, abs(p)) for s, p, n in zip(starts, steps, own, strict=True))
+    return a[(*index, ...)][(*(slice(None, None, 1 if p > 0 else -1) for p in steps), ...)]
+
+
+SHAPES = st.lists(st.sampled_from((0, 1, 2, 3, 5, 7, 16, 33)), max_size=4).map(tuple)
+
+
+def same(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Values, dtype, and how they lie in memory (which says nothing where there is nothing, or one)."""
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_array_equal(ours, theirs)
+    longer = [d for d, n in enumerate(ours.shape) if n > 1]
+    if ours.size:
+        assert [ours.strides[d] for d in longer] == [theirs.strides[d] for d in longer]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), SHAPES, st.sampled_from(DTYPES), st.sampled_from(["add", "multiply", "maximum", "less", "equal"]))
+def test_pairs(data: Any, shape: tuple[int, ...], dtype: Any, name: str) -> None:
+    a, b = (data.draw(views(shape, dtype)) for _ in range(2))
+    same(getattr(K, name)(a, b), np.asarray(getattr(np, name)(a, b)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), SHAPES, st.sampled_from([np.float32, np.float64]), st.sampled_from(["negative", "floor", "isnan"]))
+def test_single_operands(data: Any, shape: tuple[int, ...], dtype: Any, name: str) -> None:
+    a = data.draw(views(shape, dtype))
+    same(getattr(K, name)(a), np.asarray(getattr(np, name)(a)))
+    same(K.multiply(a, 3.0), np.asarray(a * dtype(3)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), SHAPES, st.sampled_from([np.float32, np.float64, np.float16]),
+    st.sampled_from(["relu", "silu", "erf"]))
+def test_own_kernels(data: Any, shape: tuple[int, ...], dtype: Any, name: str) -> None:
+    a = data.draw(views(shape, dtype))
+    np.testing.assert_array_equal(getattr(K, name)(a), getattr(K, name)(np.ascontiguousarray(a)).reshape(a.shape))
+    g = data.draw(views(shape, dtype))
+    np.testing.assert_array_equal(K.relu_grad(g, a), np.where(a <= 0, dtype(0), g))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), SHAPES, st.sampled_from([np.float32, np.float64, np.int64]))
+def test_writes(data: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Into a view that is an operand too, into one that overlaps operands, and into memory apart."""
+    target = data.draw(views(shape, dtype, broadcast=False))
+    b = data.draw(views(shape, dtype))
+    wanted = target + b
+    memory = target
+    while memory.base is not None:
+        memory = memory.base
+    outside = memory.copy()
+    assert K.add(target, b, target) is target
+    np.testing.assert_array_equal(target, wanted)
+    target[...] = 0
+    kept = memory.copy()
+    target[...] = -1
+    zeros, ones = kept == 0, memory == -1
+    np.testing.assert_array_equal(np.where(zeros & ones, outside, memory), outside)  # nothing else was written
+    line = np.arange(2 * 60).astype(dtype)
+    for begin in range(3):
+        K.add(line[begin : begin + 50], line[2:52], line[begin + 1 : begin + 51])
+        reference = np.arange(2 * 60).astype(dtype)
+        np.add(reference[begin : begin + 50], reference[2:52], reference[begin + 1 : begin + 51])
+        np.testing.assert_array_equal(line, reference)
+        line = np.arange(2 * 60).astype(dtype)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), SHAPES, st.sampled_from([np.float32, np.float64, np.int64, np.int8]))
+def test_where(data: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    condition = data.draw(views(shape, np.bool_))
+    a, b = (data.draw(views(shape, dtype)) for _ in range(2))
+    found = WHERE(condition, a, b)
+    if found is NotImplemented:
+        assert any(n < 0 for x in (condition, a, b) for n in x.strides)
+    else:
+        np.testing.assert_array_equal(found, np.where(condition, a, b))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), SHAPES, st.sampled_from(DTYPES))
+def test_rows(data: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    a = data.draw(views(shape, dtype))
+    found = K.in_order(a)
+    assert found.flags.c_contiguous
+    assert not np.shares_memory(found, a)
+    np.testing.assert_array_equal(found, a)
+
+
+@pytest.mark.parametrize("shape", [(200, 300), (3, 70, 64)])
+def test_large_operands_that_lie_the_other_way_round(shape: tuple[int, ...]) -> None:
+    """They are copied row by row first; the result is in the order that NumPy gives it."""
+    a = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    turned = np.ascontiguousarray(np.swapaxes(a, -1, -2)).swapaxes(-1, -2)
+    same(K.multiply(turned, a), turned * a)
+    same(K.subtract(a, turned), a - turned)
+    same(K.add(turned, turned), turned + turned)
+    out = a.copy()
+    K.multiply(out, turned, out)
+    np.testing.assert_array_equal(out, a * a)
