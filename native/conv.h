@@ -72,6 +72,12 @@ int conv_share_out(struct conv *v, size windows, size parts);
 void conv_pad_batch(const struct conv *v, char *to, size group, size first, size images);
 size conv_batch_bytes(const struct conv *v);
 
+/* The results, or the gradient in the images, by Winograd's products: 1 if that is done, 0 if it is not for this, or some are not
+ * finite; -1 with an error. */
+int winograd_run(struct conv *v, int backward);
+/* The same for the gradient in the filters. */
+int winograd_weights(struct conv *v, const char *grad, char *out);
+
 /* conv_weight(x, g, filter shape, stride, padding, dilation, groups) */
 PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count);
 

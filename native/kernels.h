@@ -254,6 +254,25 @@ struct recurrent {
     X(elman_grad, (const struct recurrent *v, size begin, size end))      \
     X(gemm_pack, (REAL * to, const REAL *from, size row, size column, size depth, size columns))
 
+/* Images, or results, that are cut into tiles of 2 x 2 results: see winograd.inc.h. */
+struct tiled {
+    const void *from, *end; /* the numbers, and where they end */
+    void *to;
+    size image, plane, height, width, channels; /* numbers of an image and of a channel */
+    size top, left, down, across; /* zeros around them; tiles of an image */
+};
+enum { WINOGRAD_DEPTH = 16 }; /* channels whose products are summed up at a time: more would be less exact */
+#define WINOGRAD_KERNELS(X)                                                                                                             \
+    X(winograd_images, (REAL * to, const struct tiled *v, size first, size tiles, size room, size block, REAL *strip))                  \
+    X(winograd_filters, (REAL * to, const REAL *weight, const REAL *end, size filter, size channel, int turned, size filters,           \
+                         size channels, size blocks))                                                                                   \
+    X(winograd_products, (REAL * sums, const REAL *images, const REAL *filters, size blocks, size room, size tiles, int add))           \
+    X(winograd_results, (const struct tiled *v, size first, size tiles, size room, size filter, const REAL *sums, const REAL *bias,     \
+                         REAL *strip, int *lost))                                                                                       \
+    X(winograd_gradients, (REAL * to, const struct tiled *v, size first, size tiles, size room, size block, REAL *strip))               \
+    X(winograd_sums, (REAL * sums, const REAL *grads, const REAL *images, size room, size tiles, int add))                              \
+    X(winograd_close, (REAL * to, size filter, const REAL *sums, size filters, size channels, int *lost))
+
 #define DECLARE_OPTIMIZER(name, columns, constants)                                                                  \
     void (*name##_update_f32)(float *p, const float *g, float *a, float *b, float *c, const float *k, size n); \
     void (*name##_update_f64)(double *p, const double *g, double *a, double *b, double *c, const double *k, size n);
@@ -285,7 +304,7 @@ struct kernels {
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
-    ALIGNMENT_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -294,7 +313,7 @@ struct kernels {
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
-    ALIGNMENT_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

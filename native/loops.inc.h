@@ -23,6 +23,7 @@
 #include "gemm.inc.h"
 #include "attention.inc.h"
 #include "conv.inc.h"
+#include "winograd.inc.h"
 #include "recurrent.inc.h"
 #include "sampling.inc.h"
 #include "pooling.inc.h"
@@ -44,6 +45,7 @@
 #include "gemm.inc.h"
 #include "attention.inc.h"
 #include "conv.inc.h"
+#include "winograd.inc.h"
 #include "recurrent.inc.h"
 #include "sampling.inc.h"
 #include "pooling.inc.h"
@@ -107,6 +109,7 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY)
+    WINOGRAD_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel = kernel##_loop,
     CAST_KERNELS(ENTRY) GATHER_KERNELS(ENTRY)

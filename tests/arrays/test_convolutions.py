@@ -37,6 +37,16 @@ def calls(draw: Any) -> tuple[Any, ...]:
     return (images, groups * channels, *size), weight, stride, padding, dilation, groups
 
 
+@st.composite
+def squares(draw: Any) -> tuple[Any, ...]:
+    """Shapes of 3 × 3 filters whose windows are neighbours, with so many channels that there are faster ways."""
+    channels, filters = draw(st.sampled_from([(32, 32), (33, 70), (40, 64), (64, 33), (130, 32), (257, 40)]))
+    padding = tuple(draw(st.integers(0, 3)) for _ in range(2))
+    size = tuple(draw(st.sampled_from([3, 4, 5, 7, 8, 13, 34])) + 2 * (p == 0) for p in padding)
+    images = draw(st.integers(1, 24 if math.prod(size) < 70 else 2))
+    return (images, channels, *size), (filters, channels, 3, 3), (1, 1), padding, (1, 1), 1
+
+
 def check(x_shape: Any, w_shape: Any, how: Any, dtype: Any, bias: bool) -> None:
     rng = np.random.default_rng(len(x_shape))
     x, w = (rng.standard_normal(shape).astype(dtype) for shape in (x_shape, w_shape))
@@ -53,7 +63,7 @@ def check(x_shape: Any, w_shape: Any, how: Any, dtype: Any, bias: bool) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(calls(), st.sampled_from([np.float32, np.float64]), st.booleans())
+@given(st.one_of(calls(), calls(), squares()), st.sampled_from([np.float32, np.float64]), st.booleans())
 def test_of_any_shape(call: Any, dtype: Any, bias: bool) -> None:
     x_shape, w_shape, *how = call
     check(x_shape, w_shape, how, dtype, bias)
@@ -63,6 +73,8 @@ LARGE = {  # what several threads share out: images, filters, channels, groups
     "many images": ((24, 16, 14, 14), (40, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "one image, many filters": ((1, 64, 20, 20), (96, 64, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "many weights": ((2, 256, 3, 3), (256, 256, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "many tiles": ((6, 40, 14, 15), (72, 40, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "wide rows": ((1, 33, 5, 301), (40, 33, 3, 3), (1, 1), (2, 0), (1, 1), 1),
     "steps": ((4, 48, 29, 31), (64, 48, 3, 3), (2, 2), (1, 1), (1, 1), 1),
     "groups": ((8, 96, 20, 20), (96, 1, 3, 3), (1, 1), (1, 1), (1, 1), 96),
     "volumes": ((2, 16, 6, 18, 20), (24, 16, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
@@ -90,3 +102,19 @@ def test_filters_that_are_not_finite() -> None:
     how = ((2, 2), (0, 0), (1, 1), 1)
     np.testing.assert_array_equal(K.conv_input(g, weight, (1, 1, 4, 4), *how),
         K.plain("conv_input")(g, weight, (1, 1, 4, 4), *how))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e38])
+@pytest.mark.parametrize("into", ["x", "w", "g"])
+def test_images_that_are_not_finite(value: float, into: str) -> None:
+    """A number that is not finite, or overflows, concerns those results whose windows see it, and no others."""
+    rng = np.random.default_rng(5)
+    x, g = rng.standard_normal((2, 40, 9, 10), np.float32), rng.standard_normal((2, 48, 9, 10), np.float32)
+    w = rng.standard_normal((48, 40, 3, 3), np.float32)
+    {"x": x, "w": w, "g": g}[into][1, 3, 1, 2] = value
+    how = ((1, 1), (1, 1), (1, 1), 1)
+    with np.errstate(all="ignore"):
+        for name, arguments in (("conv", (x, w, None)), ("conv_input", (g, w, x.shape)),
+                ("conv_weight", (x, g, w.shape))):
+            want, got = K.plain(name)(*arguments, *how), getattr(K, name)(*arguments, *how)
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-3, err_msg=name)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert
-from tests.arrays.test_convolutions import calls
+from tests.arrays.test_convolutions import calls, squares
 
 torch = pytest.importorskip("torch")
 
@@ -46,7 +46,7 @@ def drawn(call: Any, dtype: Any, lines: bool) -> tuple[Any, Any]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(calls(), st.booleans(), st.booleans())
+@given(st.one_of(calls(), calls(), squares()), st.booleans(), st.booleans())
 def test_double_precision(call: Any, transposed: bool, lines: bool) -> None:
     (x, w, g), how = drawn(call, np.float64, lines)
     arrays = (g, w, x) if transposed else (x, w, g)
@@ -61,8 +61,31 @@ def test_double_precision(call: Any, transposed: bool, lines: bool) -> None:
 def test_errors_of_single_precision(call: Any) -> None:
     """No larger than twice PyTorch's, over all results of a call; or in the last place."""
     arrays, how = drawn(call, np.float32, False)
+    for ours, other, true in errors(arrays, how):
+        assert ours <= 2 * other + 1e-7 * np.abs(true).max()
+
+
+def errors(arrays: Any, how: Any) -> Any:
+    """Errors of both libraries, and the exact values, for results and both gradients."""
     exact = results(torch, [a.astype(np.float64) for a in arrays], how, False)
     both = (results(library, arrays, how, False) for library in (wengert, torch))
     for mine, theirs, true in zip(*both, exact, strict=True):
-        ours, other = (np.sqrt(np.mean((a - true) ** 2)) for a in (mine, theirs))
-        assert ours <= 2 * other + 1e-7 * np.abs(true).max()
+        yield *(np.sqrt(np.mean((a - true) ** 2)) for a in (mine, theirs)), true
+
+
+#: What changes normal numbers into such as layers see: results of ReLU, and what has not been centred.
+KINDS: dict[str, Any] = {"normal": lambda a: a, "positive": lambda a: np.maximum(a, 0), "large mean": lambda a: a + 100}
+#: Layers of 3 × 3 filters whose windows are neighbours, with so many of them that the products of Winograd pay.
+SQUARES = [(16, 32, 8, 8, 64), (24, 64, 4, 4, 64), (2, 128, 14, 14, 40), (4, 33, 13, 15, 70), (6, 256, 7, 7, 96),
+    (2, 48, 34, 9, 33), (16, 512, 4, 4, 64), (1, 64, 40, 38, 64)]
+
+
+@pytest.mark.parametrize("filters", KINDS)
+@pytest.mark.parametrize("images", KINDS)
+@pytest.mark.parametrize("layer", SQUARES, ids=str)
+def test_errors_of_filters_whose_windows_are_neighbours(layer: Any, images: str, filters: str) -> None:
+    n, channels, *size, count = layer
+    call = (n, channels, *size), (count, channels, 3, 3), (1, 1), (1, 1), (1, 1), 1
+    (x, w, g), how = drawn(call, np.float32, False)
+    for ours, other, _ in errors([KINDS[images](x), KINDS[filters](w), KINDS[images](g)], how):
+        assert ours <= 2 * other
