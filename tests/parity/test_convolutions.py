@@ -61,9 +61,9 @@ def test_double_precision(call: Any, transposed: bool, lines: bool) -> None:
 def test_errors_of_single_precision(call: Any) -> None:
     """No larger than twice PyTorch's, over all results of a call; or in the last place."""
     arrays, how = drawn(call, np.float32, False)
-    sizes = results(torch, [a.astype(np.float64) ** 2 for a in arrays], how, False)  # of sums that may cancel
-    for (ours, other), squares in zip(errors(arrays, how), sizes, strict=True):
-        assert ours <= 2 * other + 4e-7 * np.sqrt(squares.max())
+    powers = results(torch, [a.astype(np.float64) ** 2 for a in arrays], how, False)  # of sums that may cancel
+    for (ours, other), power in zip(errors(arrays, how), powers, strict=True):
+        assert ours <= 2 * other + 4e-7 * np.sqrt(power.max())
 
 
 def errors(arrays: Any, how: Any) -> Any:
