@@ -183,9 +183,7 @@ static void run_block(struct blocks *b, char *const *data, size rows)
     job->loop->function(here, &count, steps, job->loop->data);
     if (straight) return;
     const npy_intp width = job->width[last], step = job->strides[last][inner], row_step = job->strides[last][inner - 1];
-    const char *from = b->buffer[last];
-    for (size r = 0; r < rows; r++)
-        for (npy_intp i = 0; i < n; i++, from += width) memcpy(data[last] + r * row_step + i * step, from, width);
+    kernels->scatter(data[last], step, row_step, b->buffer[last], width, n, width, rows, n * width);
 }
 
 /* Rows `begin` to `end`, by blocks that lie along the axis before the last. */
@@ -267,5 +265,49 @@ void fast_run(struct fast_job *job, double cost, size total, size bytes)
     if (!job->split_inner && chunks > outer) chunks = (int)outer;
     Py_BEGIN_ALLOW_THREADS
     pool_run(fast_task, job, job->split_inner ? total : outer, chunks);
+    Py_END_ALLOW_THREADS
+}
+
+/* ---- copies ---- */
+
+static void copy_task(void *context, size begin, size end, int chunk)
+{
+    const struct fast_job *job = context;
+    const int inner = job->axes - 1, along = inner - 1;
+    const size n = job->shape[inner];
+    (void)chunk;
+    if (along < 0) {
+        const char *from = job->data[0] + begin * job->strides[0][0];
+        kernels->scatter(job->data[1] + begin * job->strides[1][0], job->strides[1][0], 0, from, job->width[0], end - begin, job->strides[0][0], 1, 0);
+        return;
+    }
+    for (size item = begin; item < end;) {
+        size rest = item, rows = job->shape[along] - item % job->shape[along];
+        char *from = job->data[0], *to = job->data[1];
+        for (int axis = along; axis >= 0; axis--) {
+            from += rest % job->shape[axis] * job->strides[0][axis], to += rest % job->shape[axis] * job->strides[1][axis];
+            rest /= job->shape[axis];
+        }
+        if (rows > end - item) rows = end - item;
+        kernels->scatter(to, job->strides[1][inner], job->strides[1][along], from, job->width[0], n, job->strides[0][inner], rows, job->strides[0][along]);
+        item += rows;
+    }
+}
+
+void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides)
+{
+    const int ndim = PyArray_NDIM(x);
+    const size total = PyArray_SIZE(x);
+    struct fast_job job = {.operands = 2, .data = {PyArray_BYTES(x), to}, .width = {PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(x)}};
+    if (!total) return;
+    for (int axis = 0; axis < ndim; axis++) job.strides[0][axis] = PyArray_STRIDE(x, axis), job.strides[1][axis] = strides[axis];
+    fast_join_axes(&job, ndim, PyArray_DIMS(x));
+    const size items = job.axes == 1 ? total : total / job.shape[job.axes - 1];
+    if (PyArray_NBYTES(x) < WORTH_RELEASING) {
+        copy_task(&job, 0, items, 0);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(copy_task, &job, items, pool_chunks(items, 0.2 * total / items));
     Py_END_ALLOW_THREADS
 }

@@ -55,6 +55,9 @@ void fast_join_axes(struct fast_job *job, int ndim, const npy_intp *shape);
 /* Run over all `total` elements; `bytes` (of the result) decides whether the GIL is released. */
 void fast_run(struct fast_job *job, double cost, size total, size bytes);
 
+/* Copy an array of at most MAX_AXES axes to where `to` is, with those steps; its elements have 1, 2, 4, 8 or 16 bytes. */
+void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides);
+
 /* A Python number as an element of `type` (float32 or float64); -1 if it is something else. */
 int fast_write_number(PyObject *number, int type, void *to);
 

@@ -1,6 +1,7 @@
-/* Short rows brought together in a buffer, for one instruction set: rows of `n` elements of `width` bytes, `step` apart, their beginnings
- * `row_step` apart. They are copied by whole chunks where that reads nothing behind `end`; the buffer has a chunk to spare. */
+/* Short rows brought together or copied, for one instruction set: rows of `n` elements of `width` bytes, `step` apart, their beginnings
+ * `row_step` apart. */
 
+/* Into a buffer with a chunk to spare, one behind the other: by whole chunks where that reads nothing behind `end`. */
 static void gather_loop(char *restrict to, const char *restrict from, const char *end, size width, size n, size step, size rows, size row_step)
 {
     const size bytes = n * width;
@@ -26,5 +27,31 @@ static void gather_loop(char *restrict to, const char *restrict from, const char
     else if (width == 2) ROWS(uint16_t)
     else if (width == 4) ROWS(uint32_t)
     else ROWS(uint64_t)
+#undef ROWS
+}
+
+/* To where rows lie `to_row` apart, and elements `to_step`. */
+static void scatter_loop(char *restrict to, size to_step, size to_row, const char *restrict from, size width, size n, size step, size rows, size row_step)
+{
+    const size bytes = n * width;
+    if (step == width && to_step == width) {
+#define EXACTLY(count)                                                                                        \
+    if (bytes == (count)) {                                                                                   \
+        for (size r = 0; r < rows; r++, from += row_step, to += to_row) memcpy(to, from, count);              \
+        return;                                                                                               \
+    }
+        EXACTLY(16) EXACTLY(32) EXACTLY(64) EXACTLY(128)
+#undef EXACTLY
+        for (size r = 0; r < rows; r++, from += row_step, to += to_row) memcpy(to, from, bytes);
+        return;
+    }
+#define ROWS(TYPE)                                                                                            \
+    for (size r = 0; r < rows; r++, from += row_step, to += to_row)                                           \
+        for (size i = 0; i < n; i++) *(TYPE *)(to + i * to_step) = *(const TYPE *)(from + i * step);
+    if (width == 1) ROWS(uint8_t)
+    else if (width == 2) ROWS(uint16_t)
+    else if (width == 4) ROWS(uint32_t)
+    else if (width == 8) ROWS(uint64_t)
+    else ROWS(struct sixteen)
 #undef ROWS
 }

@@ -143,9 +143,12 @@ enum { COLUMNS = 512 };
     X(narrow_half, (uint16_t *to, const float *from, size n))  \
     X(narrow_brain, (uint16_t *to, const float *from, size n))
 
-/* Rows put one behind the other; of elements of 1, 2, 4 or 8 bytes. */
+/* Rows of elements of 1, 2, 4, 8 or (copied) 16 bytes, put one behind the other, or copied. */
 enum { GATHER_CHUNK = 64 };
-#define GATHER_KERNELS(X) X(gather, (char *to, const char *from, const char *end, size width, size n, size step, size rows, size row_step))
+struct sixteen { uint64_t half[2]; };
+#define GATHER_KERNELS(X)                                                                                              \
+    X(gather, (char *to, const char *from, const char *end, size width, size n, size step, size rows, size row_step)) \
+    X(scatter, (char *to, size to_step, size to_row, const char *from, size width, size n, size step, size rows, size row_step))
 
 /* Attention of one head. Strides are in elements; rows are contiguous. Results are contiguous, and NULL if not wanted. */
 struct attention_head {

@@ -53,31 +53,6 @@ static void copy_task(void *context, size begin, size end, int chunk)
     }
 }
 
-#define DEFINE_COPY(TYPE, bits)                                                                                       \
-    static void copy_##bits(char **data, const npy_intp *count, const npy_intp *steps, void *unused)                  \
-    {                                                                                                                 \
-        const char *from = data[0];                                                                                   \
-        char *to = data[1];                                                                                           \
-        (void)unused;                                                                                                 \
-        if (steps[0] == sizeof(TYPE) && steps[1] == sizeof(TYPE)) memcpy(to, from, *count * sizeof(TYPE));            \
-        else for (npy_intp i = 0; i < *count; i++) *(TYPE *)(to + i * steps[1]) = *(const TYPE *)(from + i * steps[0]); \
-    }
-DEFINE_COPY(uint8_t, 8)
-DEFINE_COPY(uint16_t, 16)
-DEFINE_COPY(uint32_t, 32)
-DEFINE_COPY(uint64_t, 64)
-
-static void copy_rows(PyArrayObject *x, PyArrayObject *out)
-{
-    static const struct loop loops[] = {{copy_8, NULL, 0}, {copy_16, NULL, 0}, {copy_32, NULL, 0}, {copy_64, NULL, 0}};
-    const int width = PyArray_ITEMSIZE(x), ndim = PyArray_NDIM(x);
-    struct fast_job job = {.loop = &loops[width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3], .operands = 2};
-    job.data[0] = PyArray_BYTES(x), job.data[1] = PyArray_BYTES(out), job.width[0] = job.width[1] = width;
-    for (int k = 0; k < ndim; k++) job.strides[0][k] = PyArray_STRIDE(x, k), job.strides[1][k] = PyArray_STRIDE(out, k);
-    fast_join_axes(&job, ndim, PyArray_DIMS(x));
-    fast_run(&job, 0.2, PyArray_SIZE(x), PyArray_NBYTES(x));
-}
-
 /* in_order(x): a new array in C order with the values of x, which is in another one */
 static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -88,16 +63,16 @@ static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t co
     struct copy_job job = {.width = PyArray_ITEMSIZE(x)};
     const int ndim = PyArray_NDIM(x), last = ndim - 1;
     if (ndim < 1 || ndim > MAX_AXES || !PyArray_SIZE(x) || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyArray_ISALIGNED(x) ||
-        (job.width != 1 && job.width != 2 && job.width != 4 && job.width != 8))
+        (job.width & (job.width - 1)) || job.width > 16 || !job.width)
         NOT_HANDLED();
-    int axis = job.width == 1 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width || !PyArray_STRIDE(x, last) ? -1 : last - 1;
+    int axis = job.width == 1 || job.width == 16 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width || !PyArray_STRIDE(x, last) ? -1 : last - 1;
     while (axis >= 0 && (PyArray_STRIDE(x, axis) != job.width || PyArray_DIM(x, axis) < TILE)) axis--;
     Py_INCREF(PyArray_DESCR(x));
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,
                                                                NULL, 0, NULL);
     if (!out) return NULL;
     if (axis < 0) {
-        copy_rows(x, out);
+        fast_copy(x, PyArray_BYTES(out), PyArray_STRIDES(out));
         return (PyObject *)out;
     }
     job.from = PyArray_BYTES(x), job.to = PyArray_BYTES(out);
@@ -211,37 +186,41 @@ static PyObject *triangle(PyObject *module, PyObject *const *args, Py_ssize_t co
     NOT_HANDLED();
 }
 
-/* joined(arrays, stack): contiguous arrays one after another, along a new first axis or along the one that they have; None where their
- * types, or the other axes, differ */
+/* joined(arrays, axis, stack): arrays one after another, in C order, along a new axis or one that they have; None where their types, or
+ * the other axes, differ */
 static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     if (!PyList_CheckExact(args[0]) || !PyList_GET_SIZE(args[0]) || !PyArray_CheckExact(PyList_GET_ITEM(args[0], 0))) NOT_HANDLED();
-    const int stack = PyObject_IsTrue(args[1]);
+    const int stack = PyObject_IsTrue(args[2]);
     const Py_ssize_t n = PyList_GET_SIZE(args[0]);
     PyArrayObject *first = (PyArrayObject *)PyList_GET_ITEM(args[0], 0);
-    const int ndim = PyArray_NDIM(first), type = PyArray_TYPE(first);
-    npy_intp shape[NPY_MAXDIMS + 1], total = 0;
-    if (ndim >= NPY_MAXDIMS - 1 || ndim + stack < 1 || type > NPY_CLONGDOUBLE) NOT_HANDLED();
+    const int ndim = PyArray_NDIM(first), type = PyArray_TYPE(first), width = PyArray_ITEMSIZE(first);
+    long axis = PyLong_AsLong(args[1]);
+    if (axis == -1 && PyErr_Occurred()) return NULL;
+    if (axis < 0) axis += ndim + stack;
+    if (ndim > MAX_AXES - 1 || ndim + stack < 1 || type > NPY_CLONGDOUBLE || (width & (width - 1)) || width > 16) NOT_HANDLED();
+    if (axis < 0 || axis >= ndim + stack) Py_RETURN_NONE;
+    npy_intp shape[MAX_AXES], steps[MAX_AXES], total = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyArrayObject *a = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
-        if (!PyArray_CheckExact((PyObject *)a) || !PyArray_IS_C_CONTIGUOUS(a) || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder)) NOT_HANDLED();
-        if (PyArray_TYPE(a) != type || PyArray_NDIM(a) != ndim ||
-            !PyArray_CompareLists(PyArray_DIMS(a) + !stack, PyArray_DIMS(first) + !stack, ndim - !stack))
-            Py_RETURN_NONE;
-        total += stack ? 1 : PyArray_DIM(a, 0);
+        if (!PyArray_CheckExact((PyObject *)a) || !PyArray_ISALIGNED(a) || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder)) NOT_HANDLED();
+        if (PyArray_TYPE(a) != type || PyArray_NDIM(a) != ndim) Py_RETURN_NONE;
+        for (int d = 0; d < ndim; d++)
+            if ((stack || d != axis) && PyArray_DIM(a, d) != PyArray_DIM(first, d)) Py_RETURN_NONE;
+        total += stack ? 1 : PyArray_DIM(a, axis);
     }
-    shape[0] = total;
-    for (int d = !stack; d < ndim; d++) shape[d + stack] = PyArray_DIM(first, d);
+    for (int d = 0; d < ndim; d++) shape[d + (stack && d >= axis)] = PyArray_DIM(first, d);
+    shape[axis] = total;
     PyArrayObject *out = new_like(first, ndim + stack, shape);
     if (!out) return NULL;
     char *to = PyArray_BYTES(out);
+    for (int d = 0; d < ndim; d++) steps[d] = PyArray_STRIDE(out, d + (stack && d >= axis));
     for (Py_ssize_t i = 0; i < n; i++) {
         PyArrayObject *a = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
-        const size_t bytes = PyArray_NBYTES(a);
-        memcpy(to, PyArray_BYTES(a), bytes);
-        to += bytes;
+        fast_copy(a, to, steps);
+        to += (stack ? 1 : PyArray_DIM(a, axis)) * PyArray_STRIDE(out, axis);
     }
     return (PyObject *)out;
 }

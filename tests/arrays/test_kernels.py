@@ -1017,7 +1017,7 @@ def test_sparse_products(dtype):
         K.sparse_product(np.ones(1, dtype), np.ones((2, 2), dtype), np.array([0]), np.array([2]), 2)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, np.float16, np.complex64])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, np.float16, np.complex64, np.complex128])
 def test_arrays_are_joined(dtype):
     def some(*shape):
         return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
@@ -1025,13 +1025,20 @@ def test_arrays_are_joined(dtype):
     for arrays, stack in (([some(3)] * 4, True), ([some()] * 2, True), ([some(2, 3), some(2, 3) + some(1)], True),
             ([some(3), some(0), some(2)], False), ([some(2, 3), some(1, 3)], False), ([some(3, 2).T, some(2, 3)], True),
             ([some(3, 2).T, some(2, 3)], False), ([some(3), some(2)], True), ([some(2, 3), some(2, 2)], False),
-            ([some(3), some(3).astype(np.int32)], True), ([some(3), some(3, 1)], False)):
-        got, want = K.joined(arrays, stack), K.plain("joined")(arrays, stack)
-        assert (got is None) == (want is None) == (len({a.shape[not stack :] for a in arrays}) > 1
-            or len({a.dtype for a in arrays}) > 1)
-        if want is not None:
-            np.testing.assert_array_equal(got, want)
-            assert got.dtype == want.dtype and got.flags.c_contiguous and got.flags.owndata
+            ([some(3), some(3).astype(np.int32)], True), ([some(3), some(3, 1)], False),
+            ([some(40, 7, 6)[:, 2], some(40, 6)[::-1]], True),
+            ([some(9, 5, 4)[:, 1:3], some(9, 1, 4), some(9, 0, 4)], False)):
+        for axis in range(-arrays[0].ndim - stack - 1, arrays[0].ndim + stack + 1):
+            got, want = K.joined(arrays, axis, stack), K.plain("joined")(arrays, axis, stack)
+            try:
+                known = (np.stack if stack else np.concatenate)(arrays, axis)
+            except ValueError:
+                known = None
+            assert (got is None) == (want is None) == (known is None or len({a.dtype for a in arrays}) > 1)
+            if want is not None:
+                np.testing.assert_array_equal(got, known)
+                np.testing.assert_array_equal(want, known)
+                assert got.dtype == want.dtype and got.flags.c_contiguous and got.flags.owndata
 
 
 def test_signs():

@@ -66,7 +66,7 @@ def cat(tensors: Arrays, dim=0):
     d = tensors[0].dtype
     if type(dim) is int and all(a.dtype is d for a in tensors):
         try:
-            found = K.joined(tensors, False) if dim == 0 and tensors[0].ndim in (1, 2, 3) else None
+            found = K.joined(tensors, dim, False) if tensors[0].ndim in (1, 2, 3) else None
             return _joined(tensors, dim, tensors) if found is None else found
         except ValueError:
             pass  # one of the older ways to join, or an error
@@ -99,8 +99,8 @@ def stack(tensors: Arrays, dim=0):
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0].shape
-    if type(dim) is int and dim == 0 and len(shape) not in (3, 4, 5):
-        found = K.joined(tensors, True)
+    if type(dim) is int and len(shape) not in (3, 4, 5):
+        found = K.joined(tensors, dim, True)
         if found is not None:
             return found
     for i, a in enumerate(tensors):

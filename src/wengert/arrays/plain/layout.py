@@ -30,14 +30,17 @@ def triangle(x: Array, diagonal: int, upper: bool) -> Array:
     return (np.triu if upper else np.tril)(x, diagonal)
 
 
-def joined(arrays: list[Array], stack: bool) -> Array | None:
-    """Arrays one after another, in C order, along a new first axis (``stack``) or along the one that they have; None
-    where their types, or the other axes, differ.
+def joined(arrays: list[Array], axis: int, stack: bool) -> Array | None:
+    """Arrays one after another, in C order, along a new axis (``stack``) or along one that they have; None where their
+    types, or the other axes, differ.
     """
-    first, free = arrays[0], 0 if stack else 1
-    if any(a.dtype != first.dtype or a.ndim != first.ndim or a.shape[free:] != first.shape[free:] for a in arrays):
+    first = arrays[0]
+    if any(a.dtype != first.dtype for a in arrays):
         return None
-    found = np.stack(arrays) if stack else np.concatenate(arrays)
+    try:
+        found = np.stack(arrays, axis) if stack else np.concatenate(arrays, axis)
+    except ValueError:
+        return None
     return found if found.flags.c_contiguous else found.copy()
 
 
