@@ -1,4 +1,4 @@
-"""Build the native kernels, or install without them where no C compiler works."""
+"""Build the native kernels, or install without them where no C compiler works; put the examples into the package."""
 
 import platform
 import sys
@@ -6,8 +6,10 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 NATIVE = Path("native")
+EXAMPLES = Path("examples")
 
 
 class OptionalBuildExt(build_ext):
@@ -37,6 +39,27 @@ class OptionalBuildExt(build_ext):
                 flush=True)
 
 
+class BuildPyWithExamples(build_py):
+    """Copy ``examples`` to where ``wengert examples`` looks for them; an editable install has them in the tree."""
+
+    def run(self) -> None:
+        """Copy the package, then the examples."""
+        super().run()
+        if not self.editable_mode:
+            for source, target in self._examples():
+                self.mkpath(str(target.parent))
+                self.copy_file(str(source), str(target))
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        """All files that are written."""
+        examples = [] if self.editable_mode else [str(target) for _, target in self._examples()]
+        return [*super().get_outputs(include_bytecode), *examples]
+
+    def _examples(self) -> list[tuple[Path, Path]]:
+        to = Path(self.build_lib) / "wengert" / "cli" / "examples"
+        return [(path, to / path.name) for path in sorted(EXAMPLES.glob("*.py"))]
+
+
 setup(
     ext_modules=[
         Extension(
@@ -46,5 +69,5 @@ setup(
             optional=True,
         )
     ],
-    cmdclass={"build_ext": OptionalBuildExt},
+    cmdclass={"build_ext": OptionalBuildExt, "build_py": BuildPyWithExamples},
 )

@@ -9,6 +9,7 @@ The model is a pre-norm transformer decoder with tied embeddings; at the end it 
 
 import argparse
 import math
+import sys
 from pydoc_data.topics import topics
 
 import torch
@@ -106,6 +107,15 @@ def make_optimizer(model, lr):
     return torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95))
 
 
+def report(step, steps, text):
+    """Print a line for each step; on a terminal, one line with a bar that grows."""
+    if sys.stdout.isatty():
+        done = 24 * step // steps
+        print(f"\r[{'#' * done}{'.' * (24 - done)}] {text}", end="\n" if step == steps else "", flush=True)
+    else:
+        print(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=700)
@@ -149,7 +159,7 @@ def main():
         torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
         optimizer.step()
         scheduler.step()
-        print(f"step {step} loss {loss.item():.6f}")
+        report(step, args.steps, f"step {step} loss {loss.item():.6f}")
 
     model.eval()
     with torch.no_grad():

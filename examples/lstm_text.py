@@ -12,6 +12,7 @@ import argparse
 import ast
 import pathlib
 import subprocess
+import sys
 import typing
 from pydoc_data.topics import topics
 
@@ -93,6 +94,15 @@ def evaluate(model, loader):
     return right / len(loader.dataset), sorted(doubtful)[:3]
 
 
+def report(step, steps, text):
+    """Print a line for each step; on a terminal, one line with a bar that grows."""
+    if sys.stdout.isatty():
+        done = 24 * step // steps
+        print(f"\r[{'#' * done}{'.' * (24 - done)}] {text}", end="\n" if step == steps else "", flush=True)
+    else:
+        print(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=300)
@@ -123,7 +133,7 @@ def main():
             optimizer.step()
             scheduler.step()
             step += 1
-            print(f"step {step} loss {loss.item():.6f}")
+            report(step, args.steps, f"step {step} loss {loss.item():.6f}")
             if step == args.steps:
                 break
 

@@ -11,6 +11,7 @@ of an unseen sine wave is enough to predict the rest of it. The inner step is pa
 import argparse
 import itertools
 import math
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -56,6 +57,15 @@ def adapt(weights, x, y, inner_lr, steps=1, create_graph=True):
     return weights
 
 
+def report(step, steps, text):
+    """Print a line for each step; on a terminal, one line with a bar that grows."""
+    if sys.stdout.isatty():
+        done = 24 * step // steps
+        print(f"\r[{'#' * done}{'.' * (24 - done)}] {text}", end="\n" if step == steps else "", flush=True)
+    else:
+        print(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1000)
@@ -83,7 +93,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        print(f"step {step} loss {loss.item():.6f}")
+        report(step, args.steps, f"step {step} loss {loss.item():.6f}")
 
     draw = sine_tasks(100)
     x_seen, y_seen = draw(args.points)

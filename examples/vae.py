@@ -9,6 +9,7 @@ standard normal distribution. Gradients pass through the random code by the repa
 """
 
 import argparse
+import sys
 
 import torch
 from sklearn.datasets import load_digits
@@ -57,6 +58,15 @@ def show(pictures):
         print("   ".join("".join(2 * shades[min(int(10 * v), 9)] for v in p[row].tolist()) for p in pictures))
 
 
+def report(step, steps, text):
+    """Print a line for each step; on a terminal, one line with a bar that grows."""
+    if sys.stdout.isatty():
+        done = 24 * step // steps
+        print(f"\r[{'#' * done}{'.' * (24 - done)}] {text}", end="\n" if step == steps else "", flush=True)
+    else:
+        print(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1500)
@@ -82,7 +92,8 @@ def main():
             loss.backward()
             optimizer.step()
             step += 1
-            print(f"step {step} loss {loss.item():.6f} (drawing {error.item():.3f}, code {divergence.item():.3f})")
+            parts = f"(drawing {error.item():.3f}, code {divergence.item():.3f})"
+            report(step, args.steps, f"step {step} loss {loss.item():.6f} {parts}")
             if step == args.steps:
                 break
 

@@ -103,7 +103,7 @@ NAMES: dict[str, str] = {
     "utils.data.IterDataPipe": _DATAPIPES,
     "utils.data.MapDataPipe": _DATAPIPES,
     "utils.data.functional_datapipe": _DATAPIPES,
-    "utils.collect_env": "`wengert --version` and numpy.show_config() say what is installed",
+    "utils.collect_env": "`wengert doctor` says what is installed",
     **dict.fromkeys(("sparse.SparseSemiStructuredTensor", "sparse.SparseSemiStructuredTensorCUSPARSELT",
         "sparse.SparseSemiStructuredTensorCUTLASS", "sparse.to_sparse_semi_structured"), _NO_CUDA),
     "serialization.SourceChangeWarning": "modules are not saved with their source; save the state_dict",
