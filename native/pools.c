@@ -267,6 +267,7 @@ static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (!is_real(args[0]) ||
         read_pooling(&p, PyArray_NDIM((PyArrayObject *)args[0]), PyArray_DIMS((PyArrayObject *)args[0]), args + 1, args[5]) < 0)
         NOT_HANDLED();
+    if (pitch_of(&p) > 4 * p.length[2] + BLOCK) NOT_HANDLED(); /* of which most is padding */
     PyArrayObject *x = contiguous(args[0]);
     if (!x) return NULL;
     PyArrayObject *out = planes_like(x, p.windows), *index = NULL;
