@@ -12,7 +12,7 @@ import pytest
 from tests.exceptions import all_needed
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/lessons/*.md")])
 # what a path is relative to; for short, pages leave out where the package lies
 ROOMS = ("", "src", "src/wengert", "native")
 # Words between slashes, or a name that ends as files here do; ``*`` and ``<family>`` stand for anything. Hidden folders
