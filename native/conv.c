@@ -348,7 +348,8 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
         v.from = PyArray_BYTES(x), v.weight = PyArray_BYTES(weight), v.bias = bias ? PyArray_BYTES(bias) : NULL, v.out = PyArray_BYTES(out);
         v.rows = v.filters, v.filter_step = v.channels * v.kernel, v.bundle = v.filters * v.filter_step;
         v.from_image = v.channels * v.pixels, v.out_filter = v.results, v.out_image = v.groups * v.filters * v.results;
-        const int done = winograd_run(&v, 0);
+        int done = depthwise_run(&v, 0);
+        if (!done) done = winograd_run(&v, 0);
         if (done < 0 || (!done && run_windows(&v, v.results) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(&v);
@@ -410,7 +411,8 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
         v.from = PyArray_BYTES(g), v.weight = PyArray_BYTES(weight), v.out = PyArray_BYTES(out);
         v.rows = v.channels, v.filter_step = v.kernel, v.bundle = v.filters * v.channels * v.kernel;
         v.from_image = v.filters * v.results, v.out_filter = v.pixels, v.out_image = v.groups * v.channels * v.pixels;
-        const int done = winograd_run(&v, 1);
+        int done = depthwise_run(&v, 1);
+        if (!done) done = winograd_run(&v, 1);
         if (done < 0 || (!done && run_windows(&v, v.pixels) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(&v);

@@ -78,6 +78,10 @@ int winograd_run(struct conv *v, int backward);
 /* The same for the gradient in the filters. */
 int winograd_weights(struct conv *v, const char *grad, char *out);
 
+/* The same for depthwise layers, of the most common shapes. */
+int depthwise_run(struct conv *v, int backward);
+int depthwise_weights(struct conv *v, const char *grad, char *out);
+
 /* conv_weight(x, g, filter shape, stride, padding, dilation, groups) */
 PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count);
 

@@ -127,7 +127,8 @@ PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
         conv_pad_images(v);
         conv_lattice(v);
         v->from = PyArray_BYTES(x), v->from_image = v->channels * v->pixels, job.grad = PyArray_BYTES(g);
-        const int done = winograd_weights(v, job.grad, PyArray_BYTES(out));
+        int done = depthwise_weights(v, job.grad, PyArray_BYTES(out));
+        if (!done) done = winograd_weights(v, job.grad, PyArray_BYTES(out));
         if (done < 0 || (!done && run_weights(&job, PyArray_BYTES(out)) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(v);

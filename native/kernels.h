@@ -203,6 +203,19 @@ enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16
     X(conv_weights, (const struct weights *w))                                                                     \
     X(conv_sums, (REAL * to, size to_row, const REAL *from, size from_row, size filters, const size *tap, size taps))
 
+/* A depthwise convolution; sizes are those of an image and of its results. */
+struct depthwise {
+    size height, width, rows, columns, before[2], kernel, stride, planes, plane_step; /* how many images are summed, and their distance */
+    int paired; /* whether two images at a time are half a vector wide */
+    const void *zeros, *masks; /* a line of zeros, where a row would begin; depthwise_masks */
+};
+#define DEPTHWISE_KERNELS(X)                                                                                            \
+    X(depthwise_masks, (void *masks, size count, size stride, size first, size taps, size length, int paired))          \
+    X(depthwise, (void *const *out, const void *const *image, const void *const *weight, const double *start, const struct depthwise *v)) \
+    X(depthwise_spread, (void *out, const void *grad, const void *weight, const struct depthwise *v))                   \
+    X(depthwise_sums, (void *sums, const void *const *image, const void *const *grad, const struct depthwise *v))       \
+    X(depthwise_totals, (void *out, const void *sums, size count))
+
 /* Maxima of windows; places are numbers of the width of a REAL. */
 #define POOLING_KERNELS(X)                                                                                              \
     X(pool_down, (REAL * best, void *places, const REAL *image, size there, size first, const size *taps, const size *steps, size n)) \
@@ -304,6 +317,9 @@ struct kernels {
 #define DECLARE_PRODUCT(name) void (*name##_f32)(const struct product *, void *), (*name##_f64)(const struct product *, void *);
     PRODUCT_KERNELS(DECLARE_PRODUCT)
 #undef DECLARE_PRODUCT
+#define DECLARE_DEPTHWISE(name, arguments) void(*name##_f32) arguments, (*name##_f64) arguments;
+    DEPTHWISE_KERNELS(DECLARE_DEPTHWISE)
+#undef DECLARE_DEPTHWISE
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)

@@ -27,6 +27,7 @@
 #include "recurrent.inc.h"
 #include "sampling.inc.h"
 #include "pooling.inc.h"
+#include "depthwise.inc.h"
 #include "alignments.inc.h"
 #undef REAL
 #undef F
@@ -49,6 +50,7 @@
 #include "recurrent.inc.h"
 #include "sampling.inc.h"
 #include "pooling.inc.h"
+#include "depthwise.inc.h"
 #include "alignments.inc.h"
 #undef REAL
 #undef F
@@ -106,6 +108,9 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     ATTENTION_KERNELS(ENTRY) PRODUCT_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
+    DEPTHWISE_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY)

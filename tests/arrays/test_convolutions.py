@@ -47,6 +47,16 @@ def squares(draw: Any) -> tuple[Any, ...]:
     return (images, channels, *size), (filters, channels, 3, 3), (1, 1), padding, (1, 1), 1
 
 
+@st.composite
+def depthwise(draw: Any) -> tuple[Any, ...]:
+    """Shapes of images that meet filters of their own."""
+    kernel, step = draw(st.sampled_from([3, 5, 7])), draw(st.integers(1, 2))
+    padding = tuple(draw(st.sampled_from([kernel // 2, kernel // 2, 0, kernel - 1])) for _ in range(2))
+    size = tuple(max(1, kernel - 2 * p) + draw(st.sampled_from([0, 1, 4, 7, 13, 20, 33])) for p in padding)
+    groups, filters, images = draw(st.integers(1, 19)), draw(st.sampled_from([1, 1, 1, 2, 5])), draw(st.integers(1, 3))
+    return (images, groups, *size), (groups * filters, 1, kernel, kernel), (step, step), padding, (1, 1), groups
+
+
 def check(x_shape: Any, w_shape: Any, how: Any, dtype: Any, bias: bool) -> None:
     rng = np.random.default_rng(len(x_shape))
     x, w = (rng.standard_normal(shape).astype(dtype) for shape in (x_shape, w_shape))
@@ -63,7 +73,7 @@ def check(x_shape: Any, w_shape: Any, how: Any, dtype: Any, bias: bool) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.one_of(calls(), calls(), squares()), st.sampled_from([np.float32, np.float64]), st.booleans())
+@given(st.one_of(calls(), calls(), squares(), depthwise()), st.sampled_from([np.float32, np.float64]), st.booleans())
 def test_of_any_shape(call: Any, dtype: Any, bias: bool) -> None:
     x_shape, w_shape, *how = call
     check(x_shape, w_shape, how, dtype, bias)
@@ -77,6 +87,8 @@ LARGE = {  # what several threads share out: images, filters, channels, groups
     "wide rows": ((1, 33, 5, 301), (40, 33, 3, 3), (1, 1), (2, 0), (1, 1), 1),
     "steps": ((4, 48, 29, 31), (64, 48, 3, 3), (2, 2), (1, 1), (1, 1), 1),
     "groups": ((8, 96, 20, 20), (96, 1, 3, 3), (1, 1), (1, 1), (1, 1), 96),
+    "groups, steps": ((3, 51, 15, 29), (102, 1, 5, 5), (2, 2), (2, 2), (1, 1), 51),
+    "groups, short rows": ((5, 67, 7, 6), (67, 1, 7, 7), (1, 1), (3, 3), (1, 1), 67),
     "volumes": ((2, 16, 6, 18, 20), (24, 16, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
     "only zeros around": ((3, 4, 1, 1), (5, 4, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "long steps": ((3, 4, 5, 7), (5, 4, 3, 3), (900, 800), (1, 1), (1, 1), 1),
@@ -118,3 +130,22 @@ def test_images_that_are_not_finite(value: float, into: str) -> None:
                 ("conv_weight", (x, g, w.shape))):
             want, got = K.plain(name)(*arguments, *how), getattr(K, name)(*arguments, *how)
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-3, err_msg=name)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("size", [(9, 7), (8, 31)])
+@pytest.mark.parametrize("step", [1, 2])
+def test_depthwise_images_that_are_not_finite(step: int, size: tuple[int, int], value: float) -> None:
+    """What vectors read beyond a row is not seen, be it NaN; nor are numbers that no window sees."""
+    rng = np.random.default_rng(6)
+    how = ((step, step), (1, 0), (1, 1), 3)
+    x, w = rng.standard_normal((3, 3, *size), np.float32), rng.standard_normal((3, 1, 3, 3), np.float32)
+    x[1, 1, 0, 0] = x[2, 2, -1, -1] = x[0, 1, 3, 2] = value
+    g = rng.standard_normal(K.plain("conv")(x, w, None, *how).shape).astype(np.float32)
+    with np.errstate(all="ignore"):
+        for name, arguments in (("conv", (x, w, None)), ("conv_weight", (x, g, w.shape))):
+            want, got = K.plain(name)(*arguments, *how), getattr(K, name)(*arguments, *how)
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5, err_msg=name)
+        g[1, 1, 0, 0] = g[2, 2, -1, -1] = value
+        want, got = (f(g, w, x.shape, *how) for f in (K.plain("conv_input"), K.conv_input))
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)

@@ -1,0 +1,318 @@
+/* Depthwise convolutions: every image meets filters of its own, 3, 5 or 7 numbers wide, in steps of one or two. A vector is
+ * some neighbours in a row; a row of the image, once it is read, is added to all rows of results that see it. What vectors
+ * read beside an image is taken out by masks; rows above and below it are a line of zeros. */
+
+#ifdef __GNUC__
+#define DEPTHWISE static inline __attribute__((always_inline)) void
+#define UNROLLED _Pragma("GCC unroll 32") for
+#define MASKED(x, mask) ((F(vector))((F(mask_of))(x) & (mask)))
+#if SINGLE
+typedef int32_t F(lane_mask);
+#else
+typedef int64_t F(lane_mask);
+#endif
+typedef F(lane_mask) F(mask_of) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+#else
+#define DEPTHWISE static inline void
+#define UNROLLED for
+#define MASKED(x, mask) ((mask) ? (x) : 0)
+typedef int32_t F(lane_mask);
+typedef F(lane_mask) F(mask_of);
+#endif
+#define MASK(p) (*(const F(mask_of) *)(p))
+
+/* For each vector of a row of `count` and each of `taps` shifts from `first` on: the lanes whose number, `stride` apart, is one
+ * of `length`; after the shifts the lanes that there are. `paired`: half a vector is a row. */
+static void F(depthwise_masks)(void *masks, size count, size stride, size first, size taps, size length, int paired)
+{
+    F(lane_mask) *mask = masks;
+    for (size at = 0; at < count; at += F(gemm_step))
+        for (size t = 0; t <= taps; t++)
+            for (size k = 0; k < F(gemm_step); k++) {
+                const size i = at + (paired ? k % (F(gemm_step) / 2) : k), from = i * stride + first + t;
+                *mask++ = i < count && (t == taps || (from >= 0 && from < length)) ? -1 : 0;
+            }
+}
+
+/* The first n numbers of a vector. */
+static inline void F(depthwise_store)(REAL *to, F(vector) x, size n)
+{
+    if (n >= F(gemm_step)) STORE(to, x);
+#if VECTOR_BYTES == 64 && SINGLE
+    else _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), (__m512)x);
+#elif VECTOR_BYTES == 64
+    else _mm512_mask_storeu_pd(to, (__mmask8)((1u << n) - 1), (__m512d)x);
+#else
+    else {
+        REAL part[F(gemm_step)];
+        STORE(part, x);
+        F(conv_move)(to, part, n);
+    }
+#endif
+}
+
+/* The first n numbers of both halves of a vector. */
+static inline void F(depthwise_store_both)(REAL *a, REAL *b, F(vector) x, size n)
+{
+#if VECTOR_BYTES == 64 && SINGLE
+    const __mmask16 mask = (__mmask16)((1u << n) - 1);
+    _mm512_mask_storeu_ps(a, mask, (__m512)x);
+    _mm512_mask_storeu_ps(b - 8, (__mmask16)(mask << 8), (__m512)x);
+#else
+    REAL part[F(gemm_step)];
+    STORE(part, x);
+    F(conv_move)(a, part, n);
+    F(conv_move)(b, part + F(gemm_step) / 2, n);
+#endif
+}
+
+/* Rows of an image from y on, at the column x; zeros above and below it. */
+static inline void F(depthwise_lines)(const REAL **row, const struct depthwise *v, const REAL *image, size y, size x, int count)
+{
+    const REAL *at = image + y * v->width + x, *zeros = (const REAL *)v->zeros + x;
+    for (int r = 0; r < count; r++, at += v->width) row[r] = (size_t)(y + r) < (size_t)v->height ? at : zeros;
+}
+
+/* Two vectors whose numbers take turns, as neighbours. */
+static inline void F(depthwise_mix)(const F(vector) *pair, F(vector) *low, F(vector) *high)
+{
+#ifdef TURNS
+    F(places) first, second;
+    for (int k = 0; k < F(lanes); k++) first[k] = k / 2 + k % 2 * F(lanes), second[k] = first[k] + F(lanes) / 2;
+    *low = __builtin_shuffle(pair[0], pair[1], first), *high = __builtin_shuffle(pair[0], pair[1], second);
+#else
+    REAL even[F(gemm_step)], odd[F(gemm_step)], both[2 * F(gemm_step)];
+    STORE(even, pair[0]);
+    STORE(odd, pair[1]);
+    for (int k = 0; k < F(gemm_step); k++) both[2 * k] = even[k], both[2 * k + 1] = odd[k];
+    *low = LOAD(both), *high = LOAD(both + F(gemm_step));
+#endif
+}
+
+/* Of numbers in steps of `stride` those from `shift` < stride on: a vector of one row, or halves of two. */
+static inline F(vector) F(depthwise_see)(const REAL *a, const REAL *b, int stride, int shift, int paired)
+{
+    if (stride == 1 && !paired) return LOAD(a);
+#ifdef TURNS
+    const int half = F(lanes) / 2;
+    F(places) at;
+    for (int k = 0; k < F(lanes); k++) at[k] = paired ? k % half * stride + k / half * F(lanes) + shift : k * stride + shift;
+    return __builtin_shuffle(LOAD(a), LOAD(paired ? b : a + F(lanes)), at);
+#else
+    REAL part[F(gemm_step)];
+    for (int k = 0, half = F(gemm_step) / 2; k < F(gemm_step); k++)
+        part[k] = !paired || k < half ? a[k * stride + shift] : b[(k - half) * stride + shift];
+    return LOAD(part);
+#endif
+}
+
+/* A number in all lanes, or one in each half. */
+static inline F(vector) F(depthwise_tap)(REAL a, REAL b, int paired)
+{
+    const F(vector) first = (F(vector)){0} + a, second = (F(vector)){0} + b;
+    if (!paired) return first;
+#ifdef TURNS
+    F(places) halves;
+    for (int k = 0; k < F(lanes); k++) halves[k] = k + k / (F(lanes) / 2) * F(lanes);
+    return __builtin_shuffle(first, second, halves);
+#else
+    REAL part[F(gemm_step)];
+    for (int k = 0; k < F(gemm_step); k++) part[k] = k < F(gemm_step) / 2 ? a : b;
+    (void)second;
+    return LOAD(part);
+#endif
+}
+
+/* What a column of taps adds to R rows of results. */
+DEPTHWISE F(depthwise_column)(F(vector) *sum, const REAL **row, const REAL **row2, const REAL *w, const REAL *w2, F(mask_of) mask, int kx,
+                              const int K, const int S, const int R, const int paired)
+{
+    F(vector) tap[7];
+    UNROLLED (int ky = 0; ky < K; ky++)
+        if (paired) tap[ky] = F(depthwise_tap)(w[ky * K], w2[ky * K], 1);
+    UNROLLED (int r = 0; r < (R - 1) * S + K; r++) {
+        const F(vector) seen = MASKED(F(depthwise_see)(row[r] + kx, row2[r] + kx, S, 0, paired), mask);
+        UNROLLED (int o = 0; o < R; o++) {
+            const int ky = r - o * S;
+            if (ky < 0 || ky >= K) continue;
+            if (paired) sum[o] += tap[ky] * seen;
+            else sum[o] += w[ky * K] * seen;
+        }
+    }
+}
+
+DEPTHWISE F(depthwise_results)(void *const *out, const void *const *image, const void *const *weight, const double *start,
+                               const struct depthwise *v, const int K, const int S, const int R, const int paired)
+{
+    enum { MOST_ROWS = 40 };
+    const REAL *row[2][MOST_ROWS];
+    for (size y = 0; y < v->rows; y += R)
+        for (size x = 0; x < v->columns; x += F(gemm_step)) {
+            const F(lane_mask) *masks = (const F(lane_mask) *)v->masks + x * (K + 1);
+            F(vector) sum[14];
+            UNROLLED (int o = 0; o < R; o++) sum[o] = F(depthwise_tap)((REAL)start[0], (REAL)start[paired], paired);
+            for (size p = 0; p < v->planes; p++) {
+                for (int half = 0; half <= paired; half++)
+                    F(depthwise_lines)(row[half], v, (const REAL *)image[half] + p * v->plane_step, y * S - v->before[0], x * S - v->before[1], (R - 1) * S + K);
+                const REAL *w = (const REAL *)weight[0] + p * K * K, *w2 = (const REAL *)weight[paired] + p * K * K;
+                for (int kx = 0; kx < K; kx++)
+                    F(depthwise_column)(sum, row[0], row[paired], w + kx, w2 + kx, MASK(masks + kx * F(gemm_step)), kx, K, S, R, paired);
+            }
+            UNROLLED (int o = 0; o < R; o++)
+                if (y + o < v->rows) {
+                    const size at = (y + o) * v->columns + x;
+                    if (!paired) F(depthwise_store)((REAL *)out[0] + at, sum[o], v->columns - x);
+                    else F(depthwise_store_both)((REAL *)out[0] + at, (REAL *)out[1] + at, sum[o], v->columns);
+                }
+        }
+}
+
+/* Results of an image, or of two whose rows are no longer than half a vector; or the sum of those of some images, each with
+ * its filter. */
+static void F(depthwise)(void *const *out, const void *const *image, const void *const *weight, const double *start, const struct depthwise *v)
+{
+    enum { FOURTEEN = VECTOR_BYTES == 64 }; /* as many sums stay in registers */
+    const int seven = (v->rows + 6) / 7 * 7 <= (v->rows + 3) / 4 * 4;
+#define CASE(K, S)                                                                                              \
+    if (v->kernel == K && v->stride == S) {                                                                     \
+        if (v->paired) F(depthwise_results)(out, image, weight, start, v, K, S, 7, F(gemm_step) > 1);           \
+        else if (FOURTEEN && K == 7 && S == 1 && v->rows % 14 == 0) F(depthwise_results)(out, image, weight, start, v, K, S, 14, 0); \
+        else if (seven) F(depthwise_results)(out, image, weight, start, v, K, S, 7, 0);                         \
+        else F(depthwise_results)(out, image, weight, start, v, K, S, 4, 0);                                    \
+        return;                                                                                                 \
+    }
+    CASE(3, 1) CASE(5, 1) CASE(7, 1) CASE(3, 2) CASE(5, 2) CASE(7, 2)
+#undef CASE
+}
+
+/* The gradient in images for steps of two, whose padding is half the filter: neighbours in a row and in a column are made
+ * together, as numbers of either parity are sums of other taps. The number 2i + e meets tap e + K / 2 - 2d of what lies at i + d. */
+DEPTHWISE F(depthwise_pairs)(REAL *out, const REAL *grad, const REAL *weight, const struct depthwise *v, const int K)
+{
+    enum { R = 2, MOST_REACH = 4 };
+    const int reach = (K + 1) / 2, least = -((K - 1) / 4);
+    const REAL *row[R + MOST_REACH];
+    for (size y = 0; 2 * y < v->rows; y += R)
+        for (size x = 0; 2 * x < v->columns; x += F(gemm_step)) {
+            const F(lane_mask) *masks = (const F(lane_mask) *)v->masks + x * (reach + 1);
+            F(vector) sum[R][2][2];
+            UNROLLED (int o = 0; o < 4 * R; o++) sum[o / 4][o / 2 % 2][o % 2] = (F(vector)){0};
+            for (size p = 0; p < v->planes; p++) {
+                const REAL *w = weight + p * K * K;
+                F(depthwise_lines)(row, v, grad + p * v->plane_step, y + least, x + least, R + reach - 1);
+                UNROLLED (int d = 0; d < reach; d++) {
+                    const F(mask_of) mask = MASK(masks + d * F(gemm_step));
+                    UNROLLED (int r = 0; r < R + reach - 1; r++) {
+                        const F(vector) seen = MASKED(LOAD(row[r] + d), mask);
+                        UNROLLED (int o = 0; o < 4 * R; o++) {
+                            const int down = r - o / 4, ky = o / 2 % 2 + K / 2 - 2 * (least + down), kx = o % 2 + K / 2 - 2 * (least + d);
+                            if (down >= 0 && down < reach && ky >= 0 && ky < K && kx >= 0 && kx < K)
+                                sum[o / 4][o / 2 % 2][o % 2] += w[ky * K + kx] * seen;
+                        }
+                    }
+                }
+            }
+            UNROLLED (int o = 0; o < 2 * R; o++)
+                if (2 * y + o < v->rows) {
+                    const size n = v->columns - 2 * x;
+                    REAL *to = out + (2 * y + o) * v->columns + 2 * x;
+                    F(vector) low, high;
+                    F(depthwise_mix)(sum[o / 2][o % 2], &low, &high);
+                    F(depthwise_store)(to, low, n);
+                    if (n > F(gemm_step)) F(depthwise_store)(to + F(gemm_step), high, n - F(gemm_step));
+                }
+        }
+}
+static void F(depthwise_spread)(void *out, const void *grad, const void *weight, const struct depthwise *v)
+{
+    if (v->kernel == 3) F(depthwise_pairs)(out, grad, weight, v, 3);
+    else if (v->kernel == 5) F(depthwise_pairs)(out, grad, weight, v, 5);
+    else F(depthwise_pairs)(out, grad, weight, v, 7);
+}
+
+/* What R rows of gradients add to the sums of some columns of a filter. */
+DEPTHWISE F(depthwise_products)(F(vector) (*sum)[5], const void *const *image, const void *const *grad, const F(lane_mask) *masks, size y, size x,
+                                int kx, const struct depthwise *v, const int K, const int S, const int R, const int wide, const int paired)
+{
+    F(vector) g[7];
+    enum { MOST_ROWS = 32 };
+    const REAL *row[2][MOST_ROWS];
+    for (int half = 0; half <= paired; half++)
+        F(depthwise_lines)(row[half], v, image[half], y * S - v->before[0], x * S - v->before[1] + kx, (R - 1) * S + K);
+    UNROLLED (int o = 0; o < R; o++) {
+        const size at = (y + o) * v->columns + x;
+        g[o] = MASKED(F(depthwise_see)((const REAL *)grad[0] + at, (const REAL *)grad[paired] + at, 1, 0, paired), MASK(masks + K * F(gemm_step)));
+    }
+    UNROLLED (int r = 0; r < (R - 1) * S + K; r++)
+        UNROLLED (int c = 0; c < wide; c++) {
+            const int from = c / S * S;
+            const F(vector) seen = MASKED(F(depthwise_see)(row[0][r] + from, row[paired][r] + from, S, c - from, paired), MASK(masks + (kx + c) * F(gemm_step)));
+            UNROLLED (int o = 0; o < R; o++)
+                if (r - o * S >= 0 && r - o * S < K) sum[r - o * S][c] += g[o] * seen;
+        }
+}
+DEPTHWISE F(depthwise_filter)(REAL *sums, const void *const *image, const void *const *grad, const struct depthwise *v, const int K,
+                              const int S, const int R, const int wide, const int paired)
+{
+    for (int kx = 0; kx < K; kx += wide) {
+        F(vector) sum[7][5];
+        UNROLLED (int ky = 0; ky < K; ky++)
+            UNROLLED (int c = 0; c < wide; c++) sum[ky][c] = (F(vector)){0};
+        for (size x = 0; x < v->columns; x += F(gemm_step)) {
+            const F(lane_mask) *masks = (const F(lane_mask) *)v->masks + x * (K + 1);
+            size y = 0;
+            for (; y + R <= v->rows; y += R) F(depthwise_products)(sum, image, grad, masks, y, x, kx, v, K, S, R, wide, paired);
+            for (; y < v->rows; y++) F(depthwise_products)(sum, image, grad, masks, y, x, kx, v, K, S, 1, wide, paired);
+        }
+        UNROLLED (int ky = 0; ky < K; ky++)
+            UNROLLED (int c = 0; c < wide; c++) {
+                REAL *to = sums + (ky * K + kx + c) * F(gemm_step);
+                STORE(to, LOAD(to) + sum[ky][c]);
+            }
+    }
+}
+
+/* Add to the sums, a vector for each tap, of the gradient in a filter; of one image, or two whose rows are short. Sums stay in
+ * registers: columns of larger filters are taken one by one. */
+static void F(depthwise_sums)(void *sums, const void *const *image, const void *const *grad, const struct depthwise *v)
+{
+    enum { FIVE = VECTOR_BYTES == 64 ? 5 : 1 };
+#define CASE(K, S, R, WIDE)                                                                                     \
+    if (v->kernel == K && v->stride == S) {                                                                     \
+        if (v->paired) F(depthwise_filter)(sums, image, grad, v, K, S, R, WIDE, F(gemm_step) > 1);              \
+        else F(depthwise_filter)(sums, image, grad, v, K, S, R, WIDE, 0);                                       \
+        return;                                                                                                 \
+    }
+    if (v->rows % 7 == 0) {
+        CASE(3, 1, 7, 3) CASE(3, 2, 7, 3)
+    }
+    CASE(3, 1, 4, 3) CASE(5, 1, 4, FIVE) CASE(7, 1, 7, 1) CASE(3, 2, 4, 3) CASE(5, 2, 4, FIVE) CASE(7, 2, 7, 1)
+#undef CASE
+}
+
+/* Vectors to numbers. */
+static void F(depthwise_totals)(void *out, const void *sums, size count)
+{
+    REAL *to = out;
+    const REAL *from = sums;
+#ifdef TURNS
+    for (size k = 0; k < count; k += F(lanes)) {
+        F(vector) square[F(lanes)];
+        for (int i = 0; i < F(lanes); i++) square[i] = k + i < count ? LOAD(from + (k + i) * F(lanes)) : (F(vector)){0};
+        F(turn)(square);
+        for (int h = F(lanes) / 2; h; h /= 2)
+            for (int i = 0; i < h; i++) square[i] += square[i + h];
+        F(depthwise_store)(to + k, square[0], count - k);
+    }
+#else
+    for (size k = 0; k < count; k++, from += F(gemm_step)) {
+        to[k] = 0;
+        for (int i = 0; i < F(gemm_step); i++) to[k] += from[i];
+    }
+#endif
+}
+
+#undef DEPTHWISE
+#undef UNROLLED
+#undef MASKED
+#undef MASK
