@@ -136,6 +136,15 @@ static int run(kernel_f32 single, kernel_f64 twice, enum storage storage, int ni
     STRIDED_LOOP(name, f, SINGLE, nin, cost)    \
     STRIDED_LOOP(name, d, DOUBLE, nin, cost)
 ELEMENTWISE_KERNELS(STRIDED_LOOPS)
+#define NARROW_LOOP(name, type, storage)                                                                   \
+    static int name##_narrow_##type(PyArrayMethod_Context *context, char *const *data, const npy_intp *dims, \
+                                    const npy_intp *strides, NpyAuxData *auxiliary)                        \
+    {                                                                                                      \
+        (void)context, (void)auxiliary;                                                                    \
+        return run(kernels->name##_narrow, NULL, storage, 1, 0.4, data, dims[0], strides);                 \
+    }
+#define NARROW_LOOPS(name) NARROW_LOOP(name, e, HALF) NARROW_LOOP(name, g, BRAIN)
+NARROW_KERNELS(NARROW_LOOPS)
 
 /* ---- complex loops, for the functions that PyTorch defines on complex numbers; gradients are conjugated ---- */
 
@@ -214,11 +223,11 @@ struct entry {
     double cost;
     PyArrayMethod_StridedLoop *half, *brain, *single, *twice, *complex_single, *complex_double;
     PyObject *ufunc;
-    struct own_kernel kernel[2]; /* by storage: SINGLE, DOUBLE */
+    struct own_kernel kernel[3]; /* by storage: SINGLE, DOUBLE; and of float32 for numbers of 16 bits */
 };
 
 static struct entry entries[] = {
-#define ENTRY(name, nin, cost) {#name, nin, cost, name##_e, name##_g, name##_f, name##_d, NULL, NULL, NULL, {{NULL, NULL, SINGLE, nin}, {NULL, NULL, DOUBLE, nin}}},
+#define ENTRY(name, nin, cost) {#name, nin, cost, name##_e, name##_g, name##_f, name##_d, NULL, NULL, NULL, {{NULL, NULL, SINGLE, nin}, {NULL, NULL, DOUBLE, nin}, {NULL, NULL, SINGLE, nin}}},
     ELEMENTWISE_KERNELS(ENTRY)
 #undef ENTRY
 };
@@ -236,13 +245,14 @@ static void plain_loop(char **args, const npy_intp *count, const npy_intp *steps
     work(&job, 0, *count, 0);
 }
 
-int elementwise_loops(PyObject *ufunc, double *cost, struct loop *single, struct loop *twice)
+int elementwise_loops(PyObject *ufunc, double *cost, struct loop *single, struct loop *twice, struct loop *narrow)
 {
     for (int i = 0; i < ENTRIES; i++) {
         if (entries[i].ufunc != ufunc) continue;
         *cost = entries[i].cost;
         *single = (struct loop){plain_loop, &entries[i].kernel[SINGLE], NPY_FLOAT};
         *twice = (struct loop){plain_loop, &entries[i].kernel[DOUBLE], NPY_DOUBLE};
+        *narrow = (struct loop){plain_loop, &entries[i].kernel[2], NPY_FLOAT};
         return 1;
     }
     return 0;
@@ -338,6 +348,12 @@ int elementwise_init(PyObject *module)
 #define ENTRY(name, nin, cost) entries[at].kernel[SINGLE].single = kernels->name##_f32, entries[at++].kernel[DOUBLE].twice = kernels->name##_f64;
     ELEMENTWISE_KERNELS(ENTRY)
 #undef ENTRY
+    for (int i = 0; i < ENTRIES; i++) entries[i].kernel[2].single = entries[i].kernel[SINGLE].single;
+#define NARROW_ENTRY(name)                                                                                   \
+    for (int i = 0; i < ENTRIES; i++)                                                                        \
+        if (entries[i].half == name##_e)                                                                     \
+            entries[i].half = name##_narrow_e, entries[i].brain = name##_narrow_g, entries[i].kernel[2].single = kernels->name##_narrow;
+    NARROW_KERNELS(NARROW_ENTRY)
 
     for (int i = 0; i < ENTRIES; i++) {
         struct entry *entry = &entries[i];

@@ -127,6 +127,7 @@ BINARY(hardsigmoid_grad, (x > (REAL)-3) & (x < (REAL)3) ? g * (REAL)(1.0 / 6) : 
 UNARY(hardswish, x *F(hard_gate)(x))
 BINARY(hardswish_grad, x <= (REAL)-3 ? (REAL)0 : x < (REAL)3 ? g *(x / (REAL)3 + HALF) : g)
 UNARY(rsqrt, ONE / (REAL)(sizeof(REAL) == 4 ? __builtin_sqrtf((float)x) : __builtin_sqrt((double)x)))
+BINARY(rsqrt_grad, (REAL)-0.5 * g * (x * x * x))
 UNARY(cube, x * x * x)
 BINARY(square_difference, (g - x) * (g - x))
 UNARY(erf, F(erf)(x))
@@ -197,6 +198,27 @@ static void F(smooth_l1_loop)(REAL *out, const REAL *const *in, size n)
     {
         REAL d = F(abs)(a[i] - b[i]), near = HALF * d * d / beta[i], far = d - HALF * beta[i];
         out[i] = d < beta[i] ? near : far;
+    }
+}
+/* g times the difference of a and b kept within delta, times a scale */
+static void F(bent_grad_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *g = in[0], *a = in[1], *b = in[2], *delta = in[3], *scale = in[4];
+    EACH
+    {
+        REAL d = a[i] - b[i], most = delta[i];
+        d = d < -most ? -most : d;
+        out[i] = g[i] * ((d > most ? most : d) * scale[i]);
+    }
+}
+/* Beyond the bounds as `other` says; infinite at zero and one, of the sign of g. */
+static void F(logit_grad_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *g = in[0], *x_in = in[1], *least = in[2], *most = in[3], *other = in[4];
+    EACH
+    {
+        REAL x = x_in[i], slope = g[i] / (x * (ONE - x) + 0);
+        out[i] = (x < least[i]) | (x > most[i]) ? other[i] : slope;
     }
 }
 static void F(nan_to_num_loop)(REAL *out, const REAL *const *in, size n)
@@ -289,6 +311,17 @@ UNARY(exp2, F(exp2)(x))
 UNARY(sign, x != x ? x : (REAL)(x > 0) - (REAL)(x < 0))
 UNARY(reciprocal, ONE / x)
 #if SINGLE
+/* In float32 throughout: what it loses is far below the last of 11 bits. */
+static inline float gelu_narrow(float x)
+{
+    float a = abs_f32(x), bound = a > 13.0f ? 13.0f : a;
+    return passed(x) - bound * exp_bounded_f32(-HALF * bound * bound, 0) * (HALF * erfcx_bounded_f32(bound * SQRT1_2));
+}
+static void gelu_narrow_loop(float *out, const float *const *in, size n)
+{
+    const float *x_in = in[0];
+    EACH { float x = x_in[i]; out[i] = gelu_narrow(x); }
+}
 UNARY(exp, (float)exp_wide(within(x, 150)))
 UNARY(expm1, expm1_wide(x))
 UNARY(cosh, cosh_wide(x))

@@ -326,13 +326,14 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         if (known && source->functions[row] && !self->loops[in].function)
             self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out};
     }
-    if (elementwise_loops(ufunc, &self->cost, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE])) {
+    const int own = elementwise_loops(ufunc, &self->cost, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE], &self->single);
+    if (own) {
         self->loops[NPY_HALF] = self->loops[NPY_FLOAT];
         self->quiet = Py_NewRef(ufunc);
     }
     arithmetic_replace(source->name, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE]);
     /* Everything of 16 bits is what float32 gives, rounded; only the neighbours of a number are others. */
-    self->single = self->loops[NPY_FLOAT];
+    if (!own) self->single = self->loops[NPY_FLOAT];
     if (self->single.function && strcmp(source->name, "nextafter")) {
         const int truth = self->single.out_type == NPY_BOOL;
         if (self->loops[NPY_HALF].function) self->loops[NPY_HALF] = (struct loop){half_loop, self, truth ? NPY_BOOL : NPY_HALF};

@@ -17,7 +17,7 @@ struct loop {
 void arithmetic_replace(const char *name, struct loop *single, struct loop *twice);
 
 /* The loops of one of our own ufuncs (elementwise.c) and what an element costs; 0 if it is none. */
-int elementwise_loops(PyObject *ufunc, double *cost, struct loop *single, struct loop *twice);
+int elementwise_loops(PyObject *ufunc, double *cost, struct loop *single, struct loop *twice, struct loop *narrow);
 
 /* Whether a type number is ml_dtypes' bfloat16. */
 int is_brain(int type);

@@ -46,8 +46,14 @@ static void scatter_loop(char *restrict to, size to_step, size to_row, const cha
         return;
     }
 #define ROWS(TYPE)                                                                                            \
-    for (size r = 0; r < rows; r++, from += row_step, to += to_row)                                           \
-        for (size i = 0; i < n; i++) *(TYPE *)(to + i * to_step) = *(const TYPE *)(from + i * step);
+    for (size r = 0; r < rows; r++, from += row_step, to += to_row) {                                         \
+        TYPE *line = (TYPE *)to;                                                                              \
+        const TYPE *first = (const TYPE *)from;                                                               \
+        if (to_step == width && !step) for (size i = 0; i < n; i++) line[i] = *first;                         \
+        else if (to_step == width && step == -width) for (size i = 0; i < n; i++) line[i] = first[-i];        \
+        else if (to_step == width) for (size i = 0; i < n; i++) line[i] = *(const TYPE *)(from + i * step);   \
+        else for (size i = 0; i < n; i++) *(TYPE *)(to + i * to_step) = *(const TYPE *)(from + i * step);     \
+    }
     if (width == 1) ROWS(uint8_t)
     else if (width == 2) ROWS(uint16_t)
     else if (width == 4) ROWS(uint32_t)

@@ -40,10 +40,13 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(mish, 1, 0.6)            \
     X(mish_grad, 2, 0.8)       \
     X(rsqrt, 1, 0.2)           \
+    X(rsqrt_grad, 2, 0.15)     \
+    X(logit_grad, 5, 0.3)      \
     X(cube, 1, 0.1)            \
     X(lerp, 3, 0.2)            \
     X(square_difference, 2, 0.15)\
     X(smooth_l1, 3, 0.2)       \
+    X(bent_grad, 5, 0.2)       \
     X(nan_to_num, 4, 0.2)      \
     X(erf, 1, 0.7)             \
     X(erfc, 1, 0.7)            \
@@ -54,6 +57,9 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(digamma, 1, 15.0)        \
     X(trigamma, 1, 15.0)       \
     X(signum, 1, 0.1)
+
+/* What numbers of 16 bits have in the place of a kernel: of float32, and exact enough to be rounded to as many. */
+#define NARROW_KERNELS(X) X(gelu)
 
 #define MAX_INPUTS 5
 
@@ -303,6 +309,9 @@ struct kernels {
 #define DECLARE_SINGLE(name) void (*name##_f32)(float *out, const float *const *in, size n);
     SINGLE_KERNELS(DECLARE_SINGLE)
 #undef DECLARE_SINGLE
+#define DECLARE_NARROW(name) void (*name##_narrow)(float *out, const float *const *in, size n);
+    NARROW_KERNELS(DECLARE_NARROW)
+#undef DECLARE_NARROW
     void (*sin_f64)(double *out, const double *const *in, size n), (*cos_f64)(double *out, const double *const *in, size n);
     /* whether the kernels hold for all n arguments */
     int (*tame_quotients_f32)(const float *const *in, size n), (*tame_quotients_f64)(const double *const *in, size n);

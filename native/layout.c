@@ -137,6 +137,41 @@ done:
     return out;
 }
 
+/* pieces(x, axis, sizes): views of these sizes along the axis, one after the other; the caller knows that they are there */
+static PyObject *pieces(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    if (!PyArray_CheckExact(args[0]) || !PyList_CheckExact(args[2])) NOT_HANDLED();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    const long axis = PyLong_AsLong(args[1]);
+    if (axis == -1 && PyErr_Occurred()) return NULL;
+    if (axis < 0 || axis >= PyArray_NDIM(x)) NOT_HANDLED();
+    const Py_ssize_t n = PyList_GET_SIZE(args[2]);
+    PyObject *row = PyList_New(n);
+    npy_intp shape[NPY_MAXDIMS], at = 0;
+    memcpy(shape, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *shape);
+    for (Py_ssize_t i = 0; row && i < n; i++) {
+        shape[axis] = PyLong_AsSsize_t(PyList_GET_ITEM(args[2], i));
+        if (shape[axis] < 0 || shape[axis] > PyArray_DIM(x, axis) - at) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the pieces are longer than the dimension");
+            Py_CLEAR(row);
+            break;
+        }
+        Py_INCREF(PyArray_DESCR(x));
+        PyObject *piece = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), PyArray_NDIM(x), shape, PyArray_STRIDES(x),
+                                               PyArray_BYTES(x) + at * PyArray_STRIDE(x, axis), PyArray_FLAGS(x) & NPY_ARRAY_WRITEABLE, NULL);
+        if (!piece || PyArray_SetBaseObject((PyArrayObject *)piece, Py_NewRef((PyObject *)x)) < 0) {
+            Py_XDECREF(piece);
+            Py_CLEAR(row);
+            break;
+        }
+        PyList_SET_ITEM(row, i, piece);
+        at += shape[axis];
+    }
+    return row;
+}
+
 struct triangle_job {
     const char *from;
     char *to;
@@ -226,4 +261,4 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t coun
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef layout_methods[] = {METHOD(in_order), METHOD(restrided), METHOD(triangle), METHOD(joined), {NULL, NULL, 0, NULL}};
+PyMethodDef layout_methods[] = {METHOD(in_order), METHOD(restrided), METHOD(pieces), METHOD(triangle), METHOD(joined), {NULL, NULL, 0, NULL}};

@@ -97,6 +97,9 @@ const struct kernels TABLE(ISA) = {
 #define ENTRY(kernel) .kernel##_f32 = kernel##_loop_f32,
     SINGLE_KERNELS(ENTRY)
 #undef ENTRY
+#define ENTRY(kernel) .kernel##_narrow = kernel##_narrow_loop,
+    NARROW_KERNELS(ENTRY)
+#undef ENTRY
     .tame_angles_f32 = tame_angles_f32,
     .sin_f64 = sin_loop_f64, .cos_f64 = cos_loop_f64, .tame_angles_f64 = tame_angles_f64,
     .tame_quotients_f32 = tame_quotients_f32, .tame_quotients_f64 = tame_quotients_f64,

@@ -225,6 +225,36 @@ static PyObject *fill_permutation(PyObject *module, PyObject *const *args, Py_ss
     return Py_NewRef(args[1]);
 }
 
+/* fill_integers(bits, out, divisor, base, wide): the base plus remainders of the next words (wide: of 64 bits, the high one first), which
+ * wrap; by 0: the words */
+static PyObject *fill_integers(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    PyArrayObject *out = (PyArrayObject *)args[1];
+    if (!PyArray_CheckExact(args[1]) || !PyArray_ISCARRAY(out) || PyArray_TYPE(out) != NPY_INT64) NOT_HANDLED();
+    const uint64_t divisor = PyLong_AsUnsignedLongLong(args[2]), base = PyLong_AsUnsignedLongLong(args[3]);
+    if (PyErr_Occurred()) return NULL;
+    const int wide = PyObject_IsTrue(args[4]);
+    bitgen_t *from = generator_of(args[0]);
+    if (!from) return NULL;
+    uint64_t *to = PyArray_DATA(out);
+    const size n = PyArray_SIZE(out);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    if (wide)
+        for (size i = 0; i < n; i++) {
+            const uint64_t high = from->next_uint32(from->state), word = high << 32 | from->next_uint32(from->state);
+            to[i] = base + (divisor ? word % divisor : word);
+        }
+    else if (divisor && divisor <= UINT32_MAX)
+        for (size i = 0; i < n; i++) to[i] = base + from->next_uint32(from->state) % (uint32_t)divisor;
+    else
+        for (size i = 0; i < n; i++) to[i] = base + from->next_uint32(from->state);
+    NPY_END_THREADS
+    return Py_NewRef(args[1]);
+}
+
 static void sixteens(bitgen_t *from, void *to, size n, int type, double mean, double std)
 {
     const size width = type == NPY_FLOAT ? sizeof(float) : sizeof(double);
@@ -265,4 +295,4 @@ static PyObject *fill_normal(PyObject *module, PyObject *const *args, Py_ssize_t
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_below), METHOD(fill_normal), METHOD(fill_between),
-                                METHOD(fill_pairs), METHOD(fill_permutation), METHOD(gammas), {NULL, NULL, 0, NULL}};
+                                METHOD(fill_pairs), METHOD(fill_permutation), METHOD(fill_integers), METHOD(gammas), {NULL, NULL, 0, NULL}};

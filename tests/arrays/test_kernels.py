@@ -131,7 +131,7 @@ NUMBERS = {
     "hardtanh": [(-1.0, 1.0), (0, 6), (2.5, 2.5)],
     "elu": [(1.0, 1.0, 1.0), (1.75809934, 1.05070098, 1.0), (-0.5, 2.0, 0.25)],
 }
-OTHERS = {"rsqrt", "cube", "signum", "square_difference", "lerp", "smooth_l1", "nan_to_num"}
+OTHERS = {"rsqrt", "cube", "signum", "square_difference", "lerp", "smooth_l1", "nan_to_num", "bent", "logit"}
 ACTIVATIONS = [name for name in K.FAMILIES["elementwise"] if name.removesuffix("_grad") not in {*NUMBERS, *OTHERS}]
 SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma"]
 COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]
@@ -737,7 +737,9 @@ def test_pairs(dtype):
     y = np.concatenate([odd[::-1], rng.standard_normal(2000).astype(dtype)])
     calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)),
         *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
-             *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0))]
+        *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0)), ("rsqrt_grad", (x, y)),
+        ("bent_grad", (x, y, y[::-1].copy(), 0.5, 2.0)), ("logit_grad", (y, x, 0.0, 1.0, np.nan)),
+        ("logit_grad", (y, x, 0.1, 0.9, 0.0))]
     for name, args in calls:
         got, want = getattr(K, name)(*args), K.plain(name)(*args)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
@@ -915,6 +917,10 @@ def test_numbers_are_drawn_alike(count):
         close(got, want, ulps=8)
         assert left[0] is left[1] is None or left[0] == pytest.approx(left[1], rel=1e-14)
     for wide in (False, True):
+        for size, base in ((10, 0), (16, 5), (1 << 31, 2**64 - 3), (0, 7), (2**40, 1)):
+            got, want = np.empty(count, np.int64), np.empty(count, np.int64)
+            np.testing.assert_array_equal(K.fill_integers(one, got, size, base, wide),
+                K.plain("fill_integers")(two, want, size, base, wide))
         got, want = np.empty(count, np.int64), np.empty(count, np.int64)
         np.testing.assert_array_equal(K.fill_permutation(one, got, wide), K.plain("fill_permutation")(two, want, wide))
     assert one.random_raw() == two.random_raw()  # as many words were used

@@ -211,13 +211,26 @@ def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | No
     return np.ndarray(shape, dtype, plain, 0, [s * plain.itemsize for s in strides])
 
 
+def _repeats_rows(a: np.ndarray) -> bool:
+    """Whether ``a`` lies row by row, its elements repeated without a copy."""
+    least, repeats = 0, False
+    for step in reversed(a.strides):
+        if not step:
+            repeats = True
+        elif step <= least:
+            return False
+        else:
+            least = step
+    return repeats
+
+
 def layout_like(a: np.ndarray, kind: Any) -> tuple[int, ...] | None:
     """The strides of a new array in the shape of ``a`` in the format ``kind``; None where they are the usual ones."""
     name = "preserve_format" if kind is None else "contiguous_format" if kind is True else format_name(kind)
     if name == "contiguous_format":
         return None
     if name == "preserve_format":
-        if a.flags.c_contiguous and 1 not in a.shape:
+        if 1 not in a.shape and (a.flags.c_contiguous or _repeats_rows(a)):
             return None
         kept = kept_strides(a)
         return None if kept == strides_for(a.shape, range(a.ndim)) else kept

@@ -76,6 +76,7 @@ leaky_relu, leaky_relu_grad = _with_parameters("leaky_relu", 1), _with_parameter
 hardtanh, hardtanh_grad = _with_parameters("hardtanh", 1), _with_parameters("hardtanh_grad", 2)
 lerp, smooth_l1, nan_to_num = (_with_parameters("lerp", 2), _with_parameters("smooth_l1", 2),
     _with_parameters("nan_to_num", 1))
+bent_grad, logit_grad = _with_parameters("bent_grad", 3), _with_parameters("logit_grad", 2)
 elu, elu_grad = _with_parameters("elu", 1), _with_parameters("elu_grad", 2)
 
 
@@ -112,8 +113,9 @@ for _module, _names in {
     windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
     sampling: ("grid_sample", "grid_sample_grad"), alignments: ("alignment_loss", "alignment_grad"),
-    draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation"),
-    lines: ("add_at", "ranked_places", "top_places"), layout: ("joined", "triangle"),
+    draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
+        "fill_integers"),
+    lines: ("add_at", "ranked_places", "top_places"), layout: ("joined", "triangle", "pieces"),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "cross_entropy", "cross_entropy_grad"),
     _plain_attention: ("attention",),
 }.items():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import warnings
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def _counted(name: str, d: np.dtype, refused: str) -> None:
 def _check_range(start: Any, end: Any, step: Any) -> None:
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if not (np.isfinite(start) and np.isfinite(end)):
+    if not (isfinite(start) and isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
@@ -60,7 +60,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
         start, (end,) = 0, _numbers("arange", end=start)
     else:
         start, end, step = _numbers("arange", start=start, end=end, step=step)
-    integral = builtins.all(isinstance(x, int) for x in (start, end, step))
+    integral = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     d = out_type(out, dtype, dt.I64 if integral else dt.default_float())
     _counted("arange", d, "bc")
     _check_range(start, end, step)
@@ -71,13 +71,23 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
     count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
-    if d.kind in "iu" and builtins.any(not -(2**63) <= v < 2**63 for v in (start, step)):
+    if d.kind in "iu" and not (-(2**63) <= start < 2**63 and -(2**63) <= step < 2**63):
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
     if d.kind in "iu" or integral:
-        a = (int(start) + int(step) * np.arange(max(count, 0))).astype(d)
+        a = _integers(int(start), int(step), max(count, 0)).astype(d, copy=False)
     else:
-        a = (np.float64(start) + np.float64(step) * np.arange(count, dtype=np.float64)).astype(d)
+        a = np.arange(count, dtype=np.float64)
+        a *= step
+        a += start
+        a = a.astype(d, copy=False)
     return deliver(a, out, "arange", requires_grad, where)
+
+
+def _integers(start: int, step: int, count: int) -> np.ndarray:
+    stop = start + step * count
+    if step and -(2**63) <= start < 2**63 and -(2**63) <= stop < 2**63:
+        return np.arange(start, stop, step)
+    return start + step * np.arange(count)  # type: ignore[no-any-return]
 
 
 def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:

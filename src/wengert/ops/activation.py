@@ -343,11 +343,20 @@ def _glu_halves(F: Any, input: Any, dim: int) -> Any:
     return F.narrow(input, dim, 0, half), F.narrow(input, dim, half, half)
 
 
+def _halves(a: Any, dim: int) -> tuple[Any, Any]:
+    before, n = (slice(None),) * axis(dim, a.ndim), a.shape[dim] // 2
+    return a[(*before, slice(0, n))], a[(*before, slice(n, None))]
+
+
 def _glu_grad_raw(g: Any, input: Any, dim: int) -> Any:
-    a, b = np.split(input, 2, axis=dim)
+    (a, b), out = _halves(input, dim), np.empty_like(input)
+    first, second = _halves(out, dim)
     s = K.sigmoid(b)
-    gs = g * s
-    return np.concatenate([gs, gs * a * (1 - s)], dim)
+    np.multiply(g, s, out=first)
+    np.subtract(1, s, out=s)
+    s *= a
+    np.multiply(first, s, out=second)
+    return out
 
 
 def _glu_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, dim: Any) -> Any:
@@ -377,7 +386,7 @@ def glu(input: Array, dim=-1):
     n = floating("glu_cpu", input).shape[axis(dim, input.ndim)]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
-    a, b = np.split(input, 2, axis=dim)
+    a, b = _halves(input, dim)
     return a * K.sigmoid(b)
 
 

@@ -188,7 +188,10 @@ def combinations(F, input, r=2, with_replacement=False):
 def flip(input: Array, dims):
     """The elements in reverse order along ``dims``; a copy."""
     dims = (dims,) if isinstance(dims, int) else dims
-    return K.in_order(np.flip(input, dims_of(dims, np.ndim(input)) if len(dims) else ()))
+    key = [slice(None)] * input.ndim
+    for d in dims_of(dims, input.ndim) if len(dims) else ():
+        key[d] = slice(None, None, -1)
+    return K.in_order(input[tuple(key)])
 
 
 @composite

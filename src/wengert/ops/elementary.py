@@ -108,7 +108,11 @@ def _is_complex(F: Any, x: Any) -> Any:
     return F.is_complex(x) if hasattr(x, "dtype") else isinstance(x, complex)
 
 
-@function(grad=dict(input=lambda F, g, result: g * -0.5 * result**3))
+def _rsqrt_back(F: Any, g: Any, result: Any) -> Any:
+    return K.rsqrt_grad(g, result) if F.raw and result.dtype.kind == "f" else g * -0.5 * result**3
+
+
+@function(grad=dict(input=_rsqrt_back))
 def rsqrt(input: Array):
     """``1 / sqrt(input)``."""
     return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)

@@ -101,8 +101,8 @@ def _bent(name: str, node: str) -> None:
     """The gradient in ``input`` of a loss that is a parabola within ``delta`` of its minimum, and straight beyond."""
 
     def raw(g: Any, input: Any, target: Any, reduction: str, delta: float, scale: float) -> Any:
-        d = input - target
-        return _spread(g, reduction, d.shape) * (K.hardtanh(d, -delta, delta) * scale)
+        g = as_array(_spread(g, reduction, np.broadcast_shapes(input.shape, target.shape)))
+        return K.bent_grad(g.astype(input.dtype, copy=False), input, target, delta, scale)
 
     def twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any, delta: Any,
             scale: Any) -> Any:
@@ -167,17 +167,18 @@ _TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, target: g * (input - target) / F.clamp((1 - input) * input, min=_TINY),
-              target=lambda F, g, input: g * (F.log(1 - input) - F.log(input))),
+    grad=dict(input=lambda F, g, input, target, reduction: _spread(g, reduction, input.shape) * (input - target)
+            / F.clamp((1 - input) * input, min=_TINY),
+        target=lambda F, g, input, reduction: _spread(g, reduction, input.shape) * (F.log(1 - input) - F.log(input))),
     promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyBackward0")
-def bce_elements(input: Array, target: Array):
+def bce_elements(input: Array, target: Array, reduction="none"):
     if input.size and (input.min() < 0 or input.max() > 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if target.size and (target.min() < 0 or target.max() > 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
     t = input.dtype.type
     low = np.maximum(np.log1p(-input), t(-100))
-    return (target - t(1)) * low - target * np.maximum(np.log(input), t(-100))
+    return _reduced((target - t(1)) * low - target * np.maximum(np.log(input), t(-100)), reduction)
 
 
 @composite(node="BinaryCrossEntropyBackward0", whole=("input", "target"), fixed=("weight",))
@@ -190,15 +191,18 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
     if F.dtype_of(input) != F.dtype_of(target):
         raise RuntimeError(f"Found dtype {scalar_name(F.dtype_of(target))} but expected "
             f"{scalar_name(F.dtype_of(input))}")
-    values = F.bce_elements(input, target)
-    return _reduce_with(F, values if weight is None else F.cast(values * weight, F.dtype_of(input)), reduction)
+    if weight is None:
+        return F.bce_elements(input, target, checked(reduction))
+    return _reduce_with(F, F.cast(F.bce_elements(input, target) * weight, F.dtype_of(input)), reduction)
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, target: g * (F.sigmoid(input) - target), target=lambda F, g, input: g * -input),
+    grad=dict(
+        input=lambda F, g, input, target, reduction: _spread(g, reduction, input.shape) * (F.sigmoid(input) - target),
+        target=lambda F, g, input, reduction: _spread(g, reduction, input.shape) * -input),
     promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyWithLogitsBackward0")
-def bce_logit_elements(input: Array, target: Array):
-    return (1 - target) * input - K.log_sigmoid(input)
+def bce_logit_elements(input: Array, target: Array, reduction="none"):
+    return _reduced((1 - target) * input - K.log_sigmoid(input), reduction)
 
 
 @composite(node="BinaryCrossEntropyWithLogitsBackward0", whole=("input", "target"), fixed=("weight", "pos_weight"))
@@ -214,6 +218,8 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
     if pos_weight is None and is_half(F.dtype_of(input)) and not is_half(F.dtype_of(target)):
         values = (1 - target) * input - F.logsigmoid(input)  # the last term is rounded before the others are there
     elif pos_weight is None:
+        if weight is None and F.dtype_of(input) == F.dtype_of(target):
+            return F.bce_logit_elements(input, target, checked(reduction))
         values = F.bce_logit_elements(input, target)
     else:
         values = (1 - target) * input - (1 + (pos_weight - 1) * target) * F.logsigmoid(input)

@@ -35,15 +35,26 @@ def constant_pad_nd(input: Array, pad, value=0):
     ``pad`` is ``(before, after)`` of the last dimension, then of the one before it, and so on.
     """
     pairs = _pairs(pad, input.ndim)
-    shape = tuple(n + a + b for n, (a, b) in zip(input.shape, pairs))
-    if any(n + min(a, 0) + min(b, 0) < 0 for n, (a, b) in zip(input.shape, pairs)):
-        raise RuntimeError("narrow(): length must be non-negative.")
-    inner = tuple(slice(max(a, 0), m - max(b, 0)) for m, (a, b) in zip(shape, pairs))
-    outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
+    shape = tuple([n + a + b for n, (a, b) in zip(input.shape, pairs)])
+    inner = tuple([slice(a if a > 0 else 0, m - b if b > 0 else m) for m, (a, b) in zip(shape, pairs)])
+    outer: Any = ...
+    if min(pad, default=0) < 0:
+        if any(n + min(a, 0) + min(b, 0) < 0 for n, (a, b) in zip(input.shape, pairs)):
+            raise RuntimeError("narrow(): length must be non-negative.")
+        outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
     out = new_filled(input, np.empty, shape, input.dtype)
     if input.dtype in FLOAT8_IN_USE:
         refuse_overflow(value, input.dtype)
-    out[...] = converted(as_number(value), input.dtype)
+    value = converted(as_number(value), input.dtype)
+    if out.size < 1 << 12:
+        out[...] = value
+    else:  # around the rest alone
+        for d, (a, b) in enumerate(pairs):
+            before = (slice(None),) * d
+            if a > 0:
+                out[(*before, slice(0, a))] = value
+            if b > 0:
+                out[(*before, slice(-b, None))] = value
     part = input[outer]
     if part.size:
         out[inner] = part

@@ -298,13 +298,13 @@ def along(F: Any, x: Any, axis: int, matrix: Any, taps: Any = None) -> Any:
 def resampled(input: Array, axis, matrix, taps):
     """``input`` times ``matrix`` along ``axis``; what is not finite goes only where ``taps`` take it."""
     x = input.swapaxes(axis, -1)
-    with np.errstate(all="ignore"):
-        y = np.matmul(x, matrix)
-        if not np.isfinite(y).all():
-            if taps is None:
-                y = np.stack([(x[..., row != 0] * row[row != 0]).sum(-1) for row in matrix.T], -1)
-            else:
-                y = sum(x[..., places] * factors for places, factors in zip(*taps))
+    y = np.matmul(x, matrix)
+    total = K.sum(y, None, False)
+    if total - total != 0:  # something is not finite
+        if taps is None:
+            y = np.stack([(x[..., row != 0] * row[row != 0]).sum(-1) for row in matrix.T], -1)
+        else:
+            y = sum(x[..., places] * factors for places, factors in zip(*taps))
     return y.swapaxes(axis, -1)
 
 

@@ -384,7 +384,7 @@ PICKED = dict(outputs=("values", "indices"), nondifferentiable=("indices",), pla
 
 
 def _holders(F: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
-    mask = input == restored(F, result, input.shape, dim, keepdim)
+    mask = F.eq(input, restored(F, result, input.shape, dim, keepdim))
     if dim is None and (result != result).any():  # of everything: NaN is the result where there is one
         mask = mask | (input != input)
     return mask
@@ -393,7 +393,11 @@ def _holders(F: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
 def shared(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
     """The gradient of an extreme value, in equal parts to all elements that have it."""
     mask = _holders(F, input, result, dim, keepdim)
-    return restored(F, g, input.shape, dim, keepdim) / F.sum(mask, dim, True) * mask
+    count = F.sum(mask, dim, True)
+    if F.raw:  # in the type of the gradient, as arrays of others would not be
+        count, mask = count.astype(g.dtype), mask.astype(g.dtype)
+    return K.multiply(restored(F, g, input.shape, dim, keepdim) / count, mask) if F.raw else (
+        restored(F, g, input.shape, dim, keepdim) / count * mask)
 
 
 def shared_by_all(F: Any, g: Any, input: Any, result: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -217,7 +217,7 @@ def _split_back(F: Any, g: Any, dim: Any) -> Any:
 
 
 def _cut(input: Any, sizes: list[int], dim: int) -> list[Any]:
-    return [input[_key(dim, input.ndim, slice(end - n, end))] for n, end in zip(sizes, accumulate(sizes))]
+    return K.pieces(input, dim, sizes)
 
 
 @operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=(),

@@ -167,8 +167,8 @@ def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
         least, most = (float(K.cast(K.cast(as_array(v, np.float32), F.dtype_of(input)), np.dtype(np.float32)))
             for v in (least, most))
     other = float("nan") if eps is None else 0
-    if F.raw:  # infinite at both ends; the sum makes the zero a positive one
-        return F.where((input < least) | (input > most), other, g / (input * (1 - input) + 0))
+    if F.raw:
+        return K.logit_grad(g, input, least, most, other)
     return F.where((input >= least) & (input <= most), g / (input * from_one(F, input)), other)
 
 

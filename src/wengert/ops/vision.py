@@ -17,9 +17,11 @@ from ..arrays.dtypes import is_half
 from ..arrays.errors import check_countable, warn
 from ..arrays.plain import sampling as S
 from ..arrays.plain.sampling import far, near
+from ..arrays.reduce import add_slices
 from ..arrays.storageless import zeros_if_storageless
+from .indexed import index_added
 from .operator import Array, family
-from .pooling import along
+from .pooling import along, resampled
 from .refusals import same_width, unsupported
 from .window_checks import single
 
@@ -90,6 +92,52 @@ def _new_weights(mode: str, size: int, out: int, scale: float | None, align: boo
 _small_weights = lru_cache(maxsize=64)(_new_weights)
 
 
+@lru_cache(maxsize=64)
+def _nearest_places(size: int, out: int, scale: float | None, exact: bool) -> Any:
+    """Where each element comes from along one axis (None: from where it is), and how often each is used, if evenly."""
+    step = np.float32(1.0 / scale if scale is not None and scale > 0 else size / out)
+    at = (np.arange(out, dtype=np.float32) + np.float32(0.5 if exact else 0)) * step
+    index = np.minimum(np.floor(at).astype(np.int64), size - 1)
+    if size == out and np.array_equal(index, np.arange(size)):
+        return None
+    times, rest = divmod(out, size)
+    even = 1 < times <= 8 and not rest and np.array_equal(index, np.arange(out) // times)
+    return index, times if even else 0
+
+
+@operator(grad=dict(input=lambda F, g, weights: F.interpolated(g, tuple((m.T, None) for m, _ in weights))), places=(),
+    linear=True, node="UpsampleBackward0")
+def interpolated(input: Array, weights):
+    """A matrix applied along each of the last dimensions; with each the terms of its sums, or None (see ``along``)."""
+    for d, (matrix, taps) in enumerate(weights, -len(weights)):
+        input = resampled.forward(input, d, matrix, taps)
+    return input
+
+
+@operator(grad=dict(input=lambda F, g, places, input_shape: F.nearest_back(g, places,
+    tuple(input_shape[-len(places):]))), places=(), linear=True, node="UpsampleBackward0")
+def nearest(input: Array, places):
+    """The elements at ``places`` (None: all) along each of the last dimensions."""
+    for d in range(-1, -len(places) - 1, -1):  # the last first: then whole rows are copied
+        if places[d] is not None:
+            input = input.take(places[d][0], d)
+    return input
+
+
+@operator(grad=dict(input=lambda F, g, places: F.nearest(g, places)), places=(), linear=True)
+def nearest_back(input: Array, places, sizes):
+    """What came from the same element, added up, along each of the last dimensions, which had these sizes."""
+    for d in range(-len(places), 0):
+        if places[d] is None:
+            continue
+        (index, times), at = places[d], input.ndim + d
+        if times and input.dtype.kind == "f" and input.dtype.itemsize > 2:
+            input = add_slices(input.reshape((*input.shape[:at], sizes[d], times, *input.shape[at + 1 :])), at + 1)
+        else:
+            input = index_added.forward(input, at, index, (*input.shape[:at], sizes[d], *input.shape[at + 1 :]))
+    return input
+
+
 def _named(size: Any) -> str:
     return ", ".join(f"{a}: {s}" for a, s in zip("DHW"[-len(size) :], size))
 
@@ -142,7 +190,16 @@ def _check_mode(ndim: int, mode: str, align_corners: bool | None, antialias: boo
         raise ValueError("Lanczos mode requires antialias=True")
 
 
+_PLAIN = frozenset((int, float, type(None)))
+
+
 def _resized(space: tuple[int, ...], size: Any, scale_factor: Any, recompute: Any) -> tuple[Any, list[float | None]]:
+    """``_new_sizes``, which are kept for numbers."""
+    plain = type(size) in _PLAIN and type(scale_factor) in _PLAIN
+    return (_known_sizes if plain else _new_sizes)(space, size, scale_factor, recompute)
+
+
+def _new_sizes(space: tuple[int, ...], size: Any, scale_factor: Any, recompute: Any) -> tuple[Any, list[float | None]]:
     """The sizes after the change, and the factors to map places by (None: those of the sizes)."""
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
@@ -168,6 +225,9 @@ def _resized(space: tuple[int, ...], size: Any, scale_factor: Any, recompute: An
     return out, [None if recompute else float(f) for f in row]
 
 
+_known_sizes = lru_cache(maxsize=64, typed=True)(_new_sizes)
+
+
 @composite(node="UpsampleBackward0", whole=("input",), layout="channels")
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
         antialias=False):
@@ -190,15 +250,13 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
     if d == np.uint8 and not nearest:
         return F.cast(_bytes_resampled(F, input, mode, out, scales, bool(align_corners), antialias), d)
     y = F.cast(input, np.dtype(np.float32)) if is_half(d) and not nearest else input  # rounded once, at the end
-    for axis, (s, o, scale) in enumerate(zip(space, out, scales), 2):
-        if not nearest:
-            y = along(F, y, axis, *_weights(_KINDS[mode], s, o, scale, bool(align_corners), antialias, F.dtype_of(y)))
-            continue
-        step = np.float32(1.0 / scale if scale is not None and scale > 0 else s / o)
-        at = (np.arange(o, dtype=np.float32) + np.float32(0.5 if mode == "nearest-exact" else 0)) * step
-        index = np.minimum(np.floor(at).astype(np.int64), s - 1)
-        if s != o or not np.array_equal(index, np.arange(s)):
-            y = F.index_select(y, axis, F.constant(index))
+    if nearest:
+        places = tuple(_nearest_places(s, o, scale, mode == "nearest-exact") for s, o, scale in zip(space, out, scales))
+        if any(at is not None for at in places):
+            y = F.nearest(y, places)
+    else:
+        y = F.interpolated(y, tuple(_weights(_KINDS[mode], s, o, scale, bool(align_corners), antialias, F.dtype_of(y))
+            for s, o, scale in zip(space, out, scales)))
     if y is input:
         return input * 1
     return F.cast(y, d) if F.dtype_of(y) != d else y

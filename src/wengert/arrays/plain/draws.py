@@ -100,6 +100,26 @@ def fill_normal(bits: Any, out: Array, mean: float, std: float) -> Array:
     return out
 
 
+def fill_integers(bits: Any, out: Array, size: int, base: int, wide: bool) -> Array:
+    """Fill a flat array of int64 with ``base`` plus remainders by ``size`` (0: of all 64 bits), which wrap: of words of
+    32 bits, or of 64, of which the high one comes first (``wide``).
+    """
+    for start in range(0, out.size, 1 << 15):
+        part = out[start : start + (1 << 15)]
+        words = bits.random_raw(part.size * (1 + wide))
+        if wide:
+            high = words[0::2] << np.uint64(32)
+            high |= words[1::2]
+            words = high
+        if size and size & (size - 1) == 0:
+            words &= np.uint64(size - 1)
+        elif size:  # NumPy divides by a scalar several times faster than it finds remainders
+            words -= (words // np.uint64(size)) * np.uint64(size)
+        words += np.uint64(base)
+        part[...] = words.view(np.int64)
+    return out
+
+
 def fill_permutation(bits: Any, out: Array, wide: bool) -> Array:
     """Fill a flat array of int64 with the numbers below its length in a random order, by the exchanges of Fisher and
     Yates.

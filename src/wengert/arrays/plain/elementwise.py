@@ -247,6 +247,26 @@ def smooth_l1(a: Array, b: Array, beta: float) -> Array:
 
 
 @_elementwise
+def bent_grad(g: Array, a: Array, b: Array, delta: float, scale: float) -> Array:
+    """``g`` times the difference of ``a`` and ``b``, kept within ``delta`` of zero, times ``scale``."""
+    t = a.dtype.type
+    return g * (np.clip(a - b, t(-delta), t(delta)) * t(scale))
+
+
+@_elementwise
+def rsqrt_grad(g: Array, result: Array) -> Array:
+    """``g`` times the derivative of ``rsqrt`` where it is ``result``: ``-result^3 / 2``."""
+    return g.dtype.type(-0.5) * g * (result * result * result)
+
+
+@_elementwise
+def logit_grad(g: Array, x: Array, least: float, most: float, other: float) -> Array:
+    """``g / (x (1 - x))``, infinite where ``x`` is 0 or 1; ``other`` where it is below ``least`` or above ``most``."""
+    t = x.dtype.type
+    return np.where((x < t(least)) | (x > t(most)), t(other), g / (x * (1 - x) + t(0)))
+
+
+@_elementwise
 def nan_to_num(x: Array, nan: float, above: float, below: float) -> Array:
     """``x`` with ``nan`` for NaN, ``above`` for infinity, ``below`` for minus infinity."""
     t = x.dtype.type

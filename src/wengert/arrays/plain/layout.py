@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,12 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
 def in_order(x: Array) -> Array:
     """Return a new array in C order with the values of ``x``."""
     return np.array(x, order="C")
+
+
+def pieces(x: Array, axis: int, sizes: list[int]) -> list[Array]:
+    """Return views of these sizes along ``axis``, one after the other."""
+    before = (slice(None),) * axis
+    return [x[(*before, slice(end - n, end))] for n, end in zip(sizes, accumulate(sizes))]
 
 
 def triangle(x: Array, diagonal: int, upper: bool) -> Array:

@@ -11,8 +11,6 @@ from .kinds import narrow
 from .stream import Stream, pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from .kinds import Kind
@@ -22,23 +20,14 @@ MANY = 0xFFFFFFFF // 20  # permutations from this length on are drawn in another
 LOWEST = -(1 << 63)
 
 
-def _remainder(values: NDArray[np.uint64], divisor: int) -> NDArray[np.uint64]:
-    """``values % divisor``; through the quotient, since NumPy divides by a scalar several times faster."""
-    if divisor & (divisor - 1) == 0:
-        return values & np.uint64(divisor - 1)
-    return values - (values // np.uint64(divisor)) * np.uint64(divisor)
-
-
-def _filled(count: int, kind: Kind, draw: Callable[[int], NDArray[np.uint64]], size: int, base: int) -> NDArray:
+def _filled(stream: Stream, count: int, kind: Kind, wide: bool, size: int, base: int) -> NDArray:
     """``base + draw() % size`` for ``count`` numbers, wrapping at 64 bits, in the requested dtype."""
     out = np.empty(count, kind.dtype)
-    offset = np.uint64(base % (1 << 64))
+    if kind.dtype == np.int64:
+        return stream.integers(out, size, base, wide)
     for start, stop in pieces(count):
-        values = draw(stop - start)
-        if size < 1 << 64:
-            values = _remainder(values, size)
-        values += offset
-        signed = values if kind.name == "uint64" else values.view(np.int64)
+        values = stream.integers(np.empty(stop - start, np.int64), size, base, wide)
+        signed = values.view(np.uint64) if kind.name == "uint64" else values
         out[start:stop] = narrow(signed, kind.dtype) if kind.half else signed
     return out
 
@@ -48,7 +37,7 @@ def full(stream: Stream, count: int, kind: Kind) -> NDArray:
     if kind.part or kind.name in ("uint16", "uint32", "uint64") or kind.name.startswith("float8"):
         raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{kind.title}'")
     size = (1 << kind.digits if kind.floating else int(kind.greatest)) + 1
-    return _filled(count, kind, stream.longs if kind.dtype.itemsize == 8 else stream.words, size, 0)
+    return _filled(stream, count, kind, kind.dtype.itemsize == 8, size, 0)
 
 
 def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) -> NDArray:
@@ -61,7 +50,7 @@ def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) 
             raise NotImplementedError(f"\"random_full_64_bits_range_kernel_cpu\" not implemented for '{kind.title}'")
         if kind.name not in ("int64", "float64", "float32", "bfloat16"):
             raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
-        return _filled(count, kind, stream.longs, 1 << 64, 0)
+        return _filled(stream, count, kind, True, 1 << 64, 0)
     if kind.part:
         caller = "random_from_to_impl" if high is None else "check_random_bounds"
         raise RuntimeError(f"{caller} handles only integral, floating-point and boolean types")
@@ -85,7 +74,7 @@ def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) 
                 f"but got from={low} {end}")
         _warn_beyond(kind, *asked)
     size = last - low + 1
-    return _filled(count, kind, stream.longs if size >= WIDE else stream.words, size, low)
+    return _filled(stream, count, kind, size >= WIDE, size, low)
 
 
 def _warn_beyond(kind: Kind, low: int, last: int) -> None:

@@ -102,6 +102,10 @@ class Stream:
         """Fill with whether each of the next :meth:`mantissas` is below ``bound``."""
         return kernels.fill_below(self._source(out.size), out, bound)
 
+    def integers(self, out: NDArray[np.int64], size: int, base: int, wide: bool) -> NDArray[np.int64]:
+        """Fill a flat array with ``base`` plus the remainders by ``size`` of the next words (``wide``: of 64 bits)."""
+        return kernels.fill_integers(self._source(out.size), out, size % (1 << 64), base % (1 << 64), wide)
+
     def permuted(self, out: NDArray[np.int64], wide: bool) -> NDArray[np.int64]:
         """Fill a flat array with the numbers below its length in a random order."""
         return kernels.fill_permutation(self._source(out.size if wide else max(out.size - 1, 0)), out, wide)

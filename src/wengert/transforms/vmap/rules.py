@@ -344,7 +344,8 @@ def lossy(call: Call) -> Any:
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("conj", "neg_view", "real", "imag", "view_as_real", "view_as_complex", "cast", "zero", "complex"),
         pointwise), "clone": clone,
-    **dict.fromkeys(("tril", "triu", "constant_pad_nd", "linalg_matrix_exp"), trailing),
+    **dict.fromkeys(("tril", "triu", "constant_pad_nd", "linalg_matrix_exp", "nearest", "nearest_back",
+        "interpolated"), trailing),
     **dict.fromkeys(("view", "reshape"), reshape), "expand": expand, "sum_to": sum_to,
     "transpose": transpose, "permute": permute, "t": t, "numpy_T": t, "unsqueeze": unsqueeze, "squeeze": squeeze,
     **dict.fromkeys(("basic_index", "select_index", "unsqueeze_index"), basic), "basic_scatter": basic_scatter,
@@ -356,7 +357,6 @@ RULES: dict[str, Rule] = {
     "trace": trace, "one_hot": one_hot,
     "max_all": _total("amax"), "min_all": _total("amin"), "renorm": one_by_one,
     **dict.fromkeys(("transform", "transform_real", "transform_to_real"), shifted("dims")),
-    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1", "huber"), lossy),
-    **dict.fromkeys(("bce_elements", "bce_logit_elements"), pointwise),
+    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1", "huber", "bce_elements", "bce_logit_elements"), lossy),
     **dict.fromkeys(("nonzero", "unique", "unique_consecutive"), dynamic),
 }
