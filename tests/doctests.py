@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import wengert
+import wengert.draw  # it puts another module in its place, which pytest's way of importing would not see
 from wengert import ops
 from wengert.compat import vmap_helpers
 

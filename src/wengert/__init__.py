@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     qint8 = qint32 = quint8 = quint4x2 = quint2x4 = bits8 = bits16 = bits1x8 = bits2x4 = bits4x2 = bfloat16
     int1 = int2 = int3 = int4 = int5 = int6 = int7 = uint1 = uint2 = uint3 = uint4 = uint5 = uint6 = uint7 = bfloat16
     float4_e2m1fn_x2 = float8_e4m3fn = float8_e4m3fnuz = float8_e5m2 = float8_e5m2fnuz = float8_e8m0fnu = bfloat16
+    from .draw import module as draw
     from .names.torch import *  # noqa: F403
 
 globals().update(_PLACES["torch"])
@@ -61,10 +62,10 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
-    "cuda", "diagnose", "distributed", "distributions", "fft", "func", "functional", "futures", "fx", "hub", "jit",
-    "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides",
-    "profiler", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage",
-    "testing", "torch_version", "types", "utils", "version", "xpu"))
+    "cuda", "diagnose", "distributed", "distributions", "draw", "fft", "func", "functional", "futures", "fx", "hub",
+    "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim",
+    "overrides", "profiler", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
+    "storage", "testing", "torch_version", "types", "utils", "version", "xpu"))
 _LOWLEVEL = ("_dirichlet_grad", "_standard_gamma_grad", "_convert_indices_from_coo_to_csr",
     "_convert_indices_from_csr_to_coo", "_has_compatible_shallow_copy_type", "_int_mm",
     "_shape_as_tensor", "_unique", "_unique2", "adaptive_max_pool1d",

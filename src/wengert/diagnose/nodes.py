@@ -100,7 +100,7 @@ class NodeWatch:
 class Both:
     """A watch and anomaly mode as one."""
 
-    def __init__(self, watch: NodeWatch, mode: Any) -> None:
+    def __init__(self, watch: Any, mode: Any) -> None:
         self.parts = (watch, mode)
 
     def __getattr__(self, name: str) -> Any:

@@ -112,7 +112,7 @@ class Snapshot:
                 row.saved = list(dict.fromkeys(self._buffer(buffers, a) for a in arrays_in(saved_of(node))))
             self.rows.append(row)
         for _, variable in leaves:  # parameters are there anyway
-            number = buffers.get(id(_base(variable._wg_data)))
+            number = buffers.get(id(base_of(variable._wg_data)))
             if number is not None:
                 self.bytes[number] = 0
         self._parameters(leaves, record, backward)
@@ -143,7 +143,7 @@ class Snapshot:
         return ordered + [n for n in nodes if n.is_leaf and id(n) not in placed]
 
     def _buffer(self, buffers: dict[int, int], array: Any) -> int:
-        base = _base(array)
+        base = base_of(array)
         number = buffers.get(id(base))
         if number is None:
             number = buffers[id(base)] = len(self.bytes)
@@ -248,9 +248,9 @@ def _wanted(p: Any) -> bool:
 
 def saved_of(node: Any) -> Any:
     """What a node keeps for its backward; tensors and arrays are somewhere in it."""
-    inner = getattr(node, "fn", None)
+    inner, context = getattr(node, "fn", None), getattr(node, "_wg_context", None)
     return [getattr(node, "saved", None), getattr(inner, "saved", None),
-        getattr(node, "to_save", None) if node.written_by_user else None]
+        [s.array for s in getattr(context, "_wg_saved", None) or () if s is not None]]
 
 
 def arrays_in(value: Any, depth: int = 4) -> Iterator[Any]:
@@ -277,7 +277,8 @@ def memory_of(array: Any) -> int:
     return size if isinstance(size, int) else 0
 
 
-def _base(array: Any) -> Any:
+def base_of(array: Any) -> Any:
+    """The array whose memory an array looks at."""
     while isinstance(getattr(array, "base", None), np.ndarray):
         array = array.base
     return array
@@ -285,11 +286,15 @@ def _base(array: Any) -> Any:
 
 def norm_at(g: Any, edge: Any) -> float | None:
     """The norm of a gradient as it arrives at the other end of an edge."""
+    to, number = edge
+    return norm_in(g, to.shape if to.outputs == 1 else to.shape[number])
+
+
+def norm_in(g: Any, shape: Any) -> float | None:
+    """The norm of a gradient, an array or a tensor, once it is summed to ``shape``."""
     a = g if isinstance(g, np.ndarray) else getattr(g, "_wg_data", None)
     if not isinstance(a, np.ndarray):
         return None
-    to, number = edge
-    shape = to.shape if to.outputs == 1 else to.shape[number]
     if shape is not None and a.shape != tuple(shape):
         try:
             a = sum_to(a, tuple(shape))

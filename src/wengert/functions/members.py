@@ -49,6 +49,12 @@ class Members(Geometry):
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return show(self, tensor_contents)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from ..draw.html import tensor_html
+
+        return tensor_html(self)
+
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
             dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:

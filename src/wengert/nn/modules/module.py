@@ -257,6 +257,12 @@ class Module(HookMethods, StateMethods, TreeMethods):
         body = "\n  ".join(lines + children)
         return f"{self._get_name()}(\n  {body}\n)"
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from ...draw.html import module_html
+
+        return module_html(self)
+
 
 def _after_hooks(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:
     """``value``, or what the registration hooks made of it."""

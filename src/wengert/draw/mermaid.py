@@ -1,0 +1,58 @@
+"""Pictures as Mermaid, which many pages of Markdown show as diagrams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .captions import frame_label, line_label
+from .dot import FILLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .captions import Caption
+    from .folding import Picture
+
+SHAPES = {"leaf": ("([", "])"), "input": ("([", "])"), "result": ("{{", "}}"), "fold": ("[[", "]]")}
+
+
+def quoted(text: str) -> str:
+    """``text`` as a label: what has a meaning for Mermaid, HTML or Markdown is written by its number. (A backslash, which
+    Mermaid reads even so, is written as one that is no backslash.)
+
+    >>> quoted('a "b" <c>')
+    '"a #34;b#34; #60;c#62;"'
+    """
+    return '"' + "".join(f"#{ord(c)};" if c in '"#<>&;`*_~{}[]()|' else c for c in text.replace("\\", "⧵")) + '"'
+
+
+def mermaid(picture: Picture, captions: list[Caption], gradients: bool = True) -> str:
+    """The picture as a flowchart."""
+    rows = ["flowchart TB"]
+    rows += _parts(picture, captions)
+    for line in picture.lines:
+        text = line_label(line, gradients)
+        rows.append(f"  b{line.source} -->{f'|{quoted(text)}|' if text else ''} b{line.target}")
+    rows += [f"  classDef {kind} fill:{fill},stroke:#777,color:#111" for kind, fill in FILLS.items()]
+    return "\n".join([*rows, ""])
+
+
+def _parts(picture: Picture, captions: list[Caption]) -> Iterator[str]:
+    number = 0
+    stack = [iter(picture.frame.parts)]
+    while stack:
+        part = next(stack[-1], None)
+        indent = "  " * len(stack)
+        if part is None:
+            stack.pop()
+            if stack:
+                yield f"{indent[:-2]}end"
+        elif isinstance(part, int):
+            kind, caption = picture.boxes[part].kind, captions[part]
+            text = "<br/>".join(quoted(row)[1:-1] for row in (caption.title, *(row for _, row in caption.rows)))
+            begin, end = SHAPES.get(kind, ("[", "]"))
+            yield f'{indent}b{part}{begin}"{text}"{end}:::{kind}'
+        else:
+            yield f"{indent}subgraph g{number} [{quoted(frame_label(part.group))}]"
+            number += 1
+            stack.append(iter(part.parts))

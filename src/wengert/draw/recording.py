@@ -1,0 +1,112 @@
+"""What is noted while a drawn program runs: the line and the modules of each node, and norms of gradients."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ..arrays.flags import IGNORED, quieten, restore
+from ..diagnose.nodes import Both
+from ..diagnose.places import recorder
+from ..diagnose.snapshot import norm_at
+from ..graph import anomaly
+from ..nn.modules import module as hooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..nn import Module
+
+NORMS = "_draw_norms"  # in the dictionary of a node: the norms of the gradients that it gave, an entry for each edge
+
+
+class _Here(threading.local):
+    """What a thread is in: the modules that are running."""
+
+    def __init__(self) -> None:
+        self.modules: list[Module] = []
+
+
+class recording:
+    """A context in which nodes are made that know their lines and modules, and walks note the norms of gradients.
+
+    ``draw`` shows what it finds; where a diagnosis is on, that has noted lines already.
+
+    >>> import wengert as torch
+    >>> with torch.draw.recording():
+    ...     x = torch.ones(2, requires_grad=True)
+    ...     y = (x * x).sum()
+    >>> len(torch.draw(y).graph.items)
+    4
+    """
+
+    def __init__(self) -> None:
+        self._here = _Here()
+        self.made = recorder(self._here)  # called for every node
+        self._handles: list[Any] = []
+        self._on = False
+
+    def __enter__(self) -> recording:
+        self._on = anomaly.watch is None
+        if self._on:
+            anomaly.set_watch(self)
+        self._handles = [hooks.register_module_forward_pre_hook(self._begins),
+            hooks.register_module_forward_hook(self._ended, always_call=True)]
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._on:
+            anomaly.set_watch(None)
+        for handle in self._handles:
+            handle.remove()
+        self._here.modules.clear()
+
+    def _begins(self, module: Module, args: Any) -> None:
+        self._here.modules.append(module)
+
+    def _ended(self, module: Module, args: Any, output: Any) -> None:
+        running = self._here.modules
+        for i in range(len(running) - 1, -1, -1):
+            if running[i] is module:
+                del running[i:]
+                return
+
+    # -- what the engine asks of who watches nodes: see ``graph.anomaly`` ----------------------------------------------
+
+    def maker(self, kind: Any) -> Callable[[], Any]:
+        """A function that makes a node of a class."""
+        made = self.made
+
+        def make() -> Any:
+            node = kind()
+            made(node)
+            return node
+
+        return make
+
+    def beside(self, mode: Any) -> Any:
+        """This one, or one that stands for it and anomaly mode."""
+        return self if mode is None else Both(self, mode)
+
+    def enter(self) -> None:
+        """A walk begins."""
+
+    def leave(self, before: Any) -> None:
+        """It has ended."""
+
+    def running(self, node: Any) -> None:
+        """The walk has come to ``node``."""
+
+    def failed(self) -> None:
+        """The walk has raised."""
+
+    def check(self, node: Any, grads: Any, raw: bool, g: Any = None) -> None:
+        """``node`` gave ``grads``."""
+        if node.is_leaf or grads is None:
+            return
+        quiet = quieten(IGNORED)
+        try:
+            node.__dict__[NORMS] = tuple(None if e is None or x is None else norm_at(x, e)
+                for x, e in zip(grads, node.edges))
+        finally:
+            restore(quiet)
