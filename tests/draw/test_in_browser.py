@@ -100,10 +100,24 @@ def test_texts_stand_in_their_boxes(browser, tmp_path, make):
     assert browser.log() == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_can_be_read(browser, tmp_path, scheme):
+def a_step():
+    model = torch.nn.Linear(64, 64)
+    return torch.draw.step(lambda: model(torch.ones(32, 64)).tanh().sum().backward(), model)
+
+
+def test_the_texts_of_a_step_stand_in_its_page(browser, tmp_path):
     path = tmp_path / "picture.svg"
-    after_backward().save(path)
+    a_step().save(path)
+    show(browser, path)
+    assert browser.run("return document.querySelectorAll('polygon').length") > 3
+    assert browser.run(INSIDE) == []
+
+
+@pytest.mark.parametrize("make", [after_backward, a_step])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_can_be_read(browser, tmp_path, scheme, make):
+    path = tmp_path / "picture.svg"
+    make().save(path)
     show(browser, path, scheme)
     assert browser.run(CONTRAST) >= 4.4
     page = browser.run("return getComputedStyle(document.querySelector('.page')).fill")

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 from .drawing import Drawing
 from .drawing import draw as _draw
 from .recording import recording
+from .timeline import StepDrawing, step
 
 if TYPE_CHECKING:
     from ..nn import Module
 
-__all__ = ["Drawing", "recording"]
+__all__ = ["Drawing", "StepDrawing", "recording", "step"]
 
 
 class _Draw(ModuleType):
@@ -51,7 +52,7 @@ class _Draw(ModuleType):
         return _draw(what, *inputs, depth=depth, fold=fold, saved=saved, gradients=gradients, names=names)
 
 
-    recording = recording
+    recording, step = recording, staticmethod(step)
 
 
 module = _Draw(__name__, __doc__)

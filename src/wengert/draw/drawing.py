@@ -27,7 +27,25 @@ if TYPE_CHECKING:
 LEAST = 7  # boxes that a picture has room for
 
 
-class Drawing:
+class Saving:
+    """A picture that files take."""
+
+    def makers(self) -> dict[str, Callable[[], str]]:
+        """By the ends of names of files what makes their text."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture to a file; the end of its name says how: ``.svg``, ``.html`` …"""
+        makers = self.makers()
+        ending = os.path.splitext(os.fspath(path))[1].lower()
+        if ending not in makers:
+            raise ValueError(f"save() writes files that end in {', '.join(makers)}, not '{ending}'")
+        text = makers[ending]()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+class Drawing(Saving):
     """What ``wengert.draw`` gives.
 
     ``graph``: what there is. ``picture``: what of it is shown one by one, and what as one box. ``result``: what a
@@ -61,9 +79,9 @@ class Drawing:
         """A page with the picture."""
         return page(heading(self.picture), self.svg())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a file of which the name says how: ``.svg``, ``.html``, ``.dot``, ``.gv``, ``.mmd``."""
-        write(path, {".svg": self.svg, ".html": self.html, ".dot": self.dot, ".gv": self.dot, ".mmd": self.mermaid})
+    def makers(self) -> dict[str, Callable[[], str]]:
+        """By the ends of names of files what makes their text."""
+        return {".svg": self.svg, ".html": self.html, ".dot": self.dot, ".gv": self.dot, ".mmd": self.mermaid}
 
     def _repr_svg_(self) -> str | None:
         try:
@@ -73,16 +91,6 @@ class Drawing:
 
     def __repr__(self) -> str:
         return f"<drawing: {heading(self.picture)}>" + ("" if programs() else f"\n{MISSING}")
-
-
-def write(path: str | os.PathLike[str], makers: dict[str, Callable[[], str]]) -> None:
-    """Write what the maker for the end of a file's name gives."""
-    ending = os.path.splitext(os.fspath(path))[1].lower()
-    if ending not in makers:
-        raise ValueError(f"save() writes files that end in {', '.join(makers)}, not '{ending}'")
-    text = makers[ending]()
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 def page(title: str, picture: str) -> str:

@@ -17,8 +17,8 @@ SHAPES = {"leaf": ("([", "])"), "input": ("([", "])"), "result": ("{{", "}}"), "
 
 
 def quoted(text: str) -> str:
-    """``text`` as a label: what has a meaning for Mermaid, HTML or Markdown is written by its number. (A backslash, which
-    Mermaid reads even so, is written as one that is no backslash.)
+    """``text`` as a label: what has a meaning for Mermaid, HTML or Markdown is written by its number. (It reads a
+    backslash even so: another sign stands for that.)
 
     >>> quoted('a "b" <c>')
     '"a #34;b#34; #60;c#62;"'

@@ -88,7 +88,7 @@ class recording:
         """This one, or one that stands for it and anomaly mode."""
         return self if mode is None else Both(self, mode)
 
-    def enter(self) -> None:
+    def enter(self) -> Any:
         """A walk begins."""
 
     def leave(self, before: Any) -> None:
