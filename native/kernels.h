@@ -149,6 +149,11 @@ enum { COLUMNS = 512 };
     X(narrow_half, (uint16_t *to, const float *from, size n))  \
     X(narrow_brain, (uint16_t *to, const float *from, size n))
 
+/* The largest or smallest of rows of n, or of columns (at most COLUMNS), with the first place where it is. */
+#define EXTREME_KERNELS(X)                                                                                         \
+    X(extreme_rows, (REAL * out, int64_t *places, const REAL *x, size rows, size n, int least))                    \
+    X(extreme_columns, (REAL * out, int64_t *places, const REAL *x, size rows, size step, size n, int least))
+
 /* Rows of elements of 1, 2, 4, 8 or (copied) 16 bytes, put one behind the other, or copied. */
 enum { GATHER_CHUNK = 64 };
 struct sixteen { uint64_t half[2]; };
@@ -332,7 +337,7 @@ struct kernels {
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
-    ALIGNMENT_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -341,7 +346,7 @@ struct kernels {
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
-    ALIGNMENT_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

@@ -29,6 +29,7 @@
 #include "pooling.inc.h"
 #include "depthwise.inc.h"
 #include "alignments.inc.h"
+#include "extremes.inc.h"
 #undef REAL
 #undef F
 #undef SINGLE
@@ -52,6 +53,7 @@
 #include "pooling.inc.h"
 #include "depthwise.inc.h"
 #include "alignments.inc.h"
+#include "extremes.inc.h"
 #undef REAL
 #undef F
 #undef SINGLE
@@ -116,7 +118,7 @@ const struct kernels TABLE(ISA) = {
     DEPTHWISE_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
-    CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY)
+    CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY) EXTREME_KERNELS(ENTRY)
     WINOGRAD_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel = kernel##_loop,

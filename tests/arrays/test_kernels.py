@@ -10,6 +10,8 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from wengert.arrays import kernels as K
 
@@ -1021,6 +1023,23 @@ def test_sparse_products(dtype):
         close(got, K.plain("sparse_product")(values, dense, rows, columns, n), ulps=200)
     with pytest.raises(IndexError):
         K.sparse_product(np.ones(1, dtype), np.ones((2, 2), dtype), np.array([0]), np.array([2]), 2)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([1, 2, 3, 5, 16, 17, 33, 70]), min_size=1, max_size=3), st.integers(0, 2),
+    st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 99))
+def test_extremes_with_their_places(shape, axis, dtype, least, keepdim, seed):
+    """Ties, infinities, zeros of both signs and NaN: the first of equals, and NaN before all others."""
+    rng = np.random.default_rng(seed)
+    pool = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1, 2, -3] if seed % 3 else [1, 2, 3, -1], dtype)
+    x = rng.choice(pool, shape) if seed % 4 else rng.standard_normal(shape).astype(dtype)
+    axis %= len(shape)
+    values, places = K.extreme(x, axis, least, keepdim)
+    wanted, where = K.plain("extreme")(x, axis, least, keepdim)
+    np.testing.assert_array_equal(places, where)
+    np.testing.assert_array_equal(values, wanted)
+    assert values.dtype == dtype
+    assert places.dtype == np.int64
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, np.float16, np.complex64, np.complex128])

@@ -429,6 +429,9 @@ def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
     return found if x is input else as_array(found).astype(input.dtype)
 
 
+_LONG = 128  # rows in which NumPy finds a place sooner than we do the extreme with its place
+
+
 def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
     """Declare ``max`` (values and places along a dimension), ``max_all`` and ``amax``; or those of ``min``."""
 
@@ -440,7 +443,8 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
             axis(dim, 0)
             return input.copy(), np.zeros((), np.int64)
         nonempty(name, input, dim)
-        return _extreme(ufunc, input, dim, keepdim), place(widened(input), dim, None, keepdims=keepdim)
+        values, places = K.extreme(widened(input), axis(dim, input.ndim), ufunc is np.minimum, keepdim)
+        return values if values.dtype == input.dtype else as_array(values).astype(input.dtype), places
 
     @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all", node=full, places=())
     def extreme_all(input: Array):
@@ -465,7 +469,10 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
             axis(0 if dim is None else dim, 0)
             return np.zeros((), np.int64)
         nonempty(f"arg{name}", input, dim)
-        return place(widened(input), None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
+        x, at = widened(input), None if dim is None else axis(dim, input.ndim)
+        if at is not None and (at < x.ndim - 1 or x.shape[at] < _LONG):
+            return K.extreme(x, at, ufunc is np.minimum, keepdim)[1]
+        return place(x, at, None, keepdims=keepdim)
 
     word = "largest" if name == "max" else "smallest"
     extreme_values.doc = (f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the "

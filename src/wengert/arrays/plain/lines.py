@@ -35,6 +35,12 @@ def running_extreme(x: Array, axis: int, least: bool) -> tuple[Array, Array]:
     return values, np.maximum.accumulate(np.where(here, places, 0), axis)
 
 
+def extreme(x: Array, axis: int, least: bool, keepdim: bool) -> tuple[Array, Array]:
+    """The largest (or least) along ``axis``, and its place: of equal ones the first, NaN before all others."""
+    values = (np.min if least else np.max)(x, axis, keepdims=keepdim)
+    return values, (np.argmin if least else np.argmax)(x, axis, None, keepdims=keepdim)
+
+
 def _grid(index: Array, axis: int) -> tuple[Array, ...]:
     """The key that reads ``index`` along ``axis`` and every other dimension at its own place."""
     n = index.ndim
