@@ -187,6 +187,23 @@ def test_norms_of_lines():
     assert Line(0, 1, [Arrow(0, 1, norm=nan), Arrow(0, 1, norm=inf)]).norm != inf
 
 
+def test_calls_that_follow_on_each_other():
+    cell = torch.nn.LSTMCell(2, 3)
+
+    def unroll(xs):
+        h = None
+        for x in xs:
+            h = cell(x, h)
+        return h[0]
+
+    for drawing in (torch.draw(unroll, torch.ones(4, 1, 2)), torch.draw(unroll, torch.ones(4, 1, 2))):
+        check(drawing.picture)
+        assert sum(f.startswith("LSTMCell — test_folding.py:") for f in frames(drawing)) == 4
+        outside = [part for part in drawing.picture.frame.parts if isinstance(part, int)]
+        assert len([i for i in outside if drawing.picture.boxes[i].kind == "leaf"]) == 4
+    assert titles(torch.draw(unroll, torch.ones(4, 1, 2), depth=0)).count("LSTMCell") == 4
+
+
 def test_a_module_that_is_called_again():
     layer = torch.nn.Linear(2, 2)
 

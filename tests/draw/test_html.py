@@ -72,6 +72,30 @@ def test_other_kinds_are_shown_as_text(make):
     assert html.startswith("<pre>tensor(") and "<" not in html[5:-6]
 
 
+def test_what_transforms_make_is_shown_as_text():
+    seen = []
+
+    def f(x):
+        seen.append((x._repr_html_(), repr(x)))
+        return (x * 2).sum()
+
+    x = torch.ones(2, 2)
+    torch.vmap(f)(x)
+    torch.func.grad(f)(x)
+    torch.func.jvp(f, (x,), (x,))
+    assert len(seen) == 3
+    for html, text in seen:
+        assert html == f"<pre>{text.replace('<', '&lt;').replace('>', '&gt;')}</pre>"
+
+
+def test_a_view_that_has_lost_its_history():
+    base = torch.ones(2, requires_grad=True) * 1
+    with torch.no_grad():
+        view = base[:1]
+    base.mul_(2)
+    assert "grad_fn Invalid" in text(view)
+
+
 def test_names_are_escaped():
     class Odd(nn.Module):
         def _get_name(self):

@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.flags import IGNORED, quieten, restore
 from ..autograd._saved_names import names as saved_names
-from ..diagnose.record import node_modules, node_place
+from ..diagnose.record import node_place
 from ..diagnose.snapshot import arrays_in, base_of, memory_of, norm, norm_in, saved_of
 from ..tensor.record import OpNode
 from .recording import NORMS
@@ -60,7 +60,7 @@ class Item:
     saved: list[Saved] = field(default_factory=list)
     freed: bool = False
     place: Place | None = None
-    modules: tuple[tuple[int, str, str], ...] = ()
+    modules: tuple[tuple[Any, str, str], ...] = ()
     leaf: weakref.ref[Any] | None = None
 
     @property
@@ -142,7 +142,7 @@ class Graph:
         several = node.outputs != 1
         item = Item(OPERATION, node.name().removeprefix("torch::autograd::"), node.shape[0] if several else node.shape,
             _dtype(node.dtype[0] if several else node.dtype), node.outputs, self._names.value(node),
-            place=node_place(node), modules=self._names.modules(node_modules(node)))
+            place=node_place(node), modules=self._names.modules(node))
         at = self._at[id(node)] = self._add(item)
         self.nodes[at] = weakref.ref(node)
         norms = node.__dict__.get(NORMS, ())

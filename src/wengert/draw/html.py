@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.flags import IGNORED, quieten, restore
+from ..functions.parameter import Parameter
+from ..graph.modes import modes
+from ..tensor import Tensor
 from .colours import colours
 from .text import cut, many, size
 
@@ -40,13 +43,10 @@ def tensor_html(t: Any) -> str:
 <tr><td>1.5</td><td>2</td></tr></table></div>
     """
     a = t._wg_data
-    if type(a) is not np.ndarray or a.dtype.kind not in "fciubV" or a.dtype.names is not None:
+    if (type(a) is not np.ndarray or a.dtype.kind not in "fciubV" or a.dtype.names is not None or modes().levels
+            or modes().grad_scope is not None or type(t).__repr__ not in (Tensor.__repr__, Parameter.__repr__)):
         return f"<pre>{escape(repr(t))}</pre>"
-    facts = [f"{tuple(a.shape)} {str(t.dtype).removeprefix('torch.')}", size(a.nbytes)]
-    if t.grad_fn is not None:
-        facts.append(f"grad_fn {t.grad_fn.name().removeprefix('torch::autograd::')}")
-    elif t.requires_grad:
-        facts.append("requires_grad" + (", has a grad" if t.grad is not None else ""))
+    facts = [f"{tuple(a.shape)} {str(t.dtype).removeprefix('torch.')}", size(a.nbytes), *_history(t)]
     if a.dtype.kind == "V":
         a = a.astype(np.float32)
     quiet = quieten(IGNORED)
@@ -57,6 +57,18 @@ def tensor_html(t: Any) -> str:
         restore(quiet)
     return (f'{_style()}<div class="wg data"><b>{escape(type(t).__name__)}</b> '
         f'<span class="soft">{escape(" · ".join(facts))}</span>{values}{more}</div>')
+
+
+def _history(t: Any) -> Iterator[str]:
+    try:
+        node = t.grad_fn
+    except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
+        yield "grad_fn Invalid"
+        return
+    if node is not None:
+        yield f"grad_fn {node.name().removeprefix('torch::autograd::')}"
+    elif t.requires_grad:
+        yield "requires_grad" + (", has a grad" if t.grad is not None else "")
 
 
 def _values(a: np.ndarray) -> str:

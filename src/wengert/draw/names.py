@@ -7,8 +7,10 @@ from inspect import CO_OPTIMIZED
 from typing import TYPE_CHECKING, Any
 
 from ..diagnose.places import main_variables, own_variables, user_frames
+from ..diagnose.record import node_modules
 from ..nn import Module
 from ..tensor import Tensor
+from .recording import call_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,11 +91,14 @@ class Names:
         """What the first value that ``node`` made is called."""
         return self._values.get((id(node), 0), "")
 
-    def modules(self, running: tuple[Module, ...]) -> tuple[tuple[int, str, str], ...]:
-        """For each of the running modules its identity, its path from the outermost one, and its class."""
+    def modules(self, node: Any) -> tuple[tuple[Any, str, str], ...]:
+        """For each of the modules that were running when ``node`` was made what tells its call from others, its path
+        from the outermost one, and its class.
+        """
+        running = node_modules(node)
         if running and id(running[0]) not in self._paths:
             self._module(running[0], "")
-        return tuple((id(m), self._paths.get(id(m), ""), type(m).__name__) for m in running)
+        return tuple(((id(m), call_of(m, node.seq)), self._paths.get(id(m), ""), type(m).__name__) for m in running)
 
 
 def _elements(name: str, value: Any) -> Iterator[tuple[str, Any]]:

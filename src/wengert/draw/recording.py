@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.flags import IGNORED, quieten, restore
 from ..diagnose.nodes import Both
 from ..diagnose.places import recorder
+from ..diagnose.record import ByIdentity
 from ..diagnose.snapshot import norm_at
 from ..graph import anomaly
+from ..graph.node import next_sequence
 from ..nn.modules import module as hooks
 
 if TYPE_CHECKING:
@@ -18,6 +21,14 @@ if TYPE_CHECKING:
     from ..nn import Module
 
 NORMS = "_draw_norms"  # in the dictionary of a node: the norms of the gradients that it gave, an entry for each edge
+
+
+calls: ByIdentity[list[int]] = ByIdentity()  # of a module: the numbers of nodes at which its calls have begun
+
+
+def call_of(module: Module, number: float) -> int:
+    """In the how-manieth call of a module that was recorded the node with this number was made; 0: in none."""
+    return bisect_right(calls.get(module) or [], -number)
 
 
 class _Here(threading.local):
@@ -63,6 +74,10 @@ class recording:
 
     def _begins(self, module: Module, args: Any) -> None:
         self._here.modules.append(module)
+        begun = calls.get(module)
+        if begun is None:
+            calls.put(module, begun := [])
+        begun.append(-next_sequence())
 
     def _ended(self, module: Module, args: Any, output: Any) -> None:
         running = self._here.modules
