@@ -134,6 +134,14 @@ def test_a_long_chain_of_lines():
     assert any("y = (y * 1.5).sin()" in t for t in titles(drawing))
 
 
+def test_many_leaves():
+    drawing = torch.draw(torch.stack([torch.ones(2, requires_grad=True) for _ in range(200)]).sum())
+    check(drawing.picture)
+    found = titles(drawing)
+    assert found.count("leaf") == 8 + 5 and "187 leaves" in found and found[-3:] == ["StackBackward0",
+        "SumBackward0", "result = 400"]
+
+
 def test_one_line_with_many_operations():
     x = torch.ones(2, requires_grad=True)
 

@@ -149,8 +149,8 @@ def heading(picture: Picture) -> str:
     leaves = [item for item in items if item.kind == LEAF]
     parts = [many(sum(item.kind == OPERATION for item in items), "operation")]
     if leaves:
-        parts.append(f"{many(len(leaves), 'leaf').replace('leafs', 'leaves')} of {size(sum(i.bytes for i in leaves))}")
+        parts.append(f"{many(len(leaves), 'leaf')} of {size(sum(i.bytes for i in leaves))}")
     parts.append(f"{size(picture.graph.saved)} saved for the backward")
     if picture.hidden():
-        parts.append(f"folded to {many(len(picture.boxes), 'box').replace('boxs', 'boxes')}")
+        parts.append(f"folded to {many(len(picture.boxes), 'box')}")
     return " · ".join(parts)

@@ -75,7 +75,7 @@ def _values(a: np.ndarray) -> str:
     note = ""
     if a.ndim > 2:
         note = f'<div class="soft">[{", ".join("0" * (a.ndim - 2))}] of {many(int(np.prod(a.shape[:-2])), "matrix")}'
-        note = note.replace("matrixs", "matrices") + ":</div>"
+        note += ":</div>"
         a = a[(0,) * (a.ndim - 2)]
     rows = np.atleast_2d(a)
     table = "".join(f"<tr>{''.join(f'<td>{x}</td>' for x in row)}</tr>" for row in _shown(rows))

@@ -54,21 +54,26 @@ def size(count: int) -> str:
 
 
 def number(x: float) -> str:
-    """A number in three digits.
+    """A number in three digits, or all that stand before the point.
 
-    >>> number(0.31415), number(2e-9)
-    ('0.314', '2e-09')
+    >>> number(0.31415), number(2e-9), number(6000.2)
+    ('0.314', '2e-09', '6000')
     """
+    if 1000 <= abs(x) < 1e5:
+        return f"{x:.0f}"
     return f"{x:.3g}" if isfinite(x) else "NaN" if x != x else "∞" if x > 0 else "-∞"
+
+
+_PLURALS = {"leaf": "leaves", "box": "boxes", "matrix": "matrices"}
 
 
 def many(count: int, what: str) -> str:
     """How many of something.
 
-    >>> many(1, "operation"), many(1200, "operation")
-    ('1 operation', '1,200 operations')
+    >>> many(1, "leaf"), many(2, "leaf"), many(1200, "operation")
+    ('1 leaf', '2 leaves', '1,200 operations')
     """
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {what if count == 1 else _PLURALS.get(what, f'{what}s')}"
 
 
 def shape_text(shape: Any) -> str:
