@@ -215,6 +215,26 @@ static int is_better_in_place(const struct conv *v)
     return in_place < packed;
 }
 
+/* The filters of each lattice and group in panels, some tiles at a time. */
+static void filters_task(void *context, size begin, size end, int chunk)
+{
+    const struct conv *v = context;
+    const size tiles = tiles_of(v->rows, kernels->gemm_rows), parts = tiles_of(tiles, TILES_AT_ONCE);
+    (void)chunk;
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        const size tile = item % parts * TILES_AT_ONCE, last = tile + TILES_AT_ONCE < tiles ? tile + TILES_AT_ONCE : tiles;
+        const size group = item / parts % v->groups;
+        const struct lattice *l = &v->lattice[item / parts / v->groups];
+        char *to = (char *)l->left + group * l->left_group * v->width;
+        const char *weight = v->weight + group * v->bundle * v->width, *bias = v->bias ? v->bias + group * v->rows * v->width : NULL;
+        const size taps = l->depth - !!bias;
+        if (v->type == NPY_FLOAT)
+            kernels->conv_filters_f32((float *)to, (const float *)weight, v->filter_step, l->tap, taps, (const float *)bias, v->rows, tile, last);
+        else
+            kernels->conv_filters_f64((double *)to, (const double *)weight, v->filter_step, l->tap, taps, (const double *)bias, v->rows, tile, last);
+    }
+}
+
 static void windows_task(void *context, size begin, size end, int chunk)
 {
     const struct conv *v = context;
@@ -236,32 +256,14 @@ static void windows_task(void *context, size begin, size end, int chunk)
             const struct windows w = {
                 .lattice = l, .source = padded, .image = v->source.channels * v->source.plane, .images = images,
                 .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias, .flat = conv_is_flat(v, l),
+                .weight = v->fresh ? v->weight + group * v->bundle * v->width : NULL, .filter_step = v->filter_step, .filters = v->rows,
+                .filter_bias = v->bias ? v->bias + group * v->rows * v->width : NULL, .packed = work + v->sums_bytes,
                 .first = from, .last = to < v->rows ? to : v->rows, .work = work,
                 .out = v->out + (first * v->out_image + group * v->rows * v->out_filter) * v->width,
                 .out_image = v->out_image, .out_filter = v->out_filter,
             };
             kernel(&w);
         }
-    }
-}
-
-/* The filters of each lattice and group in panels, some tiles at a time. */
-static void filters_task(void *context, size begin, size end, int chunk)
-{
-    const struct conv *v = context;
-    const size tiles = tiles_of(v->rows, kernels->gemm_rows), parts = tiles_of(tiles, TILES_AT_ONCE);
-    (void)chunk;
-    for (size item = begin; item < end && !pool_stopped(); item++) {
-        const size tile = item % parts * TILES_AT_ONCE, last = tile + TILES_AT_ONCE < tiles ? tile + TILES_AT_ONCE : tiles;
-        const size group = item / parts % v->groups;
-        const struct lattice *l = &v->lattice[item / parts / v->groups];
-        char *to = (char *)l->left + group * l->left_group * v->width;
-        const char *weight = v->weight + group * v->bundle * v->width, *bias = v->bias ? v->bias + group * v->rows * v->width : NULL;
-        const size taps = l->depth - !!bias;
-        if (v->type == NPY_FLOAT)
-            kernels->conv_filters_f32((float *)to, (const float *)weight, v->filter_step, l->tap, taps, (const float *)bias, v->rows, tile, last);
-        else
-            kernels->conv_filters_f64((double *)to, (const double *)weight, v->filter_step, l->tap, taps, (const double *)bias, v->rows, tile, last);
     }
 }
 
@@ -284,16 +286,19 @@ int conv_share_out(struct conv *v, size windows, size parts)
 static int run_windows(struct conv *v, size windows)
 {
     const size high = kernels->gemm_rows, tiles = tiles_of(v->rows, high);
-    const int chunks = conv_share_out(v, windows, tiles), bias = !!v->bias;
+    const int chunks = conv_share_out(v, tiles_of(windows, v->lattices), tiles), bias = !!v->bias;
     const struct lattice *first = v->lattice;
     const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
     v->in_place = is_better_in_place(v);
     const int direct = !v->in_place && whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
     size numbers = 0;
     for (int k = 0; k < v->lattices; k++) v->lattice[k].depth += bias, numbers += tiles * high * v->lattice[k].depth;
-    const size sums = v->width * (CONV_WHOLE + 1 + (CONV_SUMS / tile_columns(v) > tiles * high ? CONV_SUMS / tile_columns(v) : tiles * high)) * tile_columns(v);
-    v->work_bytes = (conv_batch_bytes(v) + sums + 63) / 64 * 64;
-    PyArrayObject *left = scratch(direct ? 0 : numbers * v->groups, v->width), *work = left ? scratch(chunks * v->work_bytes, 1) : NULL;
+    v->fresh = !direct && !v->in_place && v->batches == 1 && v->images * windows <= CONV_FRESH * v->lattices * tile_columns(v) && numbers * v->width > FRESH_BYTES;
+    const size all = tiles * high * (v->fresh ? CONV_FRESH : 1), some = CONV_SUMS / tile_columns(v), wide = all > some ? all : some;
+    v->sums_bytes = (v->width * (CONV_WHOLE + 1 + wide) * tile_columns(v) + 63) / 64 * 64;
+    v->work_bytes = (conv_batch_bytes(v) + v->sums_bytes + (v->fresh ? (CONV_WHOLE + 1) * tiles * high * v->width : 0) + 63) / 64 * 64;
+    const int before = !direct && !v->fresh; /* whether all filters are packed before */
+    PyArrayObject *left = scratch(before ? numbers * v->groups : 0, v->width), *work = left ? scratch(chunks * v->work_bytes, 1) : NULL;
     int result = -1;
     if (work) {
         v->work = PyArray_BYTES(work);
@@ -302,9 +307,9 @@ static int run_windows(struct conv *v, size windows)
             struct lattice *l = &v->lattice[k];
             l->left = direct ? v->weight : at, l->left_row = direct ? v->filter_step : 0;
             l->left_group = direct ? v->bundle : tiles * high * l->depth;
-            at += v->groups * l->left_group * v->width;
+            at += before ? v->groups * l->left_group * v->width : 0;
         }
-        const size panels = direct ? 0 : v->lattices * v->groups * tiles_of(tiles, TILES_AT_ONCE);
+        const size panels = !before ? 0 : v->lattices * v->groups * tiles_of(tiles, TILES_AT_ONCE);
         Py_BEGIN_ALLOW_THREADS
         result = pool_run_stoppable(filters_task, v, panels, panels ? pool_chunks(panels, 1.0 * numbers * v->groups / panels) : 1);
         if (!result) result = pool_run_stoppable(windows_task, v, v->batches * v->groups * v->shares, chunks);

@@ -14,6 +14,7 @@ enum {
     BEHIND = 4,             /* panels' widths that may be read behind the images */
     THIN = 3,               /* fewer filters are taken one by one */
     FEW_FILTERS = 2,        /* whose gradients are sums of products, not tiles */
+    FRESH_BYTES = 1 << 20,  /* of filters, from which on few windows do not find them packed in memory */
     SPARE = 16,             /* places to fill up a list of taps to whole tiles */
 };
 
@@ -36,6 +37,8 @@ struct conv {
     size rows, filter_step, bundle; /* of the product; from filter to filter; numbers of a group's filters */
     size together, batches, shares; /* images at a time; how many such; into how many parts the rows are cut */
     size from_image, out_image, out_filter, work_bytes;
+    size sums_bytes;
+    int fresh;    /* whether filters are packed some taps at a time, as only few windows meet them */
     int in_place; /* whether windows are read where they lie, or packed */
 };
 

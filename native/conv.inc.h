@@ -40,7 +40,7 @@ static void F(conv_pad)(REAL *restrict to, const REAL *restrict image, const str
     to += before[0] * v->padded[1] * row + before[1] * row;
     for (size line = 0, y = 0, z = 0; line < rows; line++, image += n[2], to += row) {
         if (v->split == 1) {
-            if (line + 1 < rows) F(conv_move_on)(to + before[2], image, n[2]);
+            if ((rows - 1 - line) * n[2] >= GEMM_COLUMNS / 2) F(conv_move_on)(to + before[2], image, n[2]);
             else F(conv_move)(to + before[2], image, n[2]);
         } else if (v->split == 2) {
             REAL *first = to + odd * part + half, *second = to + !odd * part + half + odd;
@@ -55,17 +55,50 @@ static void F(conv_pad)(REAL *restrict to, const REAL *restrict image, const str
     }
 }
 
+#ifdef TURNS
+/* As many tiles of filters as fill a vector, and n taps that lie close together: squares of numbers are turned. */
+static inline void F(conv_filters_turned)(REAL *restrict to, size panel, const REAL *restrict weight, size row, const size *tap, size n, const REAL *end)
+{
+    enum { TILES = F(lanes) / GEMM_ROWS };
+    const REAL *from = weight + tap[0];
+    if (n > 2 && end - from >= (TILES * GEMM_ROWS - 1) * row + F(lanes)) {
+        F(vector) square[F(lanes)];
+        REAL turned[F(lanes) * F(lanes)];
+        for (int i = 0; i < F(lanes); i++) square[i] = i < TILES * GEMM_ROWS ? LOAD(from + i * row) : (F(vector)){0};
+        F(turn)(square);
+        for (int k = 0; k < F(lanes); k++) STORE(turned + k * F(lanes), square[k]);
+        for (size k = 0; k < n; k++)
+            for (int tile = 0; tile < TILES; tile++)
+                memcpy(to + tile * panel + k * GEMM_ROWS, turned + (tap[k] - tap[0]) * F(lanes) + tile * GEMM_ROWS, GEMM_ROWS * sizeof(REAL));
+    } else
+        for (int tile = 0; tile < TILES; tile++)
+            for (size k = 0; k < n; k++)
+                for (int i = 0; i < GEMM_ROWS; i++) to[tile * panel + k * GEMM_ROWS + i] = weight[(tile * GEMM_ROWS + i) * row + tap[k]];
+}
+#endif
+
 /* Filters in panels of GEMM_ROWS, some tiles of them: the number of filter f and tap k is at f * row + tap[k]. After the
  * last tap follows the bias, if there is one. */
 static void F(conv_filters)(REAL *restrict to, const REAL *restrict weight, size row, const size *tap, size depth,
                             const REAL *bias, size filters, size first, size last)
 {
-    const size panel = GEMM_ROWS * (depth + !!bias), tiles = filters / GEMM_ROWS < last ? filters / GEMM_ROWS : last;
-    if (row < depth) /* filters are neighbours */
-        for (size k = 0; k < depth; k++)
-            for (size tile = first; tile < tiles; tile++)
-                for (size i = 0; i < GEMM_ROWS; i++) to[tile * panel + k * GEMM_ROWS + i] = weight[(tile * GEMM_ROWS + i) * row + tap[k]];
-    for (size tile = row < depth && first < tiles ? tiles : first; tile < last; tile++) {
+    const size panel = GEMM_ROWS * (depth + !!bias);
+    size tile = first;
+#ifdef TURNS
+    if (F(lanes) >= GEMM_ROWS && depth) {
+        enum { TILES = F(lanes) < GEMM_ROWS ? 1 : F(lanes) / GEMM_ROWS };
+        const REAL *end = weight + (filters - 1) * row + tap[depth - 1] + 1;
+        const size whole = filters / GEMM_ROWS < last ? filters / GEMM_ROWS : last, tiles = whole > first ? (whole - first) / TILES * TILES : 0;
+        const size at_once = row < depth ? tiles : TILES; /* filters are neighbours: all of them for some taps, or all taps of a few */
+        for (; tile < first + tiles; tile += at_once)
+            for (size k = 0, n; k < depth; k += n) {
+                for (n = 1; k + n < depth && tap[k + n] - tap[k] < F(lanes);) n++;
+                for (size t = tile; t < tile + at_once; t += TILES)
+                    F(conv_filters_turned)(to + t * panel + k * GEMM_ROWS, panel, weight + t * GEMM_ROWS * row, row, tap + k, n, end);
+            }
+    }
+#endif
+    for (; tile < last; tile++) {
         const size rows = filters - tile * GEMM_ROWS < GEMM_ROWS ? filters - tile * GEMM_ROWS : GEMM_ROWS;
         const REAL *from = weight + tile * GEMM_ROWS * row;
         REAL *at = to + tile * panel;
@@ -198,7 +231,7 @@ static void F(conv_windows)(const struct windows *w)
     REAL *right = w->work, *sums = right + (CONV_WHOLE + 1) * GEMM_COLUMNS;
     const size steps = depth <= CONV_WHOLE ? depth > 0 : (depth + CONV_DEPTH - 1) / CONV_DEPTH, step = steps ? (depth + steps - 1) / steps : 1;
     const int whole = steps < 2; /* without taps all is zero */
-    const size most = CONV_SUMS / (high * GEMM_COLUMNS), block = whole || most < 1 ? 1 : most < CONV_PANELS ? most : CONV_PANELS;
+    const size most = w->weight ? CONV_FRESH : CONV_SUMS / (high * GEMM_COLUMNS), block = whole || most < 1 ? 1 : most < CONV_PANELS ? most : CONV_PANELS;
     memset(right, 0, (CONV_WHOLE + 1) * GEMM_COLUMNS * sizeof(REAL));
     for (size at = 0; at < total && !pool_stopped(); at += block * GEMM_COLUMNS) {
         size count = 0;
@@ -206,16 +239,21 @@ static void F(conv_windows)(const struct windows *w)
         size p = 0;
         do {
             const size n = depth - p < step ? depth - p : step;
+            const int last = w->bias && p + n == depth;
+            if (w->weight && n)
+                F(conv_filters)(w->packed, (const REAL *)w->weight + w->first * w->filter_step, w->filter_step, v->tap + p, n - last,
+                                last ? (const REAL *)w->filter_bias + w->first : NULL, w->filters - w->first, 0, high / GEMM_ROWS);
             for (size j = 0; j < count && !pool_stopped(); j++) {
                 const struct F(panel) *panel = &panels[j];
-                const size taps = w->bias && p + n == depth ? n - 1 : n;
+                const size taps = n - last;
                 F(conv_pack)(right, panel, w->source, v->offset + p, taps);
                 if (taps < n)
                     for (size k = 0; k < GEMM_COLUMNS; k++) right[taps * GEMM_COLUMNS + k] = 1;
                 const int straight = whole && panel->runs == 1 && panel->columns == GEMM_COLUMNS && v->to_step[2] == 1;
                 for (size f = w->first; f < w->last; f += GEMM_ROWS) {
                     const size rows = w->last - f < GEMM_ROWS ? w->last - f : GEMM_ROWS;
-                    const REAL *a = (const REAL *)w->left + (v->left_row ? f * v->left_row + p : f * depth + p * GEMM_ROWS);
+                    const REAL *a = w->weight ? (const REAL *)w->packed + (f - w->first) * n
+                                              : (const REAL *)w->left + (v->left_row ? f * v->left_row + p : f * depth + p * GEMM_ROWS);
                     const size a_row = v->left_row ? v->left_row : 1, a_step = v->left_row ? 1 : GEMM_ROWS;
                     REAL *out = (REAL *)w->out + f * w->out_filter;
                     if (straight && rows == GEMM_ROWS) {
@@ -458,8 +496,9 @@ static void F(conv_dots)(const struct weights *w)
             for (size plane = 0; plane < w->images * v->count[0]; plane++) {
                 const size n = plane / v->count[0], z = plane % v->count[0];
                 const REAL *grad = (const REAL *)w->grad + n * w->grad_image + f * w->pixels + z * v->count[1] * v->count[2];
-                for (size y = 0; y + 1 < v->count[1]; y++) F(conv_move_on)(g + y * row, grad + y * v->count[2], v->count[2]);
-                F(conv_move)(g + (v->count[1] - 1) * row, grad + (v->count[1] - 1) * v->count[2], v->count[2]);
+                for (size y = 0; y < v->count[1]; y++)
+                    if ((v->count[1] - 1 - y) * v->count[2] >= lanes) F(conv_move_on)(g + y * row, grad + y * v->count[2], v->count[2]);
+                    else F(conv_move)(g + y * row, grad + y * v->count[2], v->count[2]);
                 const REAL *source = (const REAL *)w->source + n * w->image + z * v->step[0], *from[TAPS];
                 for (int i = 0; i < TAPS; i++) from[i] = source + w->offset[t + i];
                 for (size line = 0; line < lines; line++) {

@@ -190,6 +190,9 @@ struct windows {
     int bias, flat;                  /* whether the last tap is one; in place: whether a plane is one line */
     void *out, *work;
     size out_image, out_filter;
+    const void *weight, *filter_bias; /* filters as they are, filter_step apart, to be packed some taps at a time; or NULL */
+    size filter_step, filters;
+    void *packed;
 };
 struct weights {
     const void *source, *grad;
@@ -202,7 +205,7 @@ struct weights {
     int add; /* to the sums; without, they are overwritten */
 };
 /* Taps at a time: as many as keep a panel in the first cache; and, where they are more, few enough for the sums to be exact. */
-enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048 };
+enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8 };
 #define CONV_KERNELS(X)                                                                                            \
     X(conv_pad, (REAL * to, const REAL *image, const struct source *v))                                            \
     X(conv_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias,       \

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,7 @@ LARGE = {  # what several threads share out: images, filters, channels, groups
     "many weights": ((2, 256, 3, 3), (256, 256, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "many tiles": ((6, 40, 14, 15), (72, 40, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "wide rows": ((1, 33, 5, 301), (40, 33, 3, 3), (1, 1), (2, 0), (1, 1), 1),
+    "many weights, steps": ((2, 128, 6, 7), (260, 128, 3, 3), (2, 2), (1, 1), (1, 1), 1),
     "steps": ((4, 48, 29, 31), (64, 48, 3, 3), (2, 2), (1, 1), (1, 1), 1),
     "groups": ((8, 96, 20, 20), (96, 1, 3, 3), (1, 1), (1, 1), (1, 1), 96),
     "groups, steps": ((3, 51, 15, 29), (102, 1, 5, 5), (2, 2), (2, 2), (1, 1), 51),
@@ -107,6 +110,39 @@ def test_on_several_threads(case: str, threads: int) -> None:
         K.set_num_threads(before)
 
 
+GUARDED = """
+import ctypes, mmap, sys
+import numpy as np
+from wengert.arrays import kernels as K
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+def at_the_end(a):
+    pages = -(-a.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
+    start = np.frombuffer(memory, np.uint8).ctypes.data
+    assert libc.mprotect(ctypes.c_void_p(start + pages), mmap.PAGESIZE, 0) == 0
+    found = np.frombuffer(memory, a.dtype, a.size, pages - a.nbytes).reshape(a.shape)
+    found[...] = a
+    return found
+
+for images, channels, size, filters, groups, stride in (
+        (2, 3, 3, 5, 1, 1), (1, 1, 2, 1, 1, 1), (3, 8, 3, 1, 1, 1), (16, 33, 4, 40, 1, 1), (4, 64, 9, 33, 1, 1),
+        (2, 256, 3, 256, 1, 1), (2, 128, 6, 260, 1, 2), (4, 4, 3, 4, 4, 1), (2, 5, 7, 6, 1, 3)):
+    how = (stride, stride), (1, 1), (1, 1), groups
+    x, w = (at_the_end(np.ones(shape, np.float32)) for shape in ((images, channels, size, size),
+        (filters, channels // groups, 3, 3)))
+    g = at_the_end(K.conv(x, w, None, *how))
+    K.conv_input(g, w, x.shape, *how)
+    K.conv_weight(x, g, w.shape, *how)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are protected by Linux's library")
+def test_nothing_behind_the_arrays_is_read() -> None:
+    assert subprocess.run([sys.executable, "-c", GUARDED], check=False, timeout=100).returncode == 0
+
+
 def test_filters_that_are_not_finite() -> None:
     """What lies outside of an image adds nothing, not NaN."""
     weight = np.array([[[[np.inf, 1.0], [2.0, np.nan]]]], np.float32)
@@ -114,6 +150,18 @@ def test_filters_that_are_not_finite() -> None:
     how = ((2, 2), (0, 0), (1, 1), 1)
     np.testing.assert_array_equal(K.conv_input(g, weight, (1, 1, 4, 4), *how),
         K.plain("conv_input")(g, weight, (1, 1, 4, 4), *how))
+
+
+def test_more_filters_than_images_that_are_not_finite() -> None:
+    """The same where what comes out is looked at, not the filters."""
+    rng = np.random.default_rng(3)
+    weight, g = rng.standard_normal((8, 8, 3, 3), np.float32), rng.standard_normal((1, 8, 2, 2), np.float32)
+    weight[1, 2, 0, 0], weight[3, 4, 1, 1], weight[5, 6, 2, 0] = np.inf, np.nan, 3e38
+    how = ((2, 2), (1, 1), (1, 1), 1)
+    with np.errstate(all="ignore"):
+        want = K.plain("conv_input")(g, weight, (1, 8, 3, 4), *how)
+        np.testing.assert_allclose(K.conv_input(g, weight, (1, 8, 3, 4), *how), want, rtol=1e-5, atol=1e-5)
+    assert 0 < np.isnan(want).sum() < want.size
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e38])

@@ -7,6 +7,7 @@ do not handle; the plain definition does those. Importing this module fails wher
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -135,11 +136,12 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
 
 
 def conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
-    found = NotImplemented
-    if np.isfinite(weight.sum()):  # what is not finite would come out of the padding, times zero
+    few = weight.size > math.prod(shape)  # which is smaller: filters, or what comes out of them
+    if few or np.isfinite(weight.sum()):  # what is not finite would come out of the padding, times zero
         found = _kernels.conv_input(g, weight, shape, stride, padding, dilation, groups)
-    return (_by_columns.conv_input(g, weight, shape, stride, padding, dilation, groups) if found is NotImplemented
-        else found)
+        if found is not NotImplemented and (not few or np.isfinite(found.sum()) or np.isfinite(weight.sum())):
+            return found
+    return _by_columns.conv_input(g, weight, shape, stride, padding, dilation, groups)
 
 
 def cast(x: Array, dtype: np.dtype[Any]) -> Array:
