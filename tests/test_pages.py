@@ -19,7 +19,7 @@ ROOMS = ("", "src", "src/wengert", "native")
 # (.venv, .ci) are the reader's, or not in the source distribution.
 PATH = re.compile(r"(?![.<])(?:[\w.<>*-]+/)+[\w.<>*-]*|[\w*-][\w.*-]*\.(?:py|pyi|c|h|md|toml|json|svg|in)")
 # What looks like a path and is the reader's.
-OTHERS = {"train.py", "hubconf.py", "PAGE.md", "FILE.svg"}
+OTHERS = {"digits.py", "train.py", "hubconf.py", "PAGE.md", "FILE.svg"}
 
 
 def code(text: str) -> list[str]:
