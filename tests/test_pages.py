@@ -117,8 +117,10 @@ def test_variables_of_the_environment():
     assert len(named) > 3 and not [name for name in named if f'"{name}"' not in text]
 
 
-def test_examples_of_the_architecture_page():
+@pytest.mark.parametrize("page", ["architecture", "coming-from-pytorch", "getting-started"])
+def test_examples(page, tmp_path, monkeypatch):
     import doctest
 
-    found = doctest.testfile(str(ROOT / "docs" / "architecture.md"), module_relative=False)
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testfile(str(ROOT / "docs" / f"{page}.md"), module_relative=False)
     assert found.attempted and not found.failed
