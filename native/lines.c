@@ -401,8 +401,73 @@ static PyObject *mode_places(PyObject *module, PyObject *const *args, Py_ssize_t
     return (PyObject *)out;
 }
 
+/* ---- bags: sums of rows at places ---- */
+
+struct bag_job {
+    const char *weight;
+    char *out;
+    const int64_t *places, *starts;
+    size bags, count, rows, width; /* count: of the places */
+    int type, average, failed;     /* failed: a place that there is not */
+};
+
+static void bag_task(void *context, size begin, size end, int chunk)
+{
+    struct bag_job *job = context;
+    const size width = job->width;
+    (void)chunk;
+#define RUN(REAL, SUFFIX)                                                                                          \
+    for (size bag = begin; bag < end; bag++) {                                                                     \
+        const size first = job->starts[bag], last = bag + 1 < job->bags ? job->starts[bag + 1] : job->count;       \
+        REAL *out = (REAL *)job->out + bag * width;                                                                \
+        for (size i = 0; i < width; i++) out[i] = 0;                                                               \
+        for (size k = first; k < last; k++) {                                                                      \
+            if (job->places[k] < 0 || job->places[k] >= job->rows) {                                               \
+                job->failed = 1;                                                                                   \
+                return;                                                                                            \
+            }                                                                                                      \
+            kernels->add_##SUFFIX(out, (const REAL *)job->weight + job->places[k] * width, width);                 \
+        }                                                                                                          \
+        if (job->average && last > first)                                                                          \
+            for (size i = 0; i < width; i++) out[i] /= (REAL)(last - first);                                       \
+    }
+    if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
+#undef RUN
+}
+
+/* bags(weight, places, starts, average): the sums, or means, of the rows of weight at the places from each start up to the next; None where
+ * a place or a start lies outside */
+static PyObject *bags(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    PyArrayObject *weight = (PyArrayObject *)args[0];
+    if (!is_real(args[0]) || PyArray_NDIM(weight) != 2 || !PyArray_ISCARRAY_RO(weight)) NOT_HANDLED();
+    for (int k = 1; k < 3; k++) {
+        PyArrayObject *x = (PyArrayObject *)args[k];
+        if (!PyArray_CheckExact(args[k]) || PyArray_TYPE(x) != NPY_INT64 || PyArray_NDIM(x) != 1 || !PyArray_ISCARRAY_RO(x)) NOT_HANDLED();
+    }
+    PyArrayObject *places = (PyArrayObject *)args[1], *starts = (PyArrayObject *)args[2];
+    struct bag_job job = {PyArray_BYTES(weight), NULL, PyArray_DATA(places), PyArray_DATA(starts), PyArray_SIZE(starts),
+                          PyArray_SIZE(places), PyArray_DIM(weight, 0), PyArray_DIM(weight, 1), PyArray_TYPE(weight), PyObject_IsTrue(args[3]), 0};
+    for (size k = 0; k < job.bags; k++)
+        if (job.starts[k] < (k ? job.starts[k - 1] : 0) || job.starts[k] > job.count) Py_RETURN_NONE;
+    npy_intp shape[2] = {job.bags, job.width};
+    PyArrayObject *out = new_like(weight, 2, shape);
+    if (!out) return NULL;
+    job.out = PyArray_BYTES(out);
+    const double cost = job.bags ? 0.2 * (double)job.width * (1 + (double)job.count / (double)job.bags) : 0;
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED((size)(job.bags * cost));
+    pool_run(bag_task, &job, job.bags, pool_chunks(job.bags, cost));
+    NPY_END_THREADS
+    if (!job.failed) return (PyObject *)out;
+    Py_DECREF(out);
+    Py_RETURN_NONE;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef lines_methods[] = {
     METHOD(running_sum), METHOD(running_product), METHOD(running_extreme), METHOD(take_along), METHOD(put_along),
-    METHOD(add_along), METHOD(mode_places), {NULL, NULL, 0, NULL},
+    METHOD(add_along), METHOD(mode_places), METHOD(bags), {NULL, NULL, 0, NULL},
 };

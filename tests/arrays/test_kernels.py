@@ -1025,6 +1025,28 @@ def test_sparse_products(dtype):
         K.sparse_product(np.ones(1, dtype), np.ones((2, 2), dtype), np.array([0]), np.array([2]), 2)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("average", [False, True])
+def test_bags(dtype, average):
+    rng = np.random.default_rng(4)
+    for rows, width, sizes in ((5, 3, [2, 0, 4, 1]), (100, 65, [7] * 30), (3, 1, []), (2, 4, [0, 0]), (9, 0, [1, 2])):
+        weight, places = rng.standard_normal((rows, width)).astype(dtype), rng.integers(0, rows, sum(sizes))
+        starts = np.cumsum([0, *sizes])[:-1]
+        got = K.bags(weight, places, starts, average)
+        close(got, K.plain("bags")(weight, places, starts, average), ulps=100)
+        cuts = [weight[part].sum(0) / (max(len(part), 1) if average else 1) for part in np.split(places, starts[1:])]
+        assert got.shape == (len(sizes), width)
+        assert got.dtype == dtype
+        if sizes:
+            np.testing.assert_allclose(got, cuts, rtol=1e-5, atol=1e-5)
+        for bad in ([rows], [-1]):
+            assert K.bags(weight, np.array(bad), np.array([0]), average) is None
+            assert K.plain("bags")(weight, np.array(bad), np.array([0]), average) is None
+        for bad in ([1, 0], [-1], [9999]):
+            assert K.bags(weight, places, np.array(bad), average) is None
+            assert K.plain("bags")(weight, places, np.array(bad), average) is None
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([1, 2, 3, 5, 16, 17, 33, 70]), min_size=1, max_size=3), st.integers(0, 2),
     st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 99))

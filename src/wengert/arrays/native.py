@@ -116,7 +116,7 @@ for _module, _names in {
     sampling: ("grid_sample", "grid_sample_grad"), alignments: ("alignment_loss", "alignment_grad"),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
-    lines: ("add_at", "extreme", "ranked_places", "top_places"), layout: ("joined", "triangle", "pieces"),
+    lines: ("add_at", "bags", "extreme", "ranked_places", "top_places"), layout: ("joined", "triangle", "pieces"),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "cross_entropy", "cross_entropy_grad"),
     _plain_attention: ("attention",),
 }.items():

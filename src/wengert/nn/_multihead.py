@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.storageless import zeros_if_storageless
 from ..functions.composites.subgraph_node import wrap_in_node
 from ..functions.places import PLACES
+from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
 from ..ops import alignments  # noqa: F401  declares operators
 from ..ops.loss import checked
 from ..tensor import Tensor, classes
+from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
 
 
@@ -213,6 +216,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     each, factors = input.shape[-1], per_sample_weights
     alike = input.dim() == 2 and each > 0 and mode != "max" and padding_idx is None and not sparse
     input, starts = _bags(input, offsets, include_last_offset)
+    if mode != "max" and padding_idx is max_norm is factors is None and _is_unrecorded(weight):
+        found = K.bags(weight._wg_data, input._wg_data, starts, mode == "mean")
+        if found is not None:
+            return Tensor._wg_wrap(found)
     per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     places = zeros_if_storageless(input._wg_data)
     if places.size and (places.min() < 0 or places.max() >= weight.shape[0]):
@@ -251,6 +258,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     return out
 
 
+def _is_unrecorded(weight: Any) -> bool:
+    """Whether nothing but the result of a function of ``weight`` is asked for."""
+    m = modes()
+    return (type(weight._wg_data) is np.ndarray
+        and (m is SILENT or ((m is RECORD or m.quick) and not (m.grad and requires_grad(weight)))))
+
+
 def _bags_of_one_size(input: Any, weight: Any, mode: str, factors: Any, settings: tuple[Any, ...]) -> Any:
     """``embedding_bag`` of rows of indices, none of which is left out: a sum or a mean."""
     since = next_sequence()
@@ -277,7 +291,7 @@ def _check_bags(input: Any, weight: Any, offsets: Any, mode: str, by_frequency: 
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-        if offsets._wg_data.dtype.name not in ("int64", "int32"):
+        if offsets._wg_data.dtype.char not in "lqi":
             raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: "
                 f"Long, Int; but got {offsets.type()} instead (while checking arguments for embedding_bag)")
         if offsets.numel() and (last := int(offsets._wg_data[-1])) > input.shape[0]:

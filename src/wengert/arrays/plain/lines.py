@@ -209,3 +209,15 @@ def _in_order(rows: Array, least: bool) -> Array:
     if least:
         return np.argsort(rows, 1, kind="stable")
     return rows.shape[1] - 1 - np.flip(np.argsort(np.flip(rows, 1), 1, kind="stable"), 1)  # type: ignore[no-any-return]
+
+
+def bags(weight: Array, places: Array, starts: Array, average: bool) -> Array | None:
+    """The sums, or means, of the rows of ``weight`` at the places from each start up to the next; zeros where there is
+    none. None where a place or a start lies outside.
+    """
+    ends = np.append(starts[1:], len(places))
+    if np.any(ends < starts) or np.any(starts < 0) or np.any((places < 0) | (places >= len(weight))):
+        return None
+    out = np.zeros((len(starts), weight.shape[1]), weight.dtype)
+    np.add.at(out, np.repeat(np.arange(len(starts)), ends - starts), weight[places[starts[0] if len(starts) else 0 :]])
+    return out / np.maximum(ends - starts, 1)[:, None].astype(weight.dtype) if average else out
