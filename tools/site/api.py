@@ -161,7 +161,7 @@ def written(full: str, name: str, value: Any, level: int) -> str:
     doc = markdown(inspect.getdoc(value) or "") if not inspect.isclass(value) or "__doc__" in vars(value) else ""
     lines = [f"{'#' * level} `{name}` {{ #{full} }}", ""]
     if (spelled := signature(value)) is not None:
-        lines += ["```python", f"{name}{spelled}", "```", ""]
+        lines += ["``` { .python .signature }", f"{name}{spelled.replace('(self, ', '(')}", "```", ""]
     lines += [doc, ""]
     if (rule := rule_of(value)) is not None:
         lines += [rule, ""]
@@ -223,11 +223,13 @@ def tensor_page() -> str:
         if value is None:
             continue
         op = operator(value)
-        family = operator_page.family_of(op) if op is not None and name.rstrip("_") == op.name else ""
+        plain = name.rstrip("_")
+        is_one = op is not None and plain in (op.name, *getattr(op, "aliases", ()))
+        family = operator_page.family_of(op) if is_one else ""
         groups.setdefault(family, []).append(name)
     lines = ["# torch.Tensor", "", markdown(tensor.__doc__ or ""), ""]
     for family in sorted(groups):
-        title = f"Operators: {family}" if family else "What is no operator"
+        title = f"Operators: {family}" if family else "Attributes and other methods"
         lines += [f"## {title}", ""]
         if family:
             lines += [f"[Rules](../operators/{family}.md).", ""]
@@ -242,6 +244,8 @@ def own_page(module: str, members: tuple[str, ...]) -> str:
     chosen = members or tuple(getattr(value, "__all__", ())) or tuple(name for name, v in vars(value).items()
         if not name.startswith("_") and getattr(v, "__module__", None) == module)
     lines = [f"# {module}", "", about(module), ""]
+    if callable(value):  # the module itself
+        lines.append(written(f"{module}.call", module, type(value).__call__, 2))
     lines += [entry(module, name, getattr(value, name), 2) for name in chosen if hasattr(value, name)]
     return "\n".join(lines) + "\n"
 

@@ -26,6 +26,27 @@ else:
     Methods = object  # the operators become methods in ``surface``; type checkers read them in _methods.pyi
 
 
+#: What attributes are that have no room for it where they are defined.
+ATTRIBUTES = {
+    "requires_grad": "Whether operations on it are recorded, so that a backward reaches it; may be set on leaves.",
+    "is_leaf": "Whether it is no result of a recorded operation: a backward gives leaves their ``grad``.",
+    "grad_fn": "The node of the operation that made it; None for a leaf.",
+    "output_nr": "Which result of its node it is.",
+    "retains_grad": "Whether a backward leaves its gradient in ``grad`` although it is no leaf: ``retain_grad()``.",
+    "shape": "The sizes of its dimensions.", "ndim": "The number of its dimensions.",
+    "dtype": "The type of its numbers.",
+    "device": "Where its numbers are.", "layout": "How its numbers are stored: ``torch.strided``, or sparse.",
+    "itemsize": "Bytes of one element.", "nbytes": "Bytes of all elements.",
+    "is_meta": "Whether it is on the device ``meta``, without numbers.",
+    "is_nested": "Whether its parts differ in size.",
+    "is_sparse": "Whether it is stored by coordinates.", "is_sparse_csr": "Whether it is stored by rows.",
+    "is_quantized": "False: numbers are not quantized.",
+    **{f"is_{name}": f"Whether it is on such a device: {name}." for name in (
+        "cpu", "cuda", "ipu", "maia", "mps", "xla", "xpu")},
+    "is_mkldnn": "Whether it is in a layout of oneDNN's: never.",
+}
+
+
 def _entry(row: tuple[int, ...], dim: int) -> int:
     """The entry of one dimension."""
     n = len(row)
@@ -103,6 +124,7 @@ class Geometry(Methods):
         return self._wg_data.nbytes
 
     def get_device(self) -> int:
+        """The number of its device; -1 on the CPU."""
         where = self.device
         return -1 if where.type in ("cpu", "meta") or where.index is None else where.index
 
@@ -164,6 +186,7 @@ class Geometry(Methods):
         warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=2)
 
     def is_pinned(self, device: Any = None) -> bool:
+        """Whether the memory is page-locked: never."""
         return False
 
     def is_shared(self) -> bool:

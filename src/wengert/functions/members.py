@@ -23,7 +23,7 @@ from ..tensor.tensor import Tensor, parametric
 from ..tensor.types import strided
 from .copying import deep_copy, same_class
 from .creation import from_numpy
-from .geometry import Geometry
+from .geometry import ATTRIBUTES, Geometry
 from .legacy_constructors import by_keyword, legacy
 from .parameter import Parameter as _Parameter  # noqa: F401  before subclasses are looked at
 from .show import show
@@ -203,3 +203,5 @@ _put_on(Tensor, Geometry)
 _put_on(Tensor, Members)
 _put_on(OpNode, SavedValues)
 read_only(Tensor)
+for _name, _text in ATTRIBUTES.items():
+    Tensor.__dict__[_name].__doc__ = _text

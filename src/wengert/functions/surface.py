@@ -179,6 +179,7 @@ def _number_over(divided: Any) -> Any:
 
 
 def _reverse(self: Any) -> Any:
+    """A view of a matrix with rows and columns exchanged."""
     if self._wg_data.ndim not in (0, 2):
         warn_once("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
             "will throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
@@ -194,6 +195,7 @@ def _zero_dimensional(self: Any, name: str, advice: str) -> None:
 
 
 def _matrix(self: Any, name: str = "mT") -> Any:
+    """A view with the last two dimensions exchanged: a batch of transposed matrices."""
     _zero_dimensional(self, "mT", "This function is the identity in these cases.")
     if not self._wg_data.ndim:
         return self
@@ -204,6 +206,7 @@ def _matrix(self: Any, name: str = "mT") -> Any:
 
 
 def _adjoint(self: Any) -> Any:
+    """The conjugate transpose of a matrix."""
     if self._wg_data.ndim not in (0, 2):
         batches = " For batches of matrices, consider using tensor.mH" if self._wg_data.ndim > 2 else ""
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._wg_data.ndim}-D "
@@ -213,5 +216,6 @@ def _adjoint(self: Any) -> Any:
 
 
 def _adjoint_batch(self: Any) -> Any:
+    """The conjugate transposes of a batch of matrices."""
     _zero_dimensional(self, "mH", "Consider using x.conj().")
     return (_matrix(self, "mH") if self._wg_data.ndim else self).conj()

@@ -119,6 +119,11 @@ def as_type(a: Any, kind: np.dtype) -> Any:
 
 @operator(grad=_back, view=True, variadic="shape", node="ViewBackward0", places=("Tensor",))
 def view(input: Array, shape=()):
+    """The same memory in another shape, one size of which may be -1, or read as another type.
+
+    >>> torch.arange(6).view(2, -1).shape
+    torch.Size([2, 3])
+    """
     try:
         found = input.reshape(shape, copy=False)
     except (ValueError, TypeError):  # find out why, or that a type was meant
@@ -145,6 +150,11 @@ def alias(input: Array):
 
 @operator(grad=_back, view="maybe", variadic="shape", node="ViewBackward0")
 def reshape(input: Array, shape=()):
+    """Another shape: a view where the memory allows it, else a copy.
+
+    >>> torch.arange(6).reshape(3, 2).t().reshape(-1)
+    tensor([0, 2, 4, 1, 3, 5])
+    """
     try:
         found = input.reshape(shape)
     except (ValueError, TypeError):
@@ -172,6 +182,7 @@ def _type_name(d: np.dtype) -> str:
 @operator(grad=dict(input=lambda F, g, input_shape: F.sum_to(g, input_shape)), view=True, variadic="size",
     places=("Tensor",))
 def expand(input: Array, size=(), *, implicit=False):
+    """A view in which dimensions of size 1 are repeated without memory; -1 keeps a size."""
     size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     extra = len(size) - input.ndim
     if extra < 0:
@@ -198,6 +209,7 @@ def expand(input: Array, size=(), *, implicit=False):
 
 @composite(places=("torch",))
 def broadcast_to(F, input, size):
+    """``expand``, as a function."""
     return F.expand(input, tuple(size))
 
 
@@ -209,6 +221,11 @@ def sum_to(input: Array, size):
 
 @operator(grad=dict(input=lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)), view=True)
 def transpose(input: Array, dim0, dim1):
+    """A view with two dimensions exchanged.
+
+    >>> torch.zeros(2, 3, 5).transpose(0, 2).shape
+    torch.Size([5, 3, 2])
+    """
     n = input.ndim
     return input.swapaxes(axis(dim0, n), axis(dim1, n)) if n else input[...]
 
@@ -220,6 +237,7 @@ def _inverse(dims: Any) -> tuple[int, ...]:
 @operator(grad=dict(input=lambda F, g, dims: F.permute(g, _inverse(dims))), view=True,
     variadic="dims")
 def permute(input: Array, dims=()):
+    """A view with the dimensions in the order ``dims``."""
     if len(dims) != input.ndim:
         raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
             f"the desired ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = "
@@ -240,6 +258,7 @@ def numpy_T(input: Array):
 
 @operator(grad=dict(input=lambda F, g: F.t(g)), view=True)
 def t(input: Array):
+    """A view of a matrix with rows and columns exchanged; vectors and numbers as they are."""
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return input.T if input.ndim == 2 else input[...]
@@ -247,6 +266,11 @@ def t(input: Array):
 
 @operator(grad=dict(input=lambda F, g, dim: F.squeeze(g, dim)), view=True)
 def unsqueeze(input: Array, dim):
+    """A view with a dimension of size 1 more, at ``dim``.
+
+    >>> torch.zeros(3).unsqueeze(0).shape
+    torch.Size([1, 3])
+    """
     return with_dimension(input, axis(dim, input.ndim + 1))
 
 
@@ -268,6 +292,11 @@ def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
 
 @operator(grad=dict(input=_unsqueezed), view=True, node="SqueezeBackward1")
 def squeeze(input: Array, dim=None):
+    """A view without dimensions of size 1: without those in ``dim``, without all if it is None.
+
+    >>> torch.zeros(1, 3, 1).squeeze().shape
+    torch.Size([3])
+    """
     if dim is None:
         return input.squeeze()
     axes = _ones(input.shape, dim)
@@ -394,6 +423,11 @@ def _puts(input: Any, indices: Any, values: Any) -> bool:
         values=lambda F, g, indices, values_shape: F.index(g, indices)),
     promoted=("values",), inplace=True, layout="first", linear=True)
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
+    """A copy with ``values`` at ``indices``, a tensor for each dimension; added to what is there if ``accumulate``.
+
+    >>> torch.zeros(3).index_put((torch.tensor([0, 0]),), torch.ones(2), accumulate=True)
+    tensor([2., 0., 0.])
+    """
     if indices is not None and len(indices) > input.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.ndim} (got {len(indices)})")
     if values.dtype != input.dtype:
@@ -448,6 +482,7 @@ def imag(input: Array):
 @operator(grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",),
     linear=True, layout="elementwise")
 def complex(real: Array, imag: Array):
+    """Complex numbers of their parts."""
     check_parts(real, imag)
     shape = np.broadcast_shapes(real.shape, imag.shape)
     out = new_filled(real, np.empty, shape, of(real.dtype).to_complex().np)
@@ -479,6 +514,7 @@ def cast(input: Array, dtype):
 
 @operator(grad=dict(input=lambda F, g: g), linear=True)
 def clone(input: Array, *, memory_format=None):
+    """A copy, with the history of ``input``."""
     strides = layout_like(input, memory_format)
     if strides is None:
         return K.in_order(input)
@@ -525,6 +561,7 @@ def _single(value: Any, d: Any) -> Any:
 @operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(),
     scalars=("value",), pointwise=True)
 def fill(input: Array, value: Array):
+    """A tensor like ``input`` with ``value`` everywhere."""
     return expanded(_single(value, input.dtype), input.shape)
 
 
