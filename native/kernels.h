@@ -301,7 +301,8 @@ enum { WINOGRAD_DEPTH = 16 }; /* channels whose products are summed up at a time
                          REAL *strip, int *lost))                                                                                       \
     X(winograd_gradients, (REAL * to, const struct tiled *v, size first, size tiles, size room, size block, REAL *strip))               \
     X(winograd_sums, (REAL * sums, const REAL *grads, const REAL *images, size room, size tiles, int add))                              \
-    X(winograd_close, (REAL * to, size filter, const REAL *sums, size filters, size channels, int *lost))
+    X(winograd_close, (REAL * to, size filter, const REAL *sums, size filters, size channels, int *lost))                               \
+    X(winograd_even, (const REAL *x, size n, int *even))
 
 #define DECLARE_OPTIMIZER(name, columns, constants)                                                                  \
     void (*name##_update_f32)(float *p, const float *g, float *a, float *b, float *c, const float *k, size n); \

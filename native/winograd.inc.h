@@ -306,5 +306,33 @@ static void F(winograd_close)(REAL *to, size filter, const REAL *restrict sums, 
         }
     for (size k = 0; k < WIDE; k++) *lost |= !(check[k] == 0);
 }
+
+/* No longer `even` if a number stands out so far that its neighbours in a tile lose their exactness, or is not finite. */
+static void F(winograd_even)(const REAL *x, size n, int *even)
+{
+    enum { FAR = 1024, PIECE = 4096 };
+    REAL largest[2 * 64 / sizeof(REAL)] = {0};
+    double total = 0, most = 0;
+    const size lanes = sizeof largest / sizeof *largest;
+    for (size at = 0; at < n; at += PIECE) {
+        const size end = n - at < PIECE ? n : at + PIECE;
+        REAL sums[2 * 64 / sizeof(REAL)] = {0};
+        size i = at;
+        for (; i + lanes <= end; i += lanes)
+            for (size k = 0; k < lanes; k++) {
+                const REAL v = F(abs)(x[i + k]);
+                sums[k] += v;
+                largest[k] = v > largest[k] ? v : largest[k];
+            }
+        for (; i < end; i++) {
+            const REAL v = F(abs)(x[i]);
+            total += v;
+            most = v > most ? v : most;
+        }
+        for (size k = 0; k < lanes; k++) total += sums[k];
+    }
+    for (size k = 0; k < lanes; k++) most = largest[k] > most ? largest[k] : most;
+    *even &= most * n <= FAR * total && total < INFINITY;
+}
 #undef WINOGRAD_ROWS
 #undef WINOGRAD_RUNS

@@ -180,6 +180,21 @@ def test_images_that_are_not_finite(value: float, into: str) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-3, err_msg=name)
 
 
+def test_images_with_numbers_that_stand_out() -> None:
+    """A mask of -1e9 costs those results nothing whose windows do not see it."""
+    rng = np.random.default_rng(6)
+    x, w = rng.standard_normal((2, 40, 9, 10), np.float32), rng.standard_normal((48, 40, 3, 3), np.float32)
+    g = rng.standard_normal((2, 48, 9, 10), np.float32)
+    x[:, :, 4, 5] = g[:, :, 4, 5] = -1e9
+    how = ((1, 1), (1, 1), (1, 1), 1)
+    seen = np.zeros((9, 10), bool)
+    seen[3:6, 4:7] = True
+    for got, want in ((K.conv(x, w, None, *how), K.plain("conv")(x, w, None, *how)),
+            (K.conv_input(g, w, x.shape, *how), K.plain("conv_input")(g, w, x.shape, *how))):
+        np.testing.assert_allclose(got[..., ~seen], want[..., ~seen], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(got[..., seen], want[..., seen], rtol=1e-4, atol=1e4)
+
+
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 @pytest.mark.parametrize("size", [(9, 7), (8, 31)])
 @pytest.mark.parametrize("step", [1, 2])
