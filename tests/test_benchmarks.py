@@ -71,8 +71,8 @@ def test_every_workload_has_a_recorded_ratio() -> None:
     assert json.loads(gate.RECORDED.read_text())["ratios"].keys() == gate.all_workloads().keys()
 
 
+@pytest.mark.parity
 def test_a_workload_is_measured_in_turns() -> None:
-    pytest.importorskip("torch")
     assert 0 < gate.measure(["q-learning"])["q-learning"] < 10
 
 

@@ -67,7 +67,9 @@ def test_svg_of_odd_names():
 @pytest.mark.parametrize("what", [lambda: torch.ones(2), lambda: torch.ones(2, requires_grad=True),
     lambda: chain(3000)])
 def test_svg_of_others(what):
-    ET.fromstring(torch.draw(what()).svg())
+    found = ET.fromstring(torch.draw(what()).svg())
+    assert found.tag == f"{SVG}svg"
+    assert float(found.get("width", "0").removesuffix("px")) > 0
 
 
 @needs_layout
