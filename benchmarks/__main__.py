@@ -16,6 +16,10 @@ elif "--first" in sys.argv[1:]:
     from benchmarks.first import main as first
 
     sys.exit(first([a for a in sys.argv[1:] if a != "--first"]))
+elif "--figures" in sys.argv[1:]:
+    from benchmarks.figures import main as figures
+
+    figures([a for a in sys.argv[1:] if a != "--figures"])
 else:
     from benchmarks.run import main
 
