@@ -101,30 +101,3 @@ class Flowchart:
 
     def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         return {"text/vnd.mermaid": self._text, "text/plain": self._text}
-
-
-def graph(result, **names) -> Flowchart:
-    """The graph behind a tensor, from the leaves (round) to the result; ``names`` are those of leaves.
-
-    It reads `grad_fn` and `next_functions` alone, so that it draws tensors of PyTorch, too.
-    """
-    order, seen, stack = [], set(), [result.grad_fn]
-    while stack:
-        node = stack.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        order.append(node)
-        stack.extend(before for before, _ in reversed(node.next_functions))
-    known = {id(leaf): name for name, leaf in names.items()}
-    drawn = []
-    for i, node in enumerate(order):
-        if hasattr(node, "variable"):
-            name = known.get(id(node.variable), "leaf")
-            drawn.append(f'n{i}(["{name}"])')
-        else:
-            drawn.append(f'n{i}["{node.name().removesuffix("0").removesuffix("Backward")}"]')
-    place = {node: i for i, node in enumerate(order)}
-    for i, node in enumerate(order):
-        drawn += [f"n{place[before]} --> n{i}" for before, _ in node.next_functions if before is not None]
-    return Flowchart([*drawn, 'result(("result"))', "n0 --> result"])
