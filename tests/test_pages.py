@@ -23,7 +23,8 @@ OTHERS = {"digits.py", "train.py", "hubconf.py", "PAGE.md", "FILE.svg"}
 
 
 def code(text: str) -> list[str]:
-    """What stands in backticks, and the words of blocks of code."""
+    """What stands in backticks, and the words of blocks of code; pictures written in Mermaid are no code."""
+    text = re.sub(r"^```mermaid\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     blocks = re.findall(r"^```.*?^```", text, flags=re.DOTALL | re.MULTILINE)
     rest = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     return [*re.findall(r"`([^`\n]+)`", rest), *(word for block in blocks for word in block.split())]
