@@ -10,6 +10,9 @@ lines ``<!-- NAME -->`` and ``<!-- end -->``.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
+import gc
 import importlib
 import itertools
 import json
@@ -221,15 +224,25 @@ def serve(library: str) -> None:
         print(json.dumps(answer), flush=True)
 
 
+def give_back(library: str) -> None:
+    """Let the system have what was freed, so that a step that uses it again is seen to need it (Linux)."""
+    gc.collect()
+    if library == "wengert":
+        importlib.import_module("wengert.arrays.memory").empty_cache()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
 def memory(library: str, model: str, kind: str) -> None:
     """Print the bytes by which a process grows in steps."""
     torch = load(library)
     layers, small = layers_of(torch, model, small=True)
     step_of(torch, layers, small, kind)()
-    _, x = layers_of(torch, model)
+    x = layers_of(torch, model)[1]
     step = step_of(torch, layers, x, kind)
     for p in (p for layer in layers for p in layer.parameters()):
         p.grad = None
+    give_back(library)
     forget_peak()
     base = resident("VmRSS")
     for _ in range(3):

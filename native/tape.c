@@ -47,7 +47,7 @@ typedef struct {
 
 /* Classes registered from Python, and the offsets of the slots in their objects. */
 static struct {
-    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
+    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *inference, *uncounted, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
         *in_order_of, *flags, *ignored, *rebase, *cast;
     PyObject *false_, *zero, *one, *no_grad, *multi, *outputs, *np;
     PyObject *made; /* NULL, or called for every new node */
@@ -88,11 +88,23 @@ static inline int is_plain(PyObject *object)
     return type == at.tensor || (PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)at.tensor) && PySet_Contains(at.plain, type) == 1);
 }
 
-/* A plain tensor with an array and an ordinary version counter. */
+/* A plain tensor with an array. */
+static inline int has_array(PyObject *object)
+{
+    return is_plain(object) && SLOT(object, at.data) && PyArray_CheckExact(SLOT(object, at.data)) && SLOT(object, at.vc) && SLOT(object, at.meta) &&
+           SLOT(object, at.edge);
+}
+
+/* One with an ordinary version counter. */
 static inline int is_usable(PyObject *object)
 {
-    return is_plain(object) && SLOT(object, at.data) && PyArray_CheckExact(SLOT(object, at.data)) && SLOT(object, at.vc) &&
-           PyList_CheckExact(SLOT(object, at.vc)) && PyList_GET_SIZE(SLOT(object, at.vc)) >= 1 && SLOT(object, at.meta) && SLOT(object, at.edge);
+    return has_array(object) && PyList_CheckExact(SLOT(object, at.vc)) && PyList_GET_SIZE(SLOT(object, at.vc)) >= 1;
+}
+
+/* One that may be read in inference mode, or outside of it. */
+static inline int is_readable(PyObject *object, int inference)
+{
+    return is_usable(object) || (inference && has_array(object) && SLOT(object, at.vc) == at.uncounted);
 }
 
 /* An argument that is no tensor, and hides none. */
@@ -231,18 +243,21 @@ static int edge_of(PyObject *t, Edge *to)
 
 /* ---- results ---- */
 
-/* A tensor around an array; takes the reference. `grad_scope`: NULL, or the scope of the derivative in whose function it is made: its version counter refers to it. */
-static PyObject *tensor_of(PyObject *array, PyObject *grad_scope)
+/* A tensor around an array; takes the reference. `grad_scope`: NULL, or the scope of the derivative in whose function it is made: its version counter refers to it.
+ * `inference`: it is an inference tensor. */
+static PyObject *tensor_of(PyObject *array, PyObject *grad_scope, int inference)
 {
-    PyObject *counter = PyList_New(grad_scope ? 2 : 1), *t = counter ? new_instance(at.tensor) : NULL;
+    PyObject *counter = inference ? Py_NewRef(at.uncounted) : PyList_New(grad_scope ? 2 : 1), *t = counter ? new_instance(at.tensor) : NULL;
     if (!t) {
         Py_XDECREF(counter);
         Py_DECREF(array);
         return NULL;
     }
-    PyList_SET_ITEM(counter, 0, Py_NewRef(at.zero));
-    if (grad_scope) PyList_SET_ITEM(counter, 1, Py_NewRef(grad_scope));
-    else PyObject_GC_UnTrack(counter); /* it never holds anything but a number */
+    if (!inference) {
+        PyList_SET_ITEM(counter, 0, Py_NewRef(at.zero));
+        if (grad_scope) PyList_SET_ITEM(counter, 1, Py_NewRef(grad_scope));
+        else PyObject_GC_UnTrack(counter); /* it never holds anything but a number */
+    }
     put(t, at.data, array);
     put(t, at.vc, counter);
     put(t, at.edge, Py_NewRef(Py_None));
@@ -310,6 +325,7 @@ struct call {
     PyObject *boxed;         /* the array of a number among them, or NULL */
     PyObject *results, *aux; /* a tuple of tensors; the forward's answer */
     int lists, kept; /* kept: raw[0] is a copy of what is about to be overwritten */
+    int inference;
 };
 
 static PyObject *shape_of(PyObject *array)
@@ -583,7 +599,7 @@ static int take(const Operation *self, struct call *c, int *number)
             if (value == Py_None) break;
             /* fall through */
         case TENSOR:
-            if (is_usable(value)) {
+            if (is_readable(value, c->inference)) {
                 c->raw[i] = Py_NewRef(SLOT(value, at.data));
                 c->owned[i] = 1;
             } else if ((self->numbers >> i & 1) && *number < 0 && is_number(self, value)) *number = i;
@@ -594,7 +610,7 @@ static int take(const Operation *self, struct call *c, int *number)
             const Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
             const int holes = self->holes >> i & 1;
             for (Py_ssize_t k = 0; k < n; k++)
-                if (!is_usable(PySequence_Fast_GET_ITEM(value, k)) && !(holes && PySequence_Fast_GET_ITEM(value, k) == Py_None)) return 0;
+                if (!is_readable(PySequence_Fast_GET_ITEM(value, k), c->inference) && !(holes && PySequence_Fast_GET_ITEM(value, k) == Py_None)) return 0;
             PyObject *row = PyList_New(n);
             if (!row) return 0;
             for (Py_ssize_t k = 0; k < n; k++) {
@@ -989,7 +1005,8 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     if (PyVectorcall_NARGS(flags) != self->params || (names && PyTuple_GET_SIZE(names)) || !PyType_Check(self->node)) NOT_HANDLED();
     PyObject *modes = NULL;
     if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return NULL;
-    int recording = modes == at.record, silent = modes == at.silent;
+    const int inference = modes == at.inference && !self->writes && self->view != ALWAYS_VIEW;
+    int recording = modes == at.record, silent = modes == at.silent || inference;
     PyObject *grad_scope = NULL;
     if (!recording && !silent && SLOT(modes, at.quick) == Py_True) {
         recording = SLOT(modes, at.grad) == Py_True;
@@ -1002,7 +1019,7 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
         NOT_HANDLED();
     }
 
-    struct call c = {.args = args};
+    struct call c = {.args = args, .inference = inference};
     PyObject *answer = NULL, *result = NULL, *row = NULL;
     int general = 1;
     if (self->writes) {
@@ -1026,10 +1043,15 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
             Py_SETREF(array, PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER));
         else if (array && self->view == IN_ORDER && !in_order(self, &c, (PyArrayObject *)array))
             array = ordered(self, &c, array);
-        PyObject *t = array ? tensor_of(array, grad_scope) : NULL;
+        const int shares = array && (self->view == PERHAPS_VIEW || (inference && c.owned[0] && PyArray_CheckExact(c.raw[0]))) && looks_at(array, c.raw[0]);
+        PyObject *t = array ? tensor_of(array, grad_scope, inference) : NULL;
         if (!t) goto done;
         PyTuple_SET_ITEM(c.results, i, t);
-        if ((self->view == ALWAYS_VIEW || (self->view == PERHAPS_VIEW && looks_at(array, c.raw[0]))) &&
+        if (shares && inference) { /* what looks at a normal tensor is one */
+            general = 1;
+            goto done;
+        }
+        if ((self->view == ALWAYS_VIEW || shares) &&
             attach_view(self, t, args[0], args, silent, self->outputs ? -1 : (int)i) < 0)
             goto done;
     }
@@ -1152,17 +1174,17 @@ static Py_ssize_t slot(PyObject *type, const char *name)
     return offset;
 }
 
-/* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, leaf_row, edge_of, unversioned,
+/* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, INFERENCE, INFERENCE_VERSION, sequence, leaf_row, edge_of, unversioned,
  * AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED, rebase, kernels.cast): what operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
     PyObject *defaults;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
-                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.leaf_row, &at.edge_of, &at.unversioned, &at.accumulate,
+    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
+                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.inference, &at.uncounted, &at.sequence, &at.leaf_row, &at.edge_of, &at.unversioned, &at.accumulate,
                           &at.in_order_of, &at.flags, &at.ignored, &at.rebase, &at.cast))
         return NULL;
-    PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
+    PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent, at.inference, at.uncounted,
                         at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored, at.rebase, at.cast};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
@@ -1203,7 +1225,7 @@ static PyObject *rebuilt(PyObject *module, PyObject *const *args, Py_ssize_t n)
         PyObject *variable = SLOT(PyTuple_GET_ITEM(edge, 0), at.variable);
         if (SLOT(variable, at.data) == array) return Py_NewRef(variable);
     }
-    PyObject *t = tensor_of(Py_NewRef(array), NULL);
+    PyObject *t = tensor_of(Py_NewRef(array), NULL, 0);
     if (!t) return NULL;
     put(t, at.edge, Py_NewRef(edge));
     if (counter != at.unversioned) put(t, at.vc, Py_NewRef(counter));

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks import first, gate, machine, run
+from benchmarks import figures, first, gate, machine, run
 from benchmarks.workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -115,3 +115,34 @@ def test_a_program_ends_at_its_first_step(tmp_path: Path) -> None:
     program.write_text("import torch\n")
     with pytest.raises(subprocess.CalledProcessError):
         first.seconds("wengert", program)
+
+
+def test_tables_are_put_into_their_places() -> None:
+    page = "a\n<!-- one -->\nold\n<!-- end -->\nb\n<!-- two -->\n<!-- end -->\n"
+    put = figures.put(figures.put(page, "one", "1"), "two", "2")
+    assert put == "a\n<!-- one -->\n1\n<!-- end -->\nb\n<!-- two -->\n2\n<!-- end -->\n"
+    with pytest.raises(ValueError, match="no place for three"):
+        figures.put(page, "three", "3")
+
+
+def test_the_page_of_figures_has_all_rows() -> None:
+    page = (figures.Path(figures.__file__).parents[1] / "docs" / "figures.md").read_text(encoding="utf-8")
+    titles = [title for title, *_ in figures.STEPS.values()]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if line.startswith("| ")]
+    assert [rows.count(title) for title in titles] == [2] * len(titles)
+    assert {*figures.NETWORKS.values(), *figures.PAIRS.values()} <= {*rows}
+
+
+@pytest.mark.parametrize("kind", figures.STEPS)
+def test_kinds_of_steps_give_the_same_gradient(kind: str) -> None:
+    import wengert as torch
+
+    layers, x = figures.layers_of(torch, "mlp", small=True)
+    if kind in ("forward", "recorded"):
+        assert figures.step_of(torch, layers, x, kind)().requires_grad is (kind == "recorded")
+        return
+    gradients = []
+    for k in ("step", kind):
+        figures.step_of(torch, layers, x, k)()
+        gradients.append(layers[0][0].weight.grad.clone())
+    torch.testing.assert_close(*gradients)

@@ -23,8 +23,7 @@ OTHERS = {"digits.py", "train.py", "hubconf.py", "PAGE.md", "FILE.svg"}
 
 
 def code(text: str) -> list[str]:
-    """What stands in backticks, and the words of blocks of code; pictures written in Mermaid are no code."""
-    text = re.sub(r"^```mermaid\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    """What stands in backticks, and the words of blocks of code."""
     blocks = re.findall(r"^```.*?^```", text, flags=re.DOTALL | re.MULTILINE)
     rest = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     return [*re.findall(r"`([^`\n]+)`", rest), *(word for block in blocks for word in block.split())]

@@ -8,7 +8,8 @@ into the pages. ``--notebooks`` makes a notebook of each page with its outputs, 
 (``pip install "wengert[lessons]"``). NAME is the beginning of a file's name: ``lessons.py 03``.
 
 A page is Markdown. Its blocks of ``python`` are run in order in one namespace; what a block prints, and the value of
-its last expression, stands below it: text as a block ``output``, a graph as a block ``mermaid``, a picture as an image.
+its last expression, stands below it: text as a block ``output``, a picture as an image. The file of a graph that
+``torch.draw`` has drawn contains its description, which is compared; ``--write`` needs a layout (``wengert[draw]``).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import shutil
 import sys
 import warnings
 from dataclasses import dataclass, field
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +49,13 @@ class Block:
 
 @dataclass
 class Output:
-    """What one block of code has shown: Markdown to stand below it, and the picture that this refers to."""
+    """What one block of code has shown: Markdown to stand below it, the picture that this refers to (None for a graph
+    without a layout), and what of it is compared.
+    """
 
     markdown: list[str]
     picture: str | None = None
+    compared: str | None = None
 
 
 # -- pages ------------------------------------------------------------------------------------------------------------
@@ -86,7 +91,7 @@ def output_at(lines: list[str], i: int) -> tuple[int, int] | None:
         i += 1
     if i == len(lines):
         return None
-    if lines[i] in ("```output", "```mermaid"):
+    if lines[i] == "```output":
         return i, lines.index("```", i) + 1
     return (i, i + 1) if IMAGE.match(lines[i]) else None
 
@@ -137,21 +142,34 @@ def shown(block: Block, namespace: dict[str, Any], path: Path, count: int, libra
     text = ADDRESS.sub("0x…", out.getvalue()).rstrip()
     output = Output([f"```output\n{text}\n```"] if text else [])
     if value is not None and is_picture(value):
-        if hasattr(value, "mermaid"):
-            output.markdown.append(f"```mermaid\n{value.mermaid().rstrip()}\n```")
-        else:
-            output.picture = value._repr_svg_()
-            output.markdown.append(f"![{value.title}](images/{path.stem[:2]}-{count + 1}.svg)")
+        output.picture = value._repr_svg_()
+        output.compared = value.mermaid() if hasattr(value, "mermaid") else output.picture
+        if output.picture and output.compared != output.picture:
+            output.picture = output.picture.replace("</svg>", f"<metadata>{escape(output.compared)}</metadata></svg>")
+        output.markdown.append(f"![{title_of(value)}](images/{path.stem[:2]}-{count + 1}.svg)")
     return output
+
+
+def is_picture(value: Any) -> bool:
+    return hasattr(value, "_repr_svg_")
+
+
+def title_of(value: Any) -> str:
+    """What a picture shows; of a drawn graph its size."""
+    if hasattr(value, "title"):
+        return value.title  # type: ignore[no-any-return]
+    return "Graph: " + repr(value).split("\n")[0].strip("<>").partition(": ")[2]
+
+
+def stored(text: str) -> str:
+    """What of the file of a picture is compared."""
+    found = re.search(r"<metadata>(.*)</metadata>", text, re.DOTALL)
+    return unescape(found[1]) if found else text
 
 
 def for_library(code: str, library: str) -> str:
     """Code that imports another library with the same names in place of ours; the learning edition stays."""
     return re.sub(r"^(import|from) wengert(?!\.tiny)", rf"\1 {library}", code, flags=re.MULTILINE)
-
-
-def is_picture(value: Any) -> bool:
-    return hasattr(value, "_repr_svg_") or hasattr(value, "mermaid")
 
 
 # -- comparing, writing -----------------------------------------------------------------------------------------------
@@ -187,12 +205,12 @@ def differences(path: Path, library: str = "wengert") -> list[str]:
 
 def same_picture(output: Output) -> bool:
     """Whether the file of a picture shows what the code does, to half a pixel."""
-    if output.picture is None:
+    if output.compared is None:
         return True
     match = IMAGE.match(output.markdown[-1])
     assert match is not None
     file = LESSONS / match[1]
-    return file.exists() and same(file.read_text(encoding="utf-8"), output.picture, least=0.5)
+    return file.exists() and same(stored(file.read_text(encoding="utf-8")), output.compared, least=0.5)
 
 
 def write(path: Path) -> None:
@@ -202,7 +220,9 @@ def write(path: Path) -> None:
         old.unlink()
     for block, output in zip([b for b in parts if b.is_code], run(path)):
         block.outputs = output.markdown
-        if output.picture is not None and (match := IMAGE.match(output.markdown[-1])):
+        if output.compared is not None and (match := IMAGE.match(output.markdown[-1])):
+            if output.picture is None:
+                raise SystemExit('a layout is missing, by which graphs are drawn: pip install "wengert[draw]"')
             (LESSONS / match[1]).write_text(output.picture, encoding="utf-8")
     path.write_text(page_of(parts), encoding="utf-8")
 
@@ -238,9 +258,8 @@ def plain(output: str) -> str:
 
 def picture(output: str) -> dict[str, str]:
     match = IMAGE.match(output)
-    if match:
-        return {"image/svg+xml": (LESSONS / match[1]).read_text(encoding="utf-8"), "text/plain": output}
-    return {"text/vnd.mermaid": plain(output), "text/plain": plain(output)}
+    assert match is not None
+    return {"image/svg+xml": (LESSONS / match[1]).read_text(encoding="utf-8"), "text/plain": output}
 
 
 def write_notebooks(found: list[Path], folder: Path) -> None:

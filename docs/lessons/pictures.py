@@ -88,16 +88,3 @@ def bars(values: dict[str, float], title: str, unit: str = "") -> Picture:
         body.append(f'<rect x="{name_width}" y="{at}" width="{long:.1f}" height="20" fill="{COLOURS[i % 2]}"/>')
         body.append(text(name_width + long + 6, at + 15, f"{value:,} {unit}".rstrip()))
     return Picture(title, body, top + 30 * len(values) + 10)
-
-
-class Flowchart:
-    """A graph in the language of Mermaid, which pages and notebooks draw."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self._text = "\n".join(["flowchart LR", *(f"    {line}" for line in lines)])
-
-    def mermaid(self) -> str:
-        return self._text
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        return {"text/vnd.mermaid": self._text, "text/plain": self._text}

@@ -114,11 +114,21 @@ def test_leaves_the_rest_to_the_general_path():
     assert mul(x, "a") is NotImplemented
     assert mul(x) is NotImplemented
     with torch.inference_mode():
-        assert mul(x, x) is NotImplemented
+        assert native_call(TABLE["unsafe_split"], object)(x, 1, 0) is NotImplemented  # parts that are views
         made = torch.ones(2)
     assert mul(x, made) is NotImplemented
     assert native_call(TABLE["sum"], object)(x, torch.tensor(0), False, None) is NotImplemented
     assert native_call(TABLE["mul"], lambda: None)(x, x) is NotImplemented  # somebody watches the nodes
+
+
+def test_gives_inference_tensors_in_inference_mode():
+    x, mul = torch.ones(2, requires_grad=True), native_call(TABLE["mul"], object)
+    with torch.inference_mode():
+        y = mul(x, x)
+        z = mul(y, x)
+    for t in (y, z):
+        assert t.is_inference() and not t.requires_grad and t.grad_fn is None
+    assert x._version == 0 and z.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..arrays import dtypes as dt
 from ..arrays import flags, kernels
 from ..arrays.layouts import in_order_of
-from ..graph.modes import RECORD, SILENT, modes
+from ..graph.modes import INFERENCE, RECORD, SILENT, modes
 from ..graph.node import leaf_row, next_sequence
 from . import classes, results
-from .autograd_meta import META_DEFAULTS, AccumulateGrad, Meta, edge_of
+from .autograd_meta import INFERENCE_VERSION, META_DEFAULTS, AccumulateGrad, Meta, edge_of
 from .copy_slices import rebase
 from .saved_tensor_hooks import UNVERSIONED
 from .views import View
@@ -46,8 +46,8 @@ def _register_classes() -> None:
         return
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD,
-        SILENT, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE,
-        flags.IGNORED, rebase, kernels.cast)
+        SILENT, INFERENCE, INFERENCE_VERSION, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of,
+        flags.STATE, flags.IGNORED, rebase, kernels.cast)
     _registered = True
 
 
