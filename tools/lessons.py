@@ -118,7 +118,7 @@ def run(path: Path, library: str = "wengert") -> list[Output]:
     try:
         with warnings.catch_warnings():
             for block in filter(lambda b: b.is_code, blocks(path.read_text(encoding="utf-8"))):
-                if library != "wengert" and "torch.draw(" in block.code:  # the nodes are the same, but only ours draws
+                if library != "wengert" and re.search(r"torch\.draw\(|^drawing$", block.code, re.MULTILINE):  # which only ours does
                     found.append(Output(block.outputs))
                 else:
                     found.append(shown(block, namespace, path, len(found), library))
