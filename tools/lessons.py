@@ -30,6 +30,7 @@ from typing import Any
 LESSONS = Path(__file__).resolve().parents[1] / "docs" / "lessons"
 IMAGE = re.compile(r"!\[.*\]\((images/.*\.svg)\)$")
 NUMBER = re.compile(r"(?<![\w.])(?:about )?-?\d+\.?\d*(?:e[+-]?\d+)?")
+DRAWS = re.compile(r"torch\.draw\(|^drawing$", re.MULTILINE)  # which only ours does
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 
 
@@ -118,7 +119,7 @@ def run(path: Path, library: str = "wengert") -> list[Output]:
     try:
         with warnings.catch_warnings():
             for block in filter(lambda b: b.is_code, blocks(path.read_text(encoding="utf-8"))):
-                if library != "wengert" and re.search(r"torch\.draw\(|^drawing$", block.code, re.MULTILINE):  # which only ours does
+                if library != "wengert" and DRAWS.search(block.code):
                     found.append(Output(block.outputs))
                 else:
                     found.append(shown(block, namespace, path, len(found), library))
