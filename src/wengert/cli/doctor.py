@@ -91,9 +91,17 @@ def _blas() -> str:
 
     found = (np.show_config(mode="dicts") or {}).get("Build Dependencies", {}).get("blas", {})
     parts = [f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()]
-    for path in sorted(Path(np.__file__).parent.parent.glob("numpy.libs/*openblas*")):
+    for path in _libraries():
         parts += _openblas(str(path))
     return ", ".join(parts)
+
+
+def _libraries() -> list[Path]:
+    """The OpenBLAS that NumPy's wheel has brought: beside the package, or in it on macOS."""
+    import numpy as np
+
+    package = Path(np.__file__).parent
+    return sorted((*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")))
 
 
 def _openblas(path: str) -> list[str]:
