@@ -124,3 +124,14 @@ def test_examples(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = doctest.testfile(str(ROOT / "docs" / f"{page}.md"), module_relative=False)
     assert found.attempted and not found.failed
+
+
+def test_the_version_is_the_same_everywhere():
+    import wengert
+
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## \[(\d[\w.]*)\] - (\S+)$", changes, re.MULTILINE)
+    version, date = released[0]
+    assert version == wengert._version.__version__
+    assert f"\nversion: {version}\n" in citation and f"\ndate-released: {date}\n" in citation

@@ -38,14 +38,14 @@ NAV = {
     "Start": ("index.md", "getting-started.md", "coming-from-pytorch.md", "examples.md"),
     "Lessons": ("lessons/README.md", "lessons/*.md", "tiny.md", "draw.md", "figures.md"),
     "Mistakes explained": ("explain.md", "field-guide.md"),
-    "Reference": ("api/index.md", "coverage.md", "operators.md", "subgradients.md", "profiler.md", "census.md"),
-    "API": ("api/torch.md", "api/torch.Tensor.md", "api/*.md"),
+    "Reference": ("coverage.md", "operators.md", "subgradients.md", "profiler.md", "census.md"),
+    "API": ("api/index.md", "api/torch.md", "api/torch.Tensor.md", "api/*.md"),
     "Operators": ("operators/*.md",),
     "Performance": ("performance.md", "operators_speed.md", "models_speed.md"),
     "Inside": ("architecture.md", "contributing.md", "changelog.md", "security.md", "third-party-notices.md", "*.md"),
 }
 # Sections that are shown below another.
-BELOW = {"API": "Reference", "Operators": "Reference"}
+BELOW = {"Operators": "Reference", "API": "Reference"}
 EXAMPLES = "examples.md"
 WORKER = "https://unpkg.com/iframe-worker/shim"
 
@@ -169,5 +169,5 @@ def navigation(pages: list[str]) -> list[Any]:
             left = [uri for uri in left if uri not in chosen]
     for section, above in BELOW.items():
         if sections.get(section):
-            sections[above].append({section: sections[section]})
+            sections[above].insert(0, {section: sections[section]})
     return [{name: rows} for name, rows in sections.items() if rows and name not in BELOW]
