@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -204,11 +205,20 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.
     return d
 
 
+def _places(find: Any, row: int, offset: int, col: int) -> np.ndarray:
+    return np.stack(find(row, offset, col))
+
+
+_FEW = 1024  # elements of a matrix whose places are remembered: models ask for the same again and again
+_few_places = lru_cache(64)(_places)
+
+
 def _indices(name: str, find: Any, part: str) -> Any:
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False) -> Tensor:
         d = _triangle(name, row, col, offset, dtype)
-        return finish(np.stack(find(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
+        of = _few_places if row * col <= _FEW else _places
+        return finish(of(find, int(row), int(max(-row, min(offset, col))), int(col)).astype(d), False, placed(device))
 
     return described(indices, name, f"Indices ``(2, n)`` of the {part} triangle of a ``row`` by ``col`` matrix.")
 
