@@ -216,7 +216,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     each, factors = input.shape[-1], per_sample_weights
     alike = input.dim() == 2 and each > 0 and mode != "max" and padding_idx is None and not sparse
     input, starts = _bags(input, offsets, include_last_offset)
-    if mode != "max" and padding_idx is max_norm is factors is None and _is_unrecorded(weight):
+    if (mode != "max" and padding_idx is max_norm is factors is None and _is_unrecorded(weight)
+            and input._wg_data.dtype.kind == "i"):
         found = K.bags(weight._wg_data, input._wg_data, starts, mode == "mean")
         if found is not None:
             return Tensor._wg_wrap(found)
