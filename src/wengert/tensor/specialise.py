@@ -438,8 +438,7 @@ def _shape_of(p: str, op: Operator, number: str | None) -> str:
 
 def _kernel_writes(op: Operator) -> bool:
     """Whether the kernel takes the memory for its result as its last argument."""
-    return (op.kernel is not None and (bool(op.promote) or len(op.tensors) == 1) and not op.optional
-        and len(op.tensors) <= 2)
+    return op.kernel is not None and not op.optional and len(op.tensors) <= (2 if op.promote else 1)
 
 
 def _writing(op: Operator, special: bool) -> list[str]:
