@@ -62,7 +62,8 @@ _RENAMED: dict[str, str | None] = {
     "softmin": "softmax", "kept": None, "gaussian_nll_loss": None, "interpolate": None, "local_response_norm": None,
     "low_rank": None, "lp_pool1d": None, "lp_pool2d": None, "lp_pool3d": None, "max_unpool1d": None,
     "multilabel_soft_margin_loss": None, "normalize": None, "upsample": None, "upsample_bilinear": None,
-    "upsample_nearest": None,
+    "upsample_nearest": None, "interpolated": "upsample_bilinear2d", "nearest": "upsample_nearest2d",
+    "nearest_back": "upsample_nearest2d_backward", "index_grad": "_index_put_impl_",
 }
 _STEP, _WORD = re.compile(r"Backward\w*$"), re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _UNSEEN = object()
