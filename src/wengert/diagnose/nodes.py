@@ -19,25 +19,10 @@ if TYPE_CHECKING:
 clock = thread_time_ns if get_clock_info("thread_time").resolution <= 1e-6 else perf_counter_ns
 
 
-class NodeWatch:
-    """What the engine tells about nodes: see ``graph.anomaly``."""
+class Watch:
+    """What the engine asks of who watches nodes, with nothing to say to it: see ``graph.anomaly``."""
 
-    def __init__(self, watching: Watching) -> None:
-        self.watching, self.record = watching, watching.record
-        self._all = watching.told("gradient"), watching.told("passed")
-        self._light = tuple(watching.told(name, light=True) for name in ("gradient", "passed"))
-        self.made = recorder(self.record.here)  # called for every node
-        self._plain: set[type] = set()  # classes of nodes that nobody wants to be told of outside of windows
-        self.running: Callable[[Any], None]
-        self.check: Callable[..., Any]
-        self.detail(False)
-
-    def detail(self, detailed: bool) -> None:
-        """A detailed window begins or ends."""
-        self.detailed = detailed
-        self.rules, self.passing = self._all if detailed else self._light
-        self.running = self._running if detailed else self._leaf
-        self.check = self._check if detailed else self._rarely
+    made: Callable[[Any], None]  # called for every node
 
     def maker(self, kind: Any) -> Callable[[], Any]:
         """A function that makes a node of a class."""
@@ -54,11 +39,35 @@ class NodeWatch:
         """This one, or one that stands for it and anomaly mode."""
         return self if mode is None else Both(self, mode)
 
-    def enter(self) -> None:
+    def enter(self) -> Any:
         """A walk begins."""
 
     def leave(self, before: Any) -> None:
         """It has ended."""
+
+    def failed(self) -> None:
+        """The walk has raised."""
+
+
+class NodeWatch(Watch):
+    """What the engine tells about nodes: see ``graph.anomaly``."""
+
+    def __init__(self, watching: Watching) -> None:
+        self.watching, self.record = watching, watching.record
+        self._all = watching.told("gradient"), watching.told("passed")
+        self._light = tuple(watching.told(name, light=True) for name in ("gradient", "passed"))
+        self.made = recorder(self.record.here)
+        self._plain: set[type] = set()  # classes of nodes that nobody wants to be told of outside of windows
+        self.running: Callable[[Any], None]
+        self.check: Callable[..., Any]
+        self.detail(False)
+
+    def detail(self, detailed: bool) -> None:
+        """A detailed window begins or ends."""
+        self.detailed = detailed
+        self.rules, self.passing = self._all if detailed else self._light
+        self.running = self._running if detailed else self._leaf
+        self.check = self._check if detailed else self._rarely
 
     def _running(self, node: Any) -> None:
         """The walk has come to ``node``."""

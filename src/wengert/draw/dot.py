@@ -8,10 +8,10 @@ from .captions import frame_label, line_label
 from .text import WIDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from .captions import Caption
-    from .folding import Cluster, Picture
+    from .folding import Group, Picture
 
 FILLS = {"operation": "#dbe9fb", "leaf": "#d8f0dc", "input": "#eeeeee", "result": "#fdebc8", "fold": "#e9e0f7"}
 FONT = "Helvetica"
@@ -56,7 +56,7 @@ def written(picture: Picture, box: Callable[[int], str], gradients: bool, settin
     """The picture with these attributes of boxes and of the whole; ``points``: the size of the labels of frames."""
     whole = f'graph [fontname="{FONT}" fontsize={points:.1f} labeljust=l]'
     rows = ["digraph wengert {", *(f"  {row};" for row in (whole, *settings))]
-    rows += _parts(picture.frame, box)
+    rows += picture.frame.written(lambda i: f"b{i} [{box(i)}];", _frame, "}")
     for line in picture.lines:
         text = line_label(line, gradients)
         label = f" [label={quoted(f' {text} ')}]" if text else ""
@@ -64,22 +64,6 @@ def written(picture: Picture, box: Callable[[int], str], gradients: bool, settin
     return "\n".join([*rows, "}", ""])
 
 
-def _parts(frame: Cluster, box: Callable[[int], str]) -> Iterator[str]:
-    """The rows for the boxes and frames in ``frame``."""
-    number = 0
-    stack = [iter(frame.parts)]
-    while stack:
-        part = next(stack[-1], None)
-        indent = "  " * len(stack)
-        if part is None:
-            stack.pop()
-            if stack:
-                yield f"{indent[:-2]}}}"
-        elif isinstance(part, int):
-            yield f"{indent}b{part} [{box(part)}];"
-        else:
-            style = "rounded" if part.group.kind else "rounded,dashed"
-            yield (f'{indent}subgraph cluster_{number} {{ label={quoted(frame_label(part.group))}; style="{style}"; '
-                'color="#999999";')
-            number += 1
-            stack.append(iter(part.parts))
+def _frame(number: int, group: Group) -> str:
+    style = "rounded" if group.kind else "rounded,dashed"
+    return f'subgraph cluster_{number} {{ label={quoted(frame_label(group))}; style="{style}"; color="#999999";'

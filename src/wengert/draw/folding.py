@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .graph import LEAF, OPERATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..diagnose.places import Place
     from .graph import Arrow, Graph, Item
@@ -77,6 +77,26 @@ class Cluster:
 
     group: Group
     parts: list[int | Cluster] = field(default_factory=list)
+
+    def written(self, box: Callable[[int], str], begin: Callable[[int, Group], str], end: str) -> Iterator[str]:
+        """The rows of a text, indented by depth: ``box(i)`` for the box i; for a frame within this one
+        ``begin(its number, its group)``, what is in it, and ``end``.
+        """
+        number = 0
+        stack = [iter(self.parts)]
+        while stack:
+            part = next(stack[-1], None)
+            indent = "  " * len(stack)
+            if part is None:
+                stack.pop()
+                if stack:
+                    yield indent[:-2] + end
+            elif isinstance(part, int):
+                yield indent + box(part)
+            else:
+                yield indent + begin(number, part.group)
+                number += 1
+                stack.append(iter(part.parts))
 
 
 class Picture:

@@ -8,10 +8,8 @@ from .captions import frame_label, line_label
 from .dot import FILLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .captions import Caption
-    from .folding import Picture
+    from .folding import Group, Picture
 
 SHAPES = {"leaf": ("([", "])"), "input": ("([", "])"), "result": ("{{", "}}"), "fold": ("[[", "]]")}
 
@@ -28,31 +26,19 @@ def quoted(text: str) -> str:
 
 def mermaid(picture: Picture, captions: list[Caption], gradients: bool = True) -> str:
     """The picture as a flowchart."""
-    rows = ["flowchart TB"]
-    rows += _parts(picture, captions)
+
+    def box(i: int) -> str:
+        kind, caption = picture.boxes[i].kind, captions[i]
+        text = "<br/>".join(quoted(row)[1:-1] for row in (caption.title, *(row for _, row in caption.rows)))
+        begin, end = SHAPES.get(kind, ("[", "]"))
+        return f'b{i}{begin}"{text}"{end}:::{kind}'
+
+    def frame(number: int, group: Group) -> str:
+        return f"subgraph g{number} [{quoted(frame_label(group))}]"
+
+    rows = ["flowchart TB", *picture.frame.written(box, frame, "end")]
     for line in picture.lines:
         text = line_label(line, gradients)
         rows.append(f"  b{line.source} -->{f'|{quoted(text)}|' if text else ''} b{line.target}")
     rows += [f"  classDef {kind} fill:{fill},stroke:#777,color:#111" for kind, fill in FILLS.items()]
     return "\n".join([*rows, ""])
-
-
-def _parts(picture: Picture, captions: list[Caption]) -> Iterator[str]:
-    number = 0
-    stack = [iter(picture.frame.parts)]
-    while stack:
-        part = next(stack[-1], None)
-        indent = "  " * len(stack)
-        if part is None:
-            stack.pop()
-            if stack:
-                yield f"{indent[:-2]}end"
-        elif isinstance(part, int):
-            kind, caption = picture.boxes[part].kind, captions[part]
-            text = "<br/>".join(quoted(row)[1:-1] for row in (caption.title, *(row for _, row in caption.rows)))
-            begin, end = SHAPES.get(kind, ("[", "]"))
-            yield f'{indent}b{part}{begin}"{text}"{end}:::{kind}'
-        else:
-            yield f"{indent}subgraph g{number} [{quoted(frame_label(part.group))}]"
-            number += 1
-            stack.append(iter(part.parts))

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.flags import IGNORED, quieten, restore
-from ..diagnose.nodes import Both
+from ..diagnose.nodes import Watch
 from ..diagnose.places import recorder
 from ..diagnose.record import ByIdentity
 from ..diagnose.snapshot import norm_at
@@ -16,8 +16,6 @@ from ..graph.node import next_sequence
 from ..nn.modules import module as hooks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..nn import Module
 
 NORMS = "_draw_norms"  # in the dictionary of a node: the norms of the gradients that it gave, an entry for each edge
@@ -38,7 +36,7 @@ class _Here(threading.local):
         self.modules: list[Module] = []
 
 
-class recording:
+class recording(Watch):
     """A context in which nodes are made that know their lines and modules, and walks note the norms of gradients.
 
     ``draw`` shows what it finds; where a diagnosis is on, that has noted lines already.
@@ -53,7 +51,7 @@ class recording:
 
     def __init__(self) -> None:
         self._here = _Here()
-        self.made = recorder(self._here)  # called for every node
+        self.made = recorder(self._here)
         self._handles: list[Any] = []
         self._on = False
 
@@ -86,34 +84,10 @@ class recording:
                 del running[i:]
                 return
 
-    # -- what the engine asks of who watches nodes: see ``graph.anomaly`` ----------------------------------------------
-
-    def maker(self, kind: Any) -> Callable[[], Any]:
-        """A function that makes a node of a class."""
-        made = self.made
-
-        def make() -> Any:
-            node = kind()
-            made(node)
-            return node
-
-        return make
-
-    def beside(self, mode: Any) -> Any:
-        """This one, or one that stands for it and anomaly mode."""
-        return self if mode is None else Both(self, mode)
-
-    def enter(self) -> Any:
-        """A walk begins."""
-
-    def leave(self, before: Any) -> None:
-        """It has ended."""
+    # -- what the engine asks of who watches nodes ---------------------------------------------------------------------
 
     def running(self, node: Any) -> None:
         """The walk has come to ``node``."""
-
-    def failed(self) -> None:
-        """The walk has raised."""
 
     def check(self, node: Any, grads: Any, raw: bool, g: Any = None) -> None:
         """``node`` gave ``grads``."""
