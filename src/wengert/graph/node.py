@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Counts down, so that a min-heap pops the newest node first. The counter is shared by all threads: what matters is
 # that a node's number lies below those of its inputs.
 next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
-# the number drawn last for a leaf, and that of the first leaf of its row; native/tape.c draws from it too
+# the number drawn last for a leaf, and that of the first leaf of its row; native/record.c draws from it too
 leaf_row: list[int] = [1, 1]
 
 

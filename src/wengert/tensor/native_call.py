@@ -1,4 +1,4 @@
-"""The native call of an operator (``native/tape.c``), made from the operator's declaration.
+"""The native call of an operator (``native/operation.c``), made from the operator's declaration.
 
 It does what ``call.compute`` does in the common case: plain tensors of one real type, recorded or not, and no other
 mode in force. In all other cases it returns ``NotImplemented``. Without the extension there is none: the generated

@@ -1,0 +1,283 @@
+/* What an operation computes: its arguments taken apart and brought to one type, and the kernel or the forward that is given them. To
+ * what is not everyday it answers that the general path has to be taken. */
+#include "operation.h"
+
+#include "fast.h"
+
+/* An argument that is no tensor, and hides none. */
+static int is_constant(PyObject *value)
+{
+    if (value == at.unset || (PyObject *)Py_TYPE(value) == at.dtype || PyObject_TypeCheck(value, (PyTypeObject *)at.tensor)) return 0;
+    if (PyTuple_Check(value) || PyList_Check(value))
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++)
+            if ((PyObject *)Py_TYPE(PySequence_Fast_GET_ITEM(value, i)) == at.dtype ||
+                PyObject_TypeCheck(PySequence_Fast_GET_ITEM(value, i), (PyTypeObject *)at.tensor))
+                return 0;
+    return 1;
+}
+
+/* Whether a value may stand for a tensor: what an operator writes that neither promotes nor computes may be a bool, too. */
+static inline int is_number(const Operation *self, PyObject *value)
+{
+    const int moves = self->writes && self->promote == NO_PROMOTION && self->kernel == Py_None;
+    return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || (moves && PyBool_Check(value));
+}
+
+/* Take the arguments apart; 0 if the general path has to. `number`: where a Python number stands for a tensor, or -1. */
+static int take(const Operation *self, struct call *c, int *number)
+{
+    *number = -1;
+    for (int i = 0; i < self->params; i++) {
+        PyObject *value = c->args[i];
+        c->raw[i] = value;
+        switch (self->kind[i]) {
+        case OPTIONAL:
+            if (value == Py_None) break;
+            /* fall through */
+        case TENSOR:
+            if (is_readable(value, c->inference)) {
+                c->raw[i] = Py_NewRef(SLOT(value, at.data));
+                c->owned[i] = 1;
+            } else if ((self->numbers >> i & 1) && *number < 0 && is_number(self, value)) *number = i;
+            else return 0;
+            break;
+        case LIST: {
+            if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value)) return 0;
+            const Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
+            const int holes = self->holes >> i & 1;
+            for (Py_ssize_t k = 0; k < n; k++)
+                if (!is_readable(PySequence_Fast_GET_ITEM(value, k), c->inference) && !(holes && PySequence_Fast_GET_ITEM(value, k) == Py_None)) return 0;
+            PyObject *row = PyList_New(n);
+            if (!row) return 0;
+            for (Py_ssize_t k = 0; k < n; k++) {
+                PyObject *t = PySequence_Fast_GET_ITEM(value, k);
+                PyList_SET_ITEM(row, k, Py_NewRef(t == Py_None ? t : SLOT(t, at.data)));
+            }
+            c->raw[i] = row;
+            c->owned[i] = 1;
+            c->lists = 1;
+            break;
+        }
+        case DTYPE:
+            if (value == Py_None) break;
+            if ((PyObject *)Py_TYPE(value) != at.dtype || !(c->types[i] = PyObject_GetAttr(value, at.np))) return 0;
+            c->raw[i] = c->types[i];
+            break;
+        case FLAG:
+            if (!PyBool_Check(value)) return 0;
+            break;
+        default:
+            if (!is_constant(value)) return 0;
+        }
+    }
+    return 1;
+}
+
+/* The one element type that decides; NULL if there is none, or several. */
+static PyArray_Descr *common_type(const Operation *self, const struct call *c)
+{
+    PyArray_Descr *d = NULL;
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p]) continue; /* None, or a number */
+        const int list = PyList_CheckExact(c->raw[p]);
+        const Py_ssize_t n = list ? PyList_GET_SIZE(c->raw[p]) : 1;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            PyObject *a = list ? PyList_GET_ITEM(c->raw[p], k) : c->raw[p];
+            if (a == Py_None) continue;
+            PyArray_Descr *own = PyArray_DESCR((PyArrayObject *)a);
+            if (d && own != d) return NULL;
+            d = own;
+        }
+    }
+    return d;
+}
+
+/* The floating type to which different types are brought, as they then are; NULL where it is not as simple as that. */
+static PyArray_Descr *brought_together(const Operation *self, struct call *c)
+{
+    int wide[2] = {0, 0}, some[2] = {0, 0}; /* floating-point arrays without dimensions, with some */
+    int integers = 0;
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p]) continue;
+        if (PyList_CheckExact(c->raw[p])) return NULL;
+        PyArrayObject *a = (PyArrayObject *)c->raw[p];
+        PyArray_Descr *own = PyArray_DESCR(a);
+        if (own == at.f32 || own == at.f64) {
+            some[PyArray_NDIM(a) > 0] = 1;
+            wide[PyArray_NDIM(a) > 0] |= own == at.f64;
+        } else if (own->type_num <= NPY_ULONGLONG && PyArray_ISNBO(own->byteorder)) integers = 1;
+        else return NULL;
+    }
+    if (!some[1] && (integers || !some[0])) return NULL;
+    PyArray_Descr *d = wide[some[1]] ? at.f64 : at.f32;
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p] || PyArray_DESCR((PyArrayObject *)c->raw[p]) == d) continue;
+        Py_INCREF(d);
+        PyObject *array = PyArray_NewLikeArray((PyArrayObject *)c->raw[p], NPY_KEEPORDER, d, 0);
+        if (!array) return NULL;
+        const int failed = PyArray_CopyInto((PyArrayObject *)array, (PyArrayObject *)c->raw[p]);
+        Py_SETREF(c->raw[p], array);
+        if (failed) return NULL;
+    }
+    return d;
+}
+
+/* Whether every argument that is no tensor has its default, so that the kernel may do the forward's work. */
+static int all_defaults(const Operation *self, PyObject *const *args)
+{
+    for (int i = 0; i < self->params; i++)
+        if ((self->kind[i] == OTHER || self->kind[i] == FLAG || self->kind[i] == DTYPE) && args[i] != PyTuple_GET_ITEM(self->defaults, i)) return 0;
+    return 1;
+}
+
+/* Whether the steps of an array get smaller from axis to axis, as those of arrays in C order and of parts of them do. */
+static int descends(PyArrayObject *a)
+{
+    npy_intp before = NPY_MAX_INTP;
+    if (PyArray_IS_C_CONTIGUOUS(a)) return 1;
+    for (int axis = 0; axis < PyArray_NDIM(a); axis++) {
+        const npy_intp step = PyArray_STRIDE(a, axis);
+        if (!step) continue;
+        if (step < 0 || step >= before) return 0;
+        before = step;
+    }
+    return 1;
+}
+
+/* Whether a result obviously lies in memory as its operands do: all row by row, or all with the same steps. */
+int in_order(const Operation *self, const struct call *c, PyArrayObject *y)
+{
+    const int n = PyArray_NDIM(y), rows = PyArray_IS_C_CONTIGUOUS(y);
+    int alike = 1, whole = rows;
+    for (int i = 0; i < self->params && (alike || whole); i++) {
+        if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !c->owned[i]) continue;
+        PyArrayObject *a = (PyArrayObject *)SLOT(c->args[i], at.data); /* as it was given, not converted */
+        whole = whole && descends(a);
+        alike = alike && PyArray_NDIM(a) == n && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(y), n) &&
+                PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(y), n);
+    }
+    return whole || alike;
+}
+
+/* wengert.arrays.layouts.in_order_of; takes over `y`. */
+PyObject *ordered(const Operation *self, const struct call *c, PyObject *y)
+{
+    PyObject *operands = PyList_New(0), *found = NULL;
+    for (int i = 0; operands && i < self->params; i++)
+        if ((self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) && c->owned[i] &&
+            PyList_Append(operands, SLOT(c->args[i], at.data)) < 0)
+            Py_CLEAR(operands);
+    if (operands) found = PyObject_CallFunctionObjArgs(at.in_order_of, y, operands, NULL);
+    Py_XDECREF(operands);
+    Py_DECREF(y);
+    return found;
+}
+
+/* Python code of the package, without NumPy's warnings of infinities and NaN (see wengert.arrays.flags). */
+static PyObject *quietly(PyObject *callable, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    PyObject *before = context_set(at.flags, at.ignored);
+    if (!before) return NULL;
+    PyObject *answer = PyObject_Vectorcall(callable, args, n, names), *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (context_reset(at.flags, before) < 0) Py_CLEAR(answer);
+    else PyErr_Restore(type, error, traceback);
+    Py_DECREF(before);
+    return answer;
+}
+
+static PyObject *forward_of(const Operation *self, PyObject *const *raw)
+{
+    const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
+    return quietly(self->forward, raw, self->params - named, named ? self->keywords : NULL);
+}
+
+/* wengert.arrays.kernels.cast */
+static PyObject *cast_to(PyObject *array, PyArray_Descr *d)
+{
+    PyObject *pair[] = {array, (PyObject *)d}, *found = cast_numbers(NULL, pair, 2);
+    if (found != Py_NotImplemented) return found;
+    Py_DECREF(found);
+    return PyObject_Vectorcall(at.cast, pair, 2, NULL);
+}
+
+/* What the kernel or the forward gives for tensors of the type `d`, of 16 bits, as wengert.tensor.arguments.half has it; NULL where it
+ * fails, or (without an error) where the general path has to be taken. */
+static PyObject *of_halves(const Operation *self, struct call *c, PyArray_Descr *d, PyObject *into)
+{
+    PyObject *operands[MAX_PARAMS + 1], *wide[MAX_PARAMS], *answer = NULL;
+    int n = 0, all = 1, mixed = 0, at_end = 0;
+    if (!self->halves) return forward_of(self, c->raw);
+    for (int i = 0; i < self->params; i++) {
+        if (self->kind[i] == LIST) return NULL;
+        if (self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) continue;
+        operands[n++] = c->raw[i];
+        const int alike = PyArray_CheckExact(c->raw[i]) && PyArray_DESCR((PyArrayObject *)c->raw[i]) == d;
+        all &= alike;
+        mixed |= !alike && PyArray_CheckExact(c->raw[i]) && PyArray_NDIM((PyArrayObject *)c->raw[i]);
+    }
+    if ((self->halves & KERNEL_TAKES) && all && all_defaults(self, c->args)) {
+        if (into) operands[n++] = into;
+        return quietly(self->kernel, operands, n, NULL);
+    }
+    if (!(self->halves & IN_FLOAT32) || mixed) return forward_of(self, c->raw);
+    for (; at_end < self->params; at_end++) {
+        PyObject *value = c->raw[at_end];
+        const int narrow = (self->kind[at_end] == TENSOR || self->kind[at_end] == OPTIONAL) && PyArray_CheckExact(value) && PyArray_DESCR((PyArrayObject *)value) == d;
+        if (!(wide[at_end] = narrow ? cast_to(value, at.f32) : Py_NewRef(value))) break;
+    }
+    if (at_end == self->params) answer = forward_of(self, wide);
+    if (answer) Py_SETREF(answer, cast_to(answer, d));
+    for (int i = 0; i < at_end; i++) Py_DECREF(wide[i]);
+    return answer;
+}
+
+/* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where
+ * the kernel writes its result, or NULL. */
+PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *general)
+{
+    PyObject *answer = NULL;
+    int number;
+    *general = 1;
+    if (!take(self, c, &number)) return NULL;
+    PyArray_Descr *d = common_type(self, c);
+    if (!d && self->mixes) d = brought_together(self, c);
+    if (!d) return NULL;
+    const int floating = d == at.f32 || d == at.f64;
+    const int half = PyArray_ISNBO(d->byteorder) && (d->type_num == NPY_HALF || is_brain(d->type_num));
+    if (half) {
+        if (number >= 0 && self->promote != NO_PROMOTION && !(self->halves & IN_FLOAT32)) return NULL;
+    } else if (!floating) {
+        /* Integers of one type: no promotion, no gradient, and the forward itself. */
+        if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) return NULL;
+        const int kept = self->writes && self->promote == NO_PROMOTION;
+        if (number >= 0 && !kept && (!PyLong_CheckExact(c->args[number]) || d->type_num == NPY_BOOL)) return NULL;
+    }
+    const int by_kernel = floating && self->kernel != Py_None && all_defaults(self, c->args);
+    /* Where arguments are promoted, a forward expects arrays, and so do most rules of a number that comes first. */
+    if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && !(self->numbers & RULES_TAKE_FIRST)))) {
+        if (!(c->boxed = PyArray_SimpleNew(0, NULL, half ? NPY_FLOAT : d->type_num))) return NULL;
+        if (PyArray_SETITEM((PyArrayObject *)c->boxed, PyArray_BYTES((PyArrayObject *)c->boxed), c->args[number]) < 0) return NULL;
+        c->raw[number] = c->boxed;
+    }
+    if (by_kernel) {
+        PyObject *operands[MAX_PARAMS + 1];
+        int n = 0;
+        for (int i = 0; i < self->params; i++)
+            if (self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) operands[n++] = c->raw[i];
+        if (into) operands[n++] = into;
+        answer = PyFunction_Check(self->kernel) ? quietly(self->kernel, operands, n, NULL) : PyObject_Vectorcall(self->kernel, operands, n, NULL);
+        if (answer == Py_NotImplemented) Py_CLEAR(answer);
+    }
+    if (half) answer = of_halves(self, c, d, into);
+    else if (!answer && !PyErr_Occurred()) answer = forward_of(self, c->raw);
+    if (!answer && PyErr_Occurred())
+        *general = PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
+                   PyErr_ExceptionMatches(PyExc_IndexError) || PyErr_ExceptionMatches(PyExc_OverflowError) ||
+                   PyErr_ExceptionMatches(PyExc_RuntimeError) || /* over a value, where another is of the wrong kind */
+                   PyErr_ExceptionMatches(PyExc_AttributeError); /* a forward that wants arrays was given a number */
+    return answer;
+}

@@ -1,0 +1,149 @@
+/* What the files of the native call of an operator share: the operation, its call, tensors and what is known of their classes. */
+#ifndef WENGERT_OPERATION_H
+#define WENGERT_OPERATION_H
+
+#include "node.h"
+
+enum { MAX_PARAMS = 16, MAX_SAVED = 16 };
+enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', FLAG = 'b', OTHER = 'x' }; /* kinds of parameters */
+enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };           /* sources of what is saved */
+enum { RULES_TAKE_FIRST = 1 << MAX_PARAMS }; /* in `numbers`: a Python number that comes first may stay as it is */
+enum { HOLES = 'h' }; /* a list in which elements may be None; a LIST with a bit in `holes` */
+enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
+enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r', IN_ORDER = 'e' }; /* the last two: no view, and row by
+ row in memory, or as its operands */
+
+enum { IN_FLOAT32 = 1, KERNEL_TAKES = 2 }; /* bits of `halves`: the forward in float32; the kernel as they are */
+
+enum { BY_COPY = 1, BY_KERNEL = 2 }; /* how an in-place form writes; the kernel takes the memory as its last argument */
+
+typedef struct {
+    unsigned char source, index;
+    unsigned int users; /* bits over wrt: whose gradient needs it */
+} Saved;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *op, *forward, *kernel, *keywords, *node, *result_type, *defaults;
+    PyObject *others; /* None, or for each parameter the class of the node where it is no tensor */
+    int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
+    char promote, view;
+    int numbers; /* bit i: parameter i may be a Python number */
+    int holes;   /* bit i: parameter i is a list in which elements may be None */
+    int mixes;   /* the tensors that decide the type are those that are brought to it */
+    int halves;  /* how numbers of 16 bits are computed: bits, or 0 for as all others */
+    int writes;  /* 0, or the in-place form: the result goes into the first argument's memory */
+    char kind[MAX_PARAMS];
+    unsigned char float_at[MAX_PARAMS], wrt_at[MAX_PARAMS], live_at[MAX_PARAMS];
+    Saved save[MAX_SAVED], constant[MAX_SAVED];
+} Operation;
+
+/* Classes registered from Python, and the offsets of the slots in their objects: tape.c. */
+struct classes {
+    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *inference, *uncounted, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
+        *in_order_of, *flags, *ignored, *rebase, *cast;
+    PyObject *false_, *zero, *one, *no_grad, *multi, *outputs, *np;
+    PyObject *made; /* NULL, or called for every new node */
+    PyArray_Descr *f32, *f64;
+    Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
+    Py_ssize_t base, creation, last, version, window;             /* of a view */
+    Py_ssize_t variable;                                          /* of an accumulator */
+    Py_ssize_t grad, quick, grad_scope;                               /* of the modes */
+    Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype, retained; /* of a tensor's meta */
+    PyObject **meta_defaults;                                     /* pairs: offset as an int, value */
+};
+#ifdef __GNUC__
+__attribute__((visibility("hidden"))) /* one instruction reaches it, as if it were in each file */
+#endif
+extern struct classes at;
+
+#define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
+
+static inline void put(PyObject *object, Py_ssize_t offset, PyObject *owned)
+{
+    PyObject *old = SLOT(object, offset);
+    SLOT(object, offset) = owned;
+    Py_XDECREF(old);
+}
+
+/* object.__new__(type) */
+static inline PyObject *new_instance(PyObject *type)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    /* Without a table of attribute values, which few tensors and nodes need: Python makes a dictionary at the first use. */
+    return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
+#else
+    static PyObject *empty = NULL;
+    if (!empty && !(empty = PyTuple_New(0))) return NULL;
+    return PyBaseObject_Type.tp_new((PyTypeObject *)type, empty, NULL);
+#endif
+}
+
+static inline int is_plain(PyObject *object)
+{
+    PyObject *type = (PyObject *)Py_TYPE(object);
+    return type == at.tensor || (PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)at.tensor) && PySet_Contains(at.plain, type) == 1);
+}
+
+/* A plain tensor with an array. */
+static inline int has_array(PyObject *object)
+{
+    return is_plain(object) && SLOT(object, at.data) && PyArray_CheckExact(SLOT(object, at.data)) && SLOT(object, at.vc) && SLOT(object, at.meta) &&
+           SLOT(object, at.edge);
+}
+
+/* One with an ordinary version counter. */
+static inline int is_usable(PyObject *object)
+{
+    return has_array(object) && PyList_CheckExact(SLOT(object, at.vc)) && PyList_GET_SIZE(SLOT(object, at.vc)) >= 1;
+}
+
+/* One that may be read in inference mode, or outside of it. */
+static inline int is_readable(PyObject *object, int inference)
+{
+    return is_usable(object) || (inference && has_array(object) && SLOT(object, at.vc) == at.uncounted);
+}
+
+/* One call. */
+struct call {
+    PyObject *const *args;
+    PyObject *raw[MAX_PARAMS]; /* what the forward is given; owned where the argument is a tensor, or a list of them */
+    char owned[MAX_PARAMS];
+    PyObject *types[MAX_PARAMS]; /* NumPy's dtype where ours was given; owned */
+    PyObject *boxed;         /* the array of a number among them, or NULL */
+    PyObject *results, *aux; /* a tuple of tensors; the forward's answer */
+    int lists, kept; /* kept: raw[0] is a copy of what is about to be overwritten */
+    int inference;
+};
+
+/* Where a gradient goes: NULL for nowhere. */
+typedef struct {
+    PyObject *node; /* owned */
+    long output;
+} Edge;
+
+/* A plain tensor around an array; takes the reference. `grad_scope`: NULL, or the scope of the derivative in whose function it is made:
+ * its version counter refers to it. `inference`: it is an inference tensor. tape.c */
+PyObject *tensor_of(PyObject *array, PyObject *grad_scope, int inference);
+
+/* A forward's answer as an array; takes the reference. operation.c */
+PyObject *array_of(PyObject *value);
+
+/* Where the gradient of a tensor goes, and a node on the tape where some input asks for one; -1 on error. record.c */
+int edge_of(PyObject *t, Edge *to);
+void drop_edges(Edge *edges, Py_ssize_t count);
+int record(const Operation *self, const struct call *c);
+
+/* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where
+ * the kernel writes its result, or NULL. And its place in memory. forward.c */
+PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *general);
+int in_order(const Operation *self, const struct call *c, PyArrayObject *y);
+PyObject *ordered(const Operation *self, const struct call *c, PyObject *y);
+
+/* The in-place form: the target, into whose memory the result has gone; NULL as above. writes.c */
+PyObject *written(const Operation *self, struct call *c, int recording, int *general);
+
+extern PyTypeObject OperationType; /* operation.c */
+
+#endif

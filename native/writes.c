@@ -1,0 +1,155 @@
+/* The in-place form of an operation: into the memory of the first argument, at once where nobody else looks at it. */
+#include "operation.h"
+
+/* Whether no two elements share memory, as far as is obvious. */
+static int is_apart(PyArrayObject *a)
+{
+    if (PyArray_IS_C_CONTIGUOUS(a) || PyArray_IS_F_CONTIGUOUS(a)) return 1;
+    npy_intp least = PyArray_ITEMSIZE(a); /* below which a step would lead into what has been seen */
+    unsigned long long left = 0;
+    const int ndim = PyArray_NDIM(a);
+    for (int i = 0; i < ndim; i++)
+        if (PyArray_DIM(a, i) > 1) left |= 1ull << i;
+    while (left) {
+        int next = -1;
+        for (int i = 0; i < ndim; i++)
+            if ((left >> i & 1) && (next < 0 || llabs(PyArray_STRIDE(a, i)) < llabs(PyArray_STRIDE(a, next)))) next = i;
+        const npy_intp step = llabs(PyArray_STRIDE(a, next));
+        if (step < least) return 0;
+        least = step * (PyArray_DIM(a, next) - 1) + least;
+        left &= ~(1ull << next);
+    }
+    return 1;
+}
+
+/* wengert.tensor.autograd_meta.requires_grad */
+static int requires_grad(PyObject *t)
+{
+    for (;;) {
+        PyObject *meta = SLOT(t, at.meta);
+        if (SLOT(t, at.edge) != Py_None) return 1;
+        if (meta == Py_None) return 0;
+        if (SLOT(meta, at.requires_grad) != Py_False) return 1;
+        if (SLOT(meta, at.meta_view) == Py_None) return 0;
+        t = SLOT(SLOT(meta, at.meta_view), at.base);
+    }
+}
+
+/* Whether a recorded write to this target is of the everyday kind: no leaf that requires a gradient, no hooks, and if it is a view,
+ * one that may be written to, of such a tensor. */
+static int is_writable_history(PyObject *target)
+{
+    PyObject *meta = SLOT(target, at.meta), *base = target;
+    if (meta != Py_None) {
+        PyObject *view = SLOT(meta, at.meta_view);
+        if (SLOT(meta, at.requires_grad) != Py_False || SLOT(meta, at.retained) != Py_False || SLOT(meta, at.meta_hooks) != Py_None ||
+            view == Py_None || SLOT(view, at.creation) != Py_None)
+            return 0;
+        base = SLOT(view, at.base);
+        if (SLOT(base, at.edge) == Py_None && SLOT(target, at.edge) != Py_None) return 0; /* below a view that is a leaf */
+        if (!is_usable(base) || SLOT(base, at.meta) != Py_None || PyArray_DESCR((PyArrayObject *)SLOT(base, at.data)) != PyArray_DESCR((PyArrayObject *)SLOT(target, at.data)))
+            return 0;
+    }
+    PyArray_Descr *d = PyArray_DESCR((PyArrayObject *)SLOT(target, at.data));
+    return d == at.f32 || d == at.f64;
+}
+
+/* Whether a write may go to the memory at once: the target shares memory with no other argument, and nothing is recorded, or in the
+ * everyday way, which `recorded` says. */
+static int writes_at_once(const Operation *self, const struct call *c, int recording, int *recorded)
+{
+    PyObject *target = c->args[0];
+    *recorded = 0;
+    if (!is_usable(target) || !PyArray_ISWRITEABLE((PyArrayObject *)SLOT(target, at.data)) || !is_apart((PyArrayObject *)SLOT(target, at.data)))
+        return 0;
+    for (int i = 0; i < self->params; i++) {
+        if (self->kind[i] == LIST) {
+            if (!PyList_CheckExact(c->args[i]) && !PyTuple_CheckExact(c->args[i])) return 0;
+        } else if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !is_usable(c->args[i])) continue;
+        const int list = self->kind[i] == LIST;
+        const Py_ssize_t n = list ? PySequence_Fast_GET_SIZE(c->args[i]) : 1;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            PyObject *t = list ? PySequence_Fast_GET_ITEM(c->args[i], k) : c->args[i];
+            if (list && t == Py_None) continue;
+            if (!is_usable(t) || (i && SLOT(t, at.vc) == SLOT(target, at.vc))) return 0;
+            *recorded |= recording && requires_grad(t);
+        }
+    }
+    return !*recorded || (self->wrt && self->outputs == 1 && !self->aux && is_writable_history(target));
+}
+
+/* Whether the gradient of another argument needs what the first one held. */
+static int needs_first(const Operation *self, const struct call *c)
+{
+    for (int i = 0; i < self->saved; i++) {
+        if (self->save[i].source != FROM_PARAM || self->save[i].index != 0) continue;
+        for (int k = 0; k < self->wrt; k++) {
+            PyObject *t = c->args[self->wrt_at[k]];
+            if (!(self->save[i].users >> k & 1)) continue;
+            if (self->kind[self->wrt_at[k]] == LIST || (PyObject_TypeCheck(t, (PyTypeObject *)at.tensor) && requires_grad(t))) return 1;
+        }
+    }
+    return 0;
+}
+
+/* Keep what the first argument holds, if the gradient of another will need it; -1 on error. */
+static int keep_first(const Operation *self, struct call *c)
+{
+    for (int i = 0; i < self->saved; i++) {
+        if (self->save[i].source != FROM_PARAM || self->save[i].index != 0) continue;
+        for (int k = 0; k < self->wrt && !c->kept; k++) {
+            const int p = self->wrt_at[k];
+            if (!(self->save[i].users >> k & 1) || !c->owned[p] || !(PyList_CheckExact(c->raw[p]) || requires_grad(c->args[p]))) continue;
+            PyObject *copy = PyArray_NewCopy((PyArrayObject *)c->raw[0], NPY_KEEPORDER);
+            if (!copy) return -1;
+            Py_SETREF(c->raw[0], copy);
+            c->kept = 1;
+        }
+    }
+    return 0;
+}
+
+/* Leave the node of a write that has been done; -1 on error. */
+static int record_write(const Operation *self, struct call *c)
+{
+    PyObject *target = c->args[0], *before = Py_NewRef(SLOT(target, at.edge));
+    int failed = -1;
+    if ((c->results = PyTuple_Pack(1, target))) failed = record(self, c);
+    PyObject *edge = SLOT(target, at.edge);
+    if (!failed && SLOT(target, at.meta) != Py_None && edge != before && edge != Py_None) {
+        PyObject *done = PyObject_CallFunctionObjArgs(at.rebase, target, PyTuple_GET_ITEM(edge, 0), NULL);
+        failed = done ? 0 : -1;
+        Py_XDECREF(done);
+    }
+    Py_DECREF(before);
+    return failed;
+}
+
+/* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */
+PyObject *written(const Operation *self, struct call *c, int recording, int *general)
+{
+    *general = 1;
+    int recorded;
+    if (!writes_at_once(self, c, recording, &recorded)) return NULL;
+    if (recorded) { /* a stale view is recorded anew, or refused */
+        Edge edge;
+        if (edge_of(c->args[0], &edge) < 0) return NULL;
+        drop_edges(&edge, 1);
+    }
+    PyArrayObject *target = (PyArrayObject *)SLOT(c->args[0], at.data);
+    PyObject *answer = computed(self, c, self->writes == BY_KERNEL && !(recorded && needs_first(self, c)) ? (PyObject *)target : NULL, general);
+    if (answer && self->aux) Py_SETREF(answer, PySequence_GetItem(answer, 0));
+    PyArrayObject *y = answer ? (PyArrayObject *)array_of(answer) : NULL;
+    if (!y) return NULL;
+    *general = 1;
+    const int fits = PyArray_DESCR(y) == PyArray_DESCR(target) && PyArray_NDIM(y) == PyArray_NDIM(target) &&
+                     PyArray_CompareLists(PyArray_DIMS(y), PyArray_DIMS(target), PyArray_NDIM(y));
+    const int done = fits && (!recorded || keep_first(self, c) == 0) && (y == target || PyArray_CopyInto(target, y) == 0);
+    Py_DECREF(y);
+    if (!done) return NULL;
+    *general = 0;
+    PyObject *counter = SLOT(c->args[0], at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
+    if (!version || PyList_SetItem(counter, 0, version) < 0) return NULL;
+    if (recorded && record_write(self, c) < 0) return NULL;
+    return Py_NewRef(c->args[0]);
+}
