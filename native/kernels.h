@@ -234,6 +234,7 @@ struct depthwise {
 #define POOLING_KERNELS(X)                                                                                              \
     X(pool_down, (REAL * best, void *places, const REAL *image, size there, size first, const size *taps, const size *steps, size n)) \
     X(pool_nothing, (REAL * best, void *places, size n))                                                                \
+    X(pool_raise, (REAL * out, const REAL *x, size stride, size n))                                                     \
     X(pool_across, (REAL * out, void *to_places, const REAL *x, const void *places, size stride, size taps, size dilation, size n)) \
     X(pool_leave, (REAL * best, int64_t *index, const REAL *from, const void *places, size rows, size pitch, size n))
 

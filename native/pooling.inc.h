@@ -117,6 +117,26 @@ static void F(pool_across)(REAL *restrict out, void *restrict to, const REAL *re
     else F(pool_line)(out, to, x, places, stride, taps, dilation, n);
 }
 
+/* Maxima so far and one further number of each window; of equals the first, and NaN always. */
+static inline void F(pool_raise_by)(REAL *restrict out, const REAL *restrict x, size stride, size n)
+{
+    size i = 0;
+    for (; i + F(gemm_step) < n; i += F(gemm_step)) { /* the last number's neighbours may not be there */
+        const F(vector) most = LOAD(out + i), value = F(pool_pick)(x + i * stride, stride);
+        STORE(out + i, CHOOSE_VALUE((value > most) | (value != value), value, most));
+    }
+    for (; i < n; i++) {
+        const REAL value = x[i * stride];
+        if (value > out[i] || value != value) out[i] = value;
+    }
+}
+static void F(pool_raise)(REAL *restrict out, const REAL *restrict x, size stride, size n)
+{
+    if (stride == 1) F(pool_raise_by)(out, x, 1, n);
+    else if (stride == 2) F(pool_raise_by)(out, x, 2, n);
+    else F(pool_raise_by)(out, x, stride, n);
+}
+
 /* Values and places to where they belong; -1 is nowhere. */
 static inline void F(pool_eight)(REAL *restrict best, int64_t *restrict index, const REAL *restrict from, const F(place) *restrict at)
 {

@@ -47,11 +47,25 @@ static void seen(size offset, size stride, size length, size windows, size *firs
     if (*first > *last) *first = *last;
 }
 
-/* (shape of the image, windows, kernel, stride, padding, dilation); 0 on success */
-static int read_pooling(struct pooling *p, int ndim, const npy_intp *shape, PyObject *const *args, PyObject *dilation)
+/* How many of an array's axes are those of an image: as many as the tuple has numbers; one or two others come before. -1 if not. */
+static int axes_of(PyArrayObject *x, PyObject *tuple)
 {
-    const int axes = ndim - 2;
-    if (axes < 1 || axes > AXES) return -1;
+    const int axes = PyTuple_Check(tuple) ? (int)PyTuple_GET_SIZE(tuple) : 0, others = PyArray_NDIM(x) - axes;
+    return axes >= 1 && axes <= AXES && (others == 1 || others == 2) ? axes : -1;
+}
+
+/* How many images there are in an array whose last `axes` axes are those of an image. */
+static size planes_of(PyArrayObject *x, int axes)
+{
+    return PyArray_DIM(x, 0) * (PyArray_NDIM(x) - axes == 2 ? PyArray_DIM(x, 1) : 1);
+}
+
+/* (array of images, windows, kernel, stride, padding, dilation); how many axes an image has, or -1 */
+static int read_pooling(struct pooling *p, PyArrayObject *x, PyObject *const *args, PyObject *dilation)
+{
+    const int axes = axes_of(x, args[0]);
+    const npy_intp *shape = PyArray_DIMS(x) + PyArray_NDIM(x) - axes;
+    if (axes < 0) return -1;
     if (read_axes(args[0], p->windows, axes, 1) < 0 || read_axes(args[1], p->kernel, axes, 1) < 0 ||
         read_axes(args[2], p->stride, axes, 1) < 0 || read_axes(args[3], p->padding, axes, 0) < 0)
         return -1;
@@ -59,11 +73,11 @@ static int read_pooling(struct pooling *p, int ndim, const npy_intp *shape, PyOb
     if (dilation && read_axes(dilation, p->dilation, axes, 1) < 0) return -1;
     p->area = p->count = 1;
     for (int k = 0; k < AXES; k++) {
-        p->length[k] = k < AXES - axes ? 1 : shape[2 + k - (AXES - axes)];
+        p->length[k] = k < AXES - axes ? 1 : shape[k - (AXES - axes)];
         p->area *= p->length[k], p->count *= p->windows[k];
     }
-    const size counts[] = {shape[0], shape[1], p->windows[0], p->windows[1], p->windows[2]};
-    return p->area < INT32_MAX && is_countable(counts, 2 + AXES) ? 0 : -1;
+    const size counts[] = {planes_of(x, axes), p->windows[0], p->windows[1], p->windows[2]};
+    return p->area < INT32_MAX && is_countable(counts, 1 + AXES) ? axes : -1;
 }
 
 /* For the row of windows (z, y): ACTION for each row of the image that it sees, at `row`, moved by `offset`, in the windows
@@ -169,6 +183,22 @@ static size pitch_of(const struct pooling *p)
             }                                                                                                  \
         }                                                                                                      \
     }                                                                                                          \
+    static void values_task_##SUFFIX(void *context, size begin, size end, int chunk)                           \
+    {                                                                                                          \
+        const struct pooling *p = context;                                                                     \
+        const size columns = p->windows[2];                                                                    \
+        (void)chunk;                                                                                           \
+        for (size plane = begin; plane < end; plane++) {                                                       \
+            const REAL *image = (const REAL *)p->image + plane * p->area;                                      \
+            REAL *out = (REAL *)p->out + plane * p->count;                                                     \
+            for (size z = 0; z < p->windows[0]; z++)                                                           \
+                for (size y = 0; y < p->windows[1]; y++, out += columns) {                                     \
+                    if (pool_stopped()) break;                                                                 \
+                    for (size k = 0; k < columns; k++) out[k] = (REAL)-INFINITY;                               \
+                    FOR_ROWS_SEEN(p, z, y, kernels->pool_raise_##SUFFIX(out + first, image + row + offset + first * p->stride[2], p->stride[2], last - first)) \
+                }                                                                                              \
+        }                                                                                                      \
+    }                                                                                                          \
     static void average_task_##SUFFIX(void *context, size begin, size end, int chunk)                          \
     {                                                                                                          \
         const struct pooling *p = context;                                                                     \
@@ -250,11 +280,11 @@ static double cost_of(const struct pooling *p)
     return cost;
 }
 
-static PyArrayObject *planes_like(PyArrayObject *x, const size *lengths)
+static PyArrayObject *planes_like(PyArrayObject *x, int axes, const size *lengths)
 {
-    npy_intp shape[2 + AXES] = {PyArray_DIM(x, 0), PyArray_DIM(x, 1)};
-    const int axes = PyArray_NDIM(x) - 2;
-    for (int k = 0; k < axes; k++) shape[2 + k] = lengths[AXES - axes + k];
+    const int others = PyArray_NDIM(x) - axes;
+    npy_intp shape[2 + AXES] = {PyArray_DIM(x, 0), PyArray_DIM(x, others - 1)};
+    for (int k = 0; k < axes; k++) shape[others + k] = lengths[AXES - axes + k];
     return new_like(x, PyArray_NDIM(x), shape);
 }
 
@@ -264,18 +294,17 @@ static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     (void)module;
     struct pooling p = {0};
     if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
-    if (!is_real(args[0]) ||
-        read_pooling(&p, PyArray_NDIM((PyArrayObject *)args[0]), PyArray_DIMS((PyArrayObject *)args[0]), args + 1, args[5]) < 0)
-        NOT_HANDLED();
+    const int axes = is_real(args[0]) ? read_pooling(&p, (PyArrayObject *)args[0], args + 1, args[5]) : -1;
+    if (axes < 0) NOT_HANDLED();
     if (pitch_of(&p) > 4 * p.length[2] + BLOCK) NOT_HANDLED(); /* of which most is padding */
     PyArrayObject *x = contiguous(args[0]);
     if (!x) return NULL;
-    PyArrayObject *out = planes_like(x, p.windows), *index = NULL;
+    PyArrayObject *out = planes_like(x, axes, p.windows), *index = NULL;
     if (out) index = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(out), PyArray_DIMS(out), NPY_INT64);
     if (index) {
         p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out), p.index = PyArray_DATA(index);
         const double cost = p.count * (0.5 + 0.15 * (double)(p.kernel[0] * p.kernel[1] + p.kernel[2]));
-        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? max_task_f32 : max_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1), cost) < 0)
+        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? max_task_f32 : max_task_f64, &p, planes_of(x, axes), cost) < 0)
             p.failed = 1;
         else if (p.failed) PyErr_NoMemory();
     }
@@ -288,7 +317,25 @@ static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     return Py_BuildValue("NN", out, index);
 }
 
-/* max_pool_grad(g, index, size) -> gradient of shape g.shape[:2] + size */
+/* max_pool_values(x, windows, kernel, stride, padding, dilation) */
+static PyObject *max_pool_values(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct pooling p = {0};
+    if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
+    const int axes = is_real(args[0]) ? read_pooling(&p, (PyArrayObject *)args[0], args + 1, args[5]) : -1;
+    if (axes < 0) NOT_HANDLED();
+    PyArrayObject *x = contiguous(args[0]), *out = x ? planes_like(x, axes, p.windows) : NULL;
+    if (out) {
+        p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out);
+        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? values_task_f32 : values_task_f64, &p, planes_of(x, axes), cost_of(&p)) < 0)
+            Py_CLEAR(out);
+    }
+    Py_XDECREF(x);
+    return (PyObject *)out;
+}
+
+/* max_pool_grad(g, index, size) -> gradient of the shape of `g` but for its last axes, then size */
 static PyObject *max_pool_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -297,18 +344,18 @@ static PyObject *max_pool_grad(PyObject *module, PyObject *const *args, Py_ssize
     if (!is_real(args[0]) || !PyArray_Check(args[1]) || PyArray_TYPE((PyArrayObject *)args[1]) != NPY_INT64 ||
         !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1]))
         NOT_HANDLED();
-    const int axes = PyArray_NDIM((PyArrayObject *)args[0]) - 2;
-    if (axes < 1 || axes > AXES || read_axes(args[2], p.length, axes, 0) < 0) NOT_HANDLED();
+    const int axes = axes_of((PyArrayObject *)args[0], args[2]);
+    if (axes < 0 || read_axes(args[2], p.length, axes, 0) < 0) NOT_HANDLED();
     for (int k = 0; k < AXES - axes; k++) p.length[k] = 1;
-    const size counts[] = {PyArray_DIM((PyArrayObject *)args[0], 0), PyArray_DIM((PyArrayObject *)args[0], 1), p.length[0], p.length[1], p.length[2]};
-    if (!is_countable(counts, 2 + AXES)) NOT_HANDLED();
-    PyArrayObject *g = contiguous(args[0]), *index = contiguous(args[1]), *out = g && index ? planes_like(g, p.length) : NULL;
+    const size counts[] = {planes_of((PyArrayObject *)args[0], axes), p.length[0], p.length[1], p.length[2]};
+    if (!is_countable(counts, 1 + AXES)) NOT_HANDLED();
+    PyArrayObject *g = contiguous(args[0]), *index = contiguous(args[1]), *out = g && index ? planes_like(g, axes, p.length) : NULL;
     if (out) {
         p.area = p.length[0] * p.length[1] * p.length[2], p.count = 1;
-        for (int k = 0; k < axes; k++) p.count *= PyArray_DIM(g, 2 + k);
+        for (int k = 0; k < axes; k++) p.count *= PyArray_DIM(g, PyArray_NDIM(g) - axes + k);
         p.image = PyArray_BYTES(g), p.out = PyArray_BYTES(out), p.index = PyArray_DATA(index);
         if (run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? max_grad_task_f32 : max_grad_task_f64, &p,
-                        PyArray_DIM(g, 0) * PyArray_DIM(g, 1), 0.1 * p.area + 0.8 * p.count) < 0)
+                        planes_of(g, axes), 0.1 * p.area + 0.8 * p.count) < 0)
             Py_CLEAR(out);
         else if (p.failed) {
             PyErr_SetString(PyExc_IndexError, "max_pool_grad: an index lies outside the image");
@@ -333,14 +380,13 @@ static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     (void)module;
     struct pooling p = {0};
     if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
-    if (!is_real(args[0]) ||
-        read_pooling(&p, PyArray_NDIM((PyArrayObject *)args[0]), PyArray_DIMS((PyArrayObject *)args[0]), args + 1, NULL) < 0)
-        NOT_HANDLED();
+    const int axes = is_real(args[0]) ? read_pooling(&p, (PyArrayObject *)args[0], args + 1, NULL) : -1;
+    if (axes < 0) NOT_HANDLED();
     if (read_average(&p, args[5], args[6]) < 0) return NULL;
-    PyArrayObject *x = contiguous(args[0]), *out = x ? planes_like(x, p.windows) : NULL;
+    PyArrayObject *x = contiguous(args[0]), *out = x ? planes_like(x, axes, p.windows) : NULL;
     if (out) {
         p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out);
-        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? average_task_f32 : average_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
+        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? average_task_f32 : average_task_f64, &p, planes_of(x, axes),
                         cost_of(&p)) < 0)
             Py_CLEAR(out);
     }
@@ -348,15 +394,14 @@ static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     return (PyObject *)out;
 }
 
-/* avg_pool_grad(g, size, kernel, stride, padding, include, divisor) -> gradient of shape g.shape[:2] + size */
+/* avg_pool_grad(g, size, kernel, stride, padding, include, divisor) -> gradient of the shape of `g` but for its last axes, then size */
 static PyObject *avg_pool_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     struct pooling p = {0};
     if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
-    if (!is_real(args[0]) ||
-        read_pooling(&p, PyArray_NDIM((PyArrayObject *)args[0]), PyArray_DIMS((PyArrayObject *)args[0]), args + 1, NULL) < 0)
-        NOT_HANDLED();
+    const int axes = is_real(args[0]) ? read_pooling(&p, (PyArrayObject *)args[0], args + 1, NULL) : -1;
+    if (axes < 0) NOT_HANDLED();
     for (int k = 0; k < AXES; k++) { /* the array has the windows, the argument the image */
         const size windows = p.length[k];
         p.length[k] = p.windows[k], p.windows[k] = windows;
@@ -364,11 +409,11 @@ static PyObject *avg_pool_grad(PyObject *module, PyObject *const *args, Py_ssize
     const size area = p.count;
     p.count = p.area, p.area = area;
     if (read_average(&p, args[5], args[6]) < 0) return NULL;
-    PyArrayObject *g = contiguous(args[0]), *out = g ? planes_like(g, p.length) : NULL;
+    PyArrayObject *g = contiguous(args[0]), *out = g ? planes_like(g, axes, p.length) : NULL;
     if (out) {
         p.image = PyArray_BYTES(g), p.out = PyArray_BYTES(out);
         if (run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? average_grad_task_f32 : average_grad_task_f64, &p,
-                        PyArray_DIM(g, 0) * PyArray_DIM(g, 1), cost_of(&p)) < 0)
+                        planes_of(g, axes), cost_of(&p)) < 0)
             Py_CLEAR(out);
         else if (p.failed) {
             PyErr_NoMemory();
@@ -380,4 +425,4 @@ static PyObject *avg_pool_grad(PyObject *module, PyObject *const *args, Py_ssize
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef pools_methods[] = {METHOD(max_pool), METHOD(max_pool_grad), METHOD(avg_pool), METHOD(avg_pool_grad), {NULL, NULL, 0, NULL}};
+PyMethodDef pools_methods[] = {METHOD(max_pool), METHOD(max_pool_values), METHOD(max_pool_grad), METHOD(avg_pool), METHOD(avg_pool_grad), {NULL, NULL, 0, NULL}};

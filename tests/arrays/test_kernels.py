@@ -632,6 +632,7 @@ def test_pools(case, ceil_mode, dtype):
         for got, want in zip(K.max_pool(x, *how), K.plain("max_pool")(x, *how)):
             np.testing.assert_array_equal(got, want)
             assert got.dtype == want.dtype
+        np.testing.assert_array_equal(K.max_pool_values(x, *how), K.max_pool(x, *how)[0])
     if any(k > s + 2 * p for k, s, p in zip(kernel, size, padding)):
         return
     counts = K.window_counts(size, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
@@ -790,6 +791,28 @@ def test_max_pool_of_any_windows(seed):
         np.testing.assert_array_equal(got, want)
         np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
         np.testing.assert_array_equal(places, right)
+        for alone in K.max_pool_values(x, *how), K.plain("max_pool_values")(x, *how):
+            np.testing.assert_array_equal(alone, want)
+            np.testing.assert_array_equal(np.signbit(alone), np.signbit(want))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_pools_without_a_batch(axes):
+    x = np.random.default_rng(axes).standard_normal((2, 3, 9, 7, 8)[: 2 + axes]).astype(np.float32)
+    how = (3,) * axes, (2,) * axes, (1,) * axes
+    counts, dilation = K.window_counts(x.shape[2:], *how, (1,) * axes), (1,) * axes
+    for find in (lambda name: getattr(K, name), K.plain):
+        values, places = find("max_pool")(x, *how, dilation)
+        averages = find("avg_pool")(x, counts, *how, True, None)
+        back = find("max_pool_grad")(values, places, x.shape[2:])
+        spread = find("avg_pool_grad")(averages, x.shape[2:], *how, True, None)
+        for i in range(2):
+            for got, want in zip(find("max_pool")(x[i], *how, dilation), (values[i], places[i])):
+                np.testing.assert_array_equal(got, want)
+            np.testing.assert_array_equal(find("max_pool_values")(x[i], *how, dilation), values[i])
+            np.testing.assert_array_equal(find("avg_pool")(x[i], counts, *how, True, None), averages[i])
+            np.testing.assert_array_equal(find("max_pool_grad")(values[i], places[i], x.shape[2:]), back[i])
+            np.testing.assert_array_equal(find("avg_pool_grad")(averages[i], x.shape[2:], *how, True, None), spread[i])
 
 
 def test_max_pool_of_odd_values():

@@ -38,7 +38,7 @@ FAMILIES = {
         "rms_norm_grad", "channel_moments", "channel_affine", "channel_blend", "batch_norm_grad"),
     "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im", "conv", "conv_input", "conv_weight", "max_pool", "max_pool_grad",
-        "avg_pool", "avg_pool_grad"),
+        "max_pool_values", "avg_pool", "avg_pool_grad"),
     "matrices": ("substitute", "cholesky_lower", "sparse_product"),
     "alignments": ("alignment_loss", "alignment_grad"),
     "sampling": ("grid_sample", "grid_sample_grad"),

@@ -163,9 +163,10 @@ def arranged(forward: Any, layout: Any) -> Any:
         y = forward(*args, **kwargs)
         if type(y) is not tuple:
             return lay(y, layout, args)
-        each = layout if type(layout) is tuple else (layout,) * len(y)
+        if type(layout) is str:
+            return tuple([lay(a, layout, args) for a in y])
         return tuple(a if kind is None else lay(a, kind, args)
-            for a, kind in zip(y, (*each, *(None,) * (len(y) - len(each)))))
+            for a, kind in zip(y, (*layout, *(None,) * (len(y) - len(layout)))))
 
     return call
 
@@ -176,8 +177,10 @@ def lay(y: Any, kind: str, args: Any = ()) -> Any:
         return in_order_of(y, args[:1])
     if kind == "columns":
         return y if y.ndim < 2 else in_rows(y.swapaxes(-1, -2)).swapaxes(-1, -2)
-    if kind != "rows" and any(_innermost_channels(a, kind) for a in args[:2]):
-        return np.moveaxis(in_rows(np.moveaxis(y, 1, -1)), -1, 1)
+    if kind != "rows":
+        for a in args[:2]:
+            if _innermost_channels(a, kind):
+                return np.moveaxis(in_rows(np.moveaxis(y, 1, -1)), -1, 1)
     return y if y.flags.c_contiguous else y.copy()
 
 

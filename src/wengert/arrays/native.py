@@ -252,9 +252,17 @@ conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by
 
 def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
         ceil_mode: bool = False) -> tuple[Array, Array]:
-    counts = windows.window_counts(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
+    counts = windows.window_counts(x.shape[-len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
     value = _kernels.max_pool(x, counts, kernel, stride, padding, dilation)
     return windows.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
+
+
+def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+        ceil_mode: bool = False) -> Array:
+    counts = windows.window_counts(x.shape[-len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
+    value = _kernels.max_pool_values(x, counts, kernel, stride, padding, dilation)
+    plain = windows.max_pool_values
+    return plain(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 
 
 def in_order(x: Array) -> Array:

@@ -13,6 +13,7 @@ from ..arrays.array_likes import new_filled
 from ..arrays.dtypes import F32, is_half, scalar_name
 from ..arrays.errors import alert
 from ..arrays.storageless import zeros_if_storageless
+from ..graph.modes import RECORD, SILENT, modes
 from .operator import Array, family
 from .window_checks import adaptive, batched, prepare, window
 
@@ -22,19 +23,20 @@ operator, composite = family("functional")
 # -- maxima -----------------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, indices: F.pool_gather(g, indices)), places=(),
+@operator(grad=dict(input=lambda F, g, indices, dims: F.pool_gather(g, indices, dims)), places=(),
     node="MaxPool2DWithIndicesBackward0")
-def pool_scatter(input: Array, indices: Array, shape):
-    """Each number of ``input`` added at its flat place ``indices`` within the spatial dimensions of ``shape``."""
-    return K.max_pool_grad(input, indices, tuple(shape[2:]))
+def pool_scatter(input: Array, indices: Array, shape, dims):
+    """Each number of ``input`` added at its flat place ``indices`` within the last ``dims`` dimensions of ``shape``."""
+    return K.max_pool_grad(input, indices, tuple(shape[-dims:]))
 
 
-@operator(grad=dict(input=lambda F, g, indices, input_shape: F.pool_scatter(g, indices, input_shape)), places=())
-def pool_gather(input: Array, indices: Array):
-    """The numbers at flat places ``indices`` within the spatial dimensions."""
-    n, c = input.shape[:2]
-    volume, count = math.prod(input.shape[2:]), math.prod(indices.shape[2:])
-    return np.take_along_axis(input.reshape(n, c, volume), indices.reshape(n, c, count), 2).reshape(indices.shape)
+@operator(grad=dict(input=lambda F, g, indices, input_shape, dims: F.pool_scatter(g, indices, input_shape, dims)),
+    places=())
+def pool_gather(input: Array, indices: Array, dims):
+    """The numbers at flat places ``indices`` within the last ``dims`` dimensions."""
+    lead = input.shape[:-dims]
+    volume, count = math.prod(input.shape[-dims:]), math.prod(indices.shape[-dims:])
+    return np.take_along_axis(input.reshape(*lead, volume), indices.reshape(*lead, count), -1).reshape(indices.shape)
 
 
 def _node(kind: str, n: int) -> dict[str, Any]:
@@ -45,46 +47,64 @@ def _node(kind: str, n: int) -> dict[str, Any]:
 def _as_two(F: Any, pool: Any, input: Any, *sizes: Any, **options: Any) -> Any:
     """``pool`` of two dimensions, the first of which is 1; ``sizes`` are those of the second."""
     found = pool(F.unsqueeze(input, -2), *sizes, **options)
-    return tuple(F.squeeze(x, -2) for x in found) if type(found) is tuple else F.squeeze(found, -2)
+    return tuple(F.squeeze(x, -2) for x in found) if isinstance(found, tuple) else F.squeeze(found, -2)
 
 
-def _pool_back(kind: str) -> dict[str, Any]:
-    """The rule of a maximum."""
+def _unseen(F: Any, input: Any) -> bool:
+    """Whether nobody sees which operators run: nothing is recorded, nothing watches."""
+    return F.raw or modes() is SILENT or (modes() is RECORD and not input.requires_grad)
+
+
+def _pool_back(kind: str, size: str) -> dict[str, Any]:
+    """The rule of a maximum; ``size`` names an argument that has a number for each dimension of an image."""
 
     @composite(name=f"{kind}_back", places=(),
-        raw=lambda g, input, indices: K.max_pool_grad(g, indices, input.shape[2:]))
-    def back(F, g, input, indices):
-        return F.kept(F.pool_scatter(g, indices, tuple(input.shape)), True, input)
+        raw=lambda g, input, indices, dims: K.max_pool_grad(g, indices, input.shape[-dims:]))
+    def back(F, g, input, indices, dims):
+        return F.kept(F.pool_scatter(g, indices, tuple(input.shape), dims), True, input)
 
-    return dict(input=lambda F, g, input, indices: getattr(F, f"{kind}_back")(g, input, indices))
+    if size == "kernel":
+        return dict(input=lambda F, g, input, indices, kernel: getattr(F, f"{kind}_back")(g, input, indices,
+            len(kernel)))
+    return dict(input=lambda F, g, input, indices, size: getattr(F, f"{kind}_back")(g, input, indices, len(size)))
 
 
 _two: dict = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(),
     node="MaxPool2DWithIndicesBackward0")
 
 
-@operator(grad=_pool_back("MaxPool#DWithIndices"), shows=("kernel", "stride", "padding", "dilation", "ceil_mode"),
-    layout="lines", **_two)
+@operator(grad=_pool_back("MaxPool#DWithIndices", "kernel"),
+    shows=("stride", "padding", "dilation", "ceil_mode"), layout="lines", **_two)
 def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
 
+@operator(layout="lines", places=(), grad=dict(
+    input=lambda F, g, input, kernel, stride, padding, dilation, ceil_mode: F.pool_scatter(g, F.max_pool_windows(input,
+        kernel, stride, padding, dilation, ceil_mode)[1], tuple(input.shape), len(kernel))))
+def max_pool_values(input: Array, kernel, stride, padding, dilation, ceil_mode):
+    """The maxima alone, for calls that want neither their places nor a gradient."""
+    return K.max_pool_values(input, kernel, stride, padding, dilation, ceil_mode)
+
+
 def _max_pools(n: int) -> None:
     def pooled(F: Any, name: str, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
-            ceil_mode: bool) -> Any:
-        x, whole, kernel, stride, padding, dilation = prepare(F, name, n, input, kernel, stride, padding, dilation,
-            ceil_mode)
-        if n == 1:
-            return _as_two(F, F.max_pool2d_with_indices, input, (1, *kernel), (1, *stride), (0, *padding),
-                (1, *dilation), ceil_mode)
-        values, indices = F.max_pool_windows(x, kernel, stride, padding, dilation, bool(ceil_mode))
-        return (values, indices) if whole else (F.squeeze(values, 0), F.squeeze(indices, 0))
+            ceil_mode: bool, places: bool = True) -> Any:
+        how = prepare(name, n, input, kernel, stride, padding, dilation, ceil_mode)
+        unseen = n == 1 and _unseen(F, input)
+        if unseen and not places and not F.raw:
+            return F.max_pool_values(input, *how, bool(ceil_mode)), None
+        if n == 1 and not unseen:
+            how = tuple((one, *row) for one, row in zip((1, 1, 0, 1), how))
+            return _as_two(F, F.max_pool_windows, input, *how, bool(ceil_mode))
+        values, indices = F.max_pool_windows(input, *how, bool(ceil_mode))
+        return values, indices
 
     both = "max_pool1d_with_indices" if n == 1 else f"max_pool{n}d"  # the name in what is refused
 
     def plain(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         name = both if return_indices else f"max_pool{n}d"
-        found = pooled(F, name, input, kernel_size, stride, padding, dilation, ceil_mode)
+        found = pooled(F, name, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
         return found if return_indices else found[0]
 
     def indexed(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
@@ -102,7 +122,7 @@ def _edges(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
     return i * size // out, -((-(i + 1) * size) // out)
 
 
-@operator(grad=_pool_back("AdaptiveMaxPool#D"), **_two, layout="pictures")
+@operator(grad=_pool_back("AdaptiveMaxPool#D", "size"), **_two, layout="pictures")
 def adaptive_max_windows(input: Array, size):
     n, c, *space = input.shape
     values = new_filled(input, np.empty, (n, c, *size), input.dtype)
@@ -179,7 +199,7 @@ def _unpools(n: int) -> None:
     composite(unpool, name=f"max_unpool{n}d", layout="channels" if n == 2 else "rows", **_node("MaxUnpool#D", n))
 
 
-@operator(grad=_pool_back("FractionalMaxPool#D"), shows=("kernel", "size"), layout="rows", **_two)
+@operator(grad=_pool_back("FractionalMaxPool#D", "size"), shows=("kernel",), layout="rows", **_two)
 def fractional_windows(input: Array, kernel, size, samples):
     n, c, *space = input.shape
     starts = []
@@ -210,7 +230,7 @@ def fractional_windows(input: Array, kernel, size, samples):
 # -- averages ---------------------------------------------------------------------------------------------------------
 
 
-@composite(places=(), raw=lambda g, input, *how: K.avg_pool_grad(g, input.shape[2:], how[0], how[1], how[2], *how[4:]))
+@composite(places=(), raw=lambda g, input, *how: K.avg_pool_grad(g, input.shape[-len(how[0]) :], *how[:3], *how[4:]))
 def avg_pool_back(F, g, input, *how):
     return F.kept(F.avg_pool_spread(g, tuple(input.shape), *how), True, input)
 
@@ -219,7 +239,7 @@ def avg_pool_back(F, g, input, *how):
     input=lambda F, g, input, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_back(g, input, kernel,
         stride, padding, ceil_mode, include, override)))
 def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, override):
-    counts = K.window_counts(input.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    counts = K.window_counts(input.shape[-len(kernel) :], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     return K.avg_pool(input, counts, kernel, stride, padding, include, override)
 
 
@@ -228,7 +248,7 @@ def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, 
         padding, ceil_mode, include, override)))
 def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, include, override):
     """The adjoint of an average: every element of a window gets its share."""
-    return K.avg_pool_grad(input, tuple(shape[2:]), kernel, stride, padding, include, override)
+    return K.avg_pool_grad(input, tuple(shape[-len(kernel) :]), kernel, stride, padding, include, override)
 
 
 def _avg_pools(n: int) -> None:
@@ -236,13 +256,12 @@ def _avg_pools(n: int) -> None:
             divisor_override=None):
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        x, whole, kernel, step, pad, _ = prepare(F, f"avg_pool{n}d", n, input, kernel_size, stride, padding, 1,
-            ceil_mode)
-        if n == 1:
-            return _as_two(F, F.avg_pool2d, input, (1, *kernel), (1, *step), (0, *pad), ceil_mode, count_include_pad,
-                divisor_override)
-        y = F.avg_pool_windows(x, kernel, step, pad, bool(ceil_mode), bool(count_include_pad), divisor_override)
-        return y if whole else F.squeeze(y, 0)
+        how = prepare(f"avg_pool{n}d", n, input, kernel_size, stride, padding, 1, ceil_mode)[:3]
+        rest = bool(ceil_mode), bool(count_include_pad), divisor_override
+        if n == 1 and not _unseen(F, input):
+            how = tuple((one, *row) for one, row in zip((1, 1, 0), how))
+            return _as_two(F, F.avg_pool_windows, input, *how, *rest)
+        return F.avg_pool_windows(input, *how, *rest)
 
     pool.__doc__ = f"The average of each window of the last {n} dimensions."
     composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import chain
 from operator import index
 from typing import Any
@@ -75,13 +76,17 @@ def _dimensions(name: str, n: int, shape: list[int]) -> str:
     return f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"
 
 
+def _check_dimensions(name: str, n: int, shape: Any) -> None:
+    dims = len(shape)
+    if dims not in (n + 1, n + 2):
+        if name == "avg_pool2d" and dims < 3:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-dims}, {dims - 1}], but got -3)")
+        raise RuntimeError(_dimensions(name, n, list(shape)))
+
+
 def batched(F: Any, input: Any, n: int, name: str) -> tuple[Any, bool]:
     """``input`` with a batch dimension, and whether it had one."""
-    if input.ndim not in (n + 1, n + 2):
-        if name == "avg_pool2d" and input.ndim < 3:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], "
-                "but got -3)")
-        raise RuntimeError(_dimensions(name, n, list(input.shape)))
+    _check_dimensions(name, n, input.shape)
     return (input, True) if input.ndim == n + 2 else (F.unsqueeze(input, 0), False)
 
 
@@ -129,13 +134,23 @@ def _negative(name: str, n: int, made: list[int], size: tuple[int, ...]) -> str:
         f"but received {{{received}}}")
 
 
-def prepare(F: Any, name: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
-        ceil: bool) -> tuple[Any, bool, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """``input`` with a batch dimension, whether it had one, and the windows' sizes for each dimension."""
+def prepare(name: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
+        ceil: bool) -> tuple[tuple[int, ...], ...]:
+    """The kernel, stride, padding and dilation for each dimension, if they fit ``input``."""
+    try:
+        return _prepared(name, n, tuple(input.shape), kernel, stride, padding, dilation, ceil)
+    except TypeError:  # a list, say
+        return _prepared.__wrapped__(name, n, tuple(input.shape), kernel, stride, padding, dilation, ceil)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _prepared(name: str, n: int, shape: tuple[int, ...], kernel: Any, stride: Any, padding: Any, dilation: Any,
+        ceil: bool) -> tuple[tuple[int, ...], ...]:
+    dims = len(shape)
     if n == 1:
-        empty = 0 in input.shape[-2:] if name == "max_pool1d" else False
-        if input.ndim not in (2, 3) or empty:
-            raise RuntimeError(_dimensions(name, 1, list(input.shape)))
+        empty = 0 in shape[-2:] if name == "max_pool1d" else False
+        if dims not in (2, 3) or empty:
+            raise RuntimeError(_dimensions(name, 1, list(shape)))
     kernel = _spread(name, n, "kernel_size", kernel)
     unsaid = stride is None or (isinstance(stride, (tuple, list)) and not stride)
     stride = kernel if unsaid else _spread(name, n, "stride", stride)
@@ -143,20 +158,20 @@ def prepare(F: Any, name: str, n: int, input: Any, kernel: Any, stride: Any, pad
     for v in () if name == "max_pool1d" else (*kernel, *stride, *padding, *dilation):
         if not -(2**31) <= v < 2**31:
             raise RuntimeError("value cannot be converted to type int without overflow")
-    x, whole = batched(F, input, n, name)
+    _check_dimensions(name, n, shape)
     if name == "max_pool1d":
         _check_max_pool1d(kernel[0], stride[0], padding[0], dilation[0])
     else:
-        _check_windows(name, n, list(input.shape), kernel, stride, padding, dilation)
-    space = tuple(x.shape[2:])
-    counts = K.window_counts(space, kernel, stride, padding, dilation, ceil)
+        _check_windows(name, n, list(shape), kernel, stride, padding, dilation)
+    space = shape[-n:]
+    counts = K.window_counts(space, kernel, stride, padding, dilation, bool(ceil))
     if min(counts) < 1:
         if name == "max_pool1d":
             raise RuntimeError(f"max_pool1d() Invalid computed output size: {counts[0]}")
         one = (1,) if n == 1 else ()
-        given, found = ("x".join(map(str, (x.shape[1], *one, *row))) for row in (space, counts))
+        given, found = ("x".join(map(str, (shape[-n - 1], *one, *row))) for row in (space, counts))
         raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small")
-    return x, whole, kernel, stride, padding, dilation
+    return kernel, stride, padding, dilation
 
 
 def _check_max_pool1d(kernel: int, stride: int, padding: int, dilation: int) -> None:

@@ -44,11 +44,12 @@ SAMPLES = {
     "lp_pool2d": [call(P(1, 2, 4, 5), 2, 2), call(P(1, 2, 4, 5), 3, (2, 3), 1)],
     "lp_pool3d": [call(P(1, 1, 3, 4, 3), 2, 2)],
     # the operators beneath
-    "pool_scatter": [call(A(2, 1, 3), _PLACES, (2, 1, 6)), call(A(2, 1, 3), C([[[0, 3, 3]], [[1, 1, 1]]]), (2, 1, 6))],
-    "pool_gather": [call(A(2, 1, 6), _PLACES)],
-    "max_pool_windows": [call(A(1, 2, 5), (2,), (2,), (0,), (1,), False)],
+    "pool_scatter": [call(A(2, 1, 3), _PLACES, (2, 1, 6), 1), call(A(2, 1, 3), C([[[0, 3, 3]], [[1, 1, 1]]]), (2, 1, 6), 1)],
+    "pool_gather": [call(A(2, 1, 6), _PLACES, 1)],
+    "max_pool_windows": [call(A(1, 2, 5), (2,), (2,), (0,), (1,), False), call(A(2, 4, 5), (2, 3), (1, 2), (1, 0), (1, 1), True)],
+    "max_pool_values": [call(A(1, 2, 5), (2,), (2,), (1,), (2,), True), call(A(2, 4, 9), (2, 3), (1, 2), (1, 0), (1, 2), False)],
     "adaptive_max_windows": [call(A(1, 2, 5), (3,))],
     "fractional_windows": [call(A(1, 2, 5, 6), (2, 2), (3, 2), np.array([[[0.2, 0.7], [0.9, 0.1]]]))],
-    "avg_pool_windows": [call(A(1, 2, 5), (2,), (2,), (1,), True, False, None)],
+    "avg_pool_windows": [call(A(1, 2, 5), (2,), (2,), (1,), True, False, None), call(A(2, 4, 5), (2, 3), (1, 2), (1, 0), True, True, None)],
     "avg_pool_spread": [call(A(1, 2, 3), (1, 2, 5), (2,), (2,), (0,), True, True, None)],
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 
 def window_counts(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool = False) -> Ints:
     """Return the number of windows along each spatial axis, by PyTorch's rule for ``ceil_mode``."""
+    try:
+        return _window_counts(size, kernel, stride, padding, dilation, ceil)
+    except TypeError:  # lists
+        return _window_counts(tuple(size), tuple(kernel), tuple(stride), tuple(padding), tuple(dilation), ceil)
+
+
+@lru_cache(maxsize=1024)
+def _window_counts(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool) -> Ints:
     counts = []
     for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True):
         room = n + 2 * p - d * (k - 1) - 1
@@ -148,14 +157,17 @@ def _seen(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints,
 
 def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
         ceil_mode: bool = False) -> tuple[Array, Array]:
-    """Return the maximum of each window and its flat place (int64) within the spatial axes. NaN counts as largest."""
-    n, c, *size = x.shape
-    counts = window_counts(tuple(size), kernel, stride, padding, dilation, ceil_mode)
+    """Return the maximum of each window and its flat place (int64) within the spatial axes. NaN counts as largest.
+
+    ``x`` is ``(N, C, *size)``, or without ``N``.
+    """
+    lead, size = x.shape[: -len(kernel)], x.shape[-len(kernel) :]
+    counts = window_counts(size, kernel, stride, padding, dilation, ceil_mode)
     lowest = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
     places = np.arange(math.prod(size)).reshape(size)
-    best = np.full_like(x, lowest, shape=(n, c, *counts))
-    index = np.full_like(x, -1, np.int64, shape=(n, c, *counts))
-    for windows, image in _seen(tuple(size), counts, kernel, stride, padding, dilation):
+    best = np.full_like(x, lowest, shape=(*lead, *counts))
+    index = np.full_like(x, -1, np.int64, shape=(*lead, *counts))
+    for windows, image in _seen(size, counts, kernel, stride, padding, dilation):
         value, so_far, at = x[image], best[windows], index[windows]
         # "at < 0" takes the first place inside the image even where every value is the lowest there is.
         better = (value > so_far) | (value != value) | (at < 0)
@@ -164,14 +176,20 @@ def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
     return best, index
 
 
+def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+        ceil_mode: bool = False) -> Array:
+    """``max_pool`` without the places."""
+    return max_pool(x, kernel, stride, padding, dilation, ceil_mode)[0]
+
+
 def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
-    """Send each window's gradient to the place its maximum came from. Returns ``(N, C, *size)``."""
-    n, c = g.shape[:2]
-    area = math.prod(size)
-    flat = (index.reshape(n * c, math.prod(index.shape[2:])) + area * np.arange(n * c)[:, None]).ravel()
-    grad = new_filled(g, np.zeros, n * c * area, g.dtype)
+    """Send each window's gradient to the place its maximum came from. Returns ``(N, C, *size)``, or without ``N``."""
+    lead = g.shape[: -len(size)]
+    planes, area = math.prod(lead), math.prod(size)
+    flat = (index.reshape(planes, math.prod(index.shape[-len(size) :])) + area * np.arange(planes)[:, None]).ravel()
+    grad = new_filled(g, np.zeros, planes * area, g.dtype)
     np.add.at(grad, flat, g.ravel())
-    return grad.reshape(n, c, *size)
+    return grad.reshape(*lead, *size)
 
 
 def _divisors(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
@@ -195,8 +213,9 @@ def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, 
 
     Half precision is added up in float32; averages of whole numbers are cut to whole numbers.
     """
-    size = x.shape[2:]
-    total = new_filled(x, np.zeros, (*x.shape[:2], *counts), np.float32 if x.dtype.itemsize == 2 else x.dtype)
+    size = x.shape[-len(counts) :]
+    wide = np.float32 if x.dtype.itemsize == 2 else x.dtype
+    total = new_filled(x, np.zeros, (*x.shape[: -len(counts)], *counts), wide)
     for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
         total[windows] += x[image]
     divisors = _divisors(size, counts, kernel, stride, padding, include, override)
@@ -209,11 +228,11 @@ def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, 
 
 def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
         override: float | None) -> Array:
-    """The transpose of ``avg_pool``: each window's gradient in equal parts. Returns ``(N, C, *size)``."""
-    counts = g.shape[2:]
+    """The transpose of ``avg_pool``: each window's gradient in equal parts. Returns ``(N, C, *size)``, or no ``N``."""
+    counts = g.shape[-len(size) :]
     with np.errstate(all="ignore"):
         share = (g / _divisors(size, counts, kernel, stride, padding, include, override)).astype(g.dtype, copy=False)
-    grad = new_filled(g, np.zeros, (*g.shape[:2], *size), g.dtype)
+    grad = new_filled(g, np.zeros, (*g.shape[: -len(size)], *size), g.dtype)
     for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
         grad[image] += share[windows]
     return grad
