@@ -53,6 +53,15 @@ def size(count: int) -> str:
     return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"
 
 
+def duration(time: float) -> str:
+    """Seconds as people read them.
+
+    >>> duration(2.5), duration(0.0031), duration(4e-6)
+    ('2.50 s', '3.10 ms', '4 µs')
+    """
+    return f"{time:.2f} s" if time >= 1 else f"{time * 1e3:.2f} ms" if time >= 1e-3 else f"{time * 1e6:.0f} µs"
+
+
 def number(x: float) -> str:
     """A number in three digits, or all that stand before the point.
 
