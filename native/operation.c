@@ -1,7 +1,7 @@
 /* The native call of an operator: the forward, the tensor around its result, and the node on the tape, in one step.
  *
  * An operation(recipe) is called with the operator's arguments in order and does what the general path of
- * wengert.tensor.call does for them, in the everyday case: plain dense tensors of one real type, recording or silent and
+ * wengert.tensor.call does for them, in the everyday case: plain dense tensors of one type, recording or silent and
  * nothing else in force. To every other case, and to every error, it answers NotImplemented, having changed nothing: the
  * caller then takes the general path, which is the definition. */
 #include "operation.h"
