@@ -283,8 +283,19 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
     return gb, gx, gw
 
 
+def _push_linear(F: Any, t: Any, input: Any, weight: Any, result: Any) -> Any:
+    bias, x, w = t
+    total = None if x is None else F.linear(x, weight)
+    if w is not None:
+        part = F.linear(input, w)
+        total = part if total is None else total + part
+    if bias is None:
+        return total
+    return F.expand(bias, result.shape) if total is None else total + bias
+
+
 @operator(grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)},
-    node="AddmmBackward0", places=("functional",), opmath=True, without=dict(bias="MmBackward0"))
+    push=_push_linear, node="AddmmBackward0", places=("functional",), opmath=True, without=dict(bias="MmBackward0"))
 def linear(input: Array, weight: Array, bias: Array | None = None):
     """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.
 
