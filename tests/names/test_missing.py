@@ -22,7 +22,6 @@ REASONS = {
     "jit.last_executed_optimized_graph": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
     "onnx.export": "programs are not exported; save the module's state_dict",
     "compiler.save_cache_artifacts": "programs are not compiled; torch.compile runs them eagerly",
-    "multiprocessing.reductions": "only torch.multiprocessing itself",
 }
 
 
