@@ -69,6 +69,9 @@ _WHOLE = {
     "signal.windows": "signal.windows.windows",
     "testing.comparison": "testing._comparison", "testing.creation": "testing._creation",
     "utils._pytree_nodes": "utils._pytree",
+    **{f"distributed.{n}": "distributed.distributed_c10d" for n in (
+        "collectives", "group", "groups", "objects", "types", "work")},
+    **{f"distributed.{n}": "distributed" for n in ("errors", "stores", "tcp_store")},
     **{f"utils.checkpoint.{n}": "utils.checkpoint" for n in ("recompute", "selective", "state")},
     "utils.data.collate": "utils.data._utils.collate", "utils.data.worker": "utils.data._utils.worker",
     **{f"func.{n}": "func" for n in ("arrangement", "gradients", "jacobians", "mapping", "modules")},
