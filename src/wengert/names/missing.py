@@ -56,7 +56,7 @@ AREAS: dict[str, str] = {
     "cuda._memory_viz": _NO_CUDA,
     "cuda.jiterator": _NO_CUDA,
     "cuda.profiler": _NO_CUDA,
-    "distributed": "processes are not joined to groups, as torch.distributed.is_available() says; train in one process",
+    "distributed": "this part of torch.distributed is not here; process groups and collectives are",
     "export": _EXPORTED,
     "func.functorch": f"this part of functorch is not here: {_COMPILED}",
     "functorch": f"this part of functorch is not here: {_COMPILED}",
