@@ -38,12 +38,8 @@ NAV = {
     "Start": ("index.md", "getting-started.md", "coming-from-pytorch.md", "examples.md"),
     "Lessons": ("lessons/README.md", "lessons/*.md", "tiny.md", "draw.md", "figures.md"),
     "Mistakes explained": ("explain.md", "field-guide.md"),
-<<<<<<< HEAD
-    "Reference": ("coverage.md", "operators.md", "subgradients.md", "profiler.md", "curvature.md",
+    "Reference": ("coverage.md", "operators.md", "subgradients.md", "profiler.md", "curvature.md", "distributed.md",
         "census.md"),
-=======
-    "Reference": ("coverage.md", "operators.md", "subgradients.md", "profiler.md", "distributed.md", "census.md"),
->>>>>>> 9b39b156 (Several processes: collectives tested with two to four, a page)
     "API": ("api/index.md", "api/torch.md", "api/torch.Tensor.md", "api/*.md"),
     "Operators": ("operators/*.md",),
     "Performance": ("performance.md", "operators_speed.md", "models_speed.md"),
