@@ -6,6 +6,8 @@ import weakref
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+import numpy as np
+
 from ..arrays import dtypes as dt
 from ..arrays.lazy import address
 from ..functions import shared_memory as _shared
@@ -24,6 +26,14 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     if tensor._backward_hooks:
         warn_if_has_hooks(tensor)
     return _shared.reduce_tensor(tensor)
+
+
+def reduce_small(tensor: Tensor, most: int) -> tuple[Any, ...]:
+    """The same, but a plain tensor that looks at less than ``most`` bytes goes by value."""
+    array = tensor._wg_data
+    if type(array) is np.ndarray and not tensor.requires_grad and owner_of(array).nbytes < most and not block_of(array):
+        return _shared.rebuild, (array, False, False)
+    return reduce_tensor(tensor)
 
 
 def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
