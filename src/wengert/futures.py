@@ -95,6 +95,10 @@ class Future(Generic[T]):
                 return
         self._call(callback)
 
+    def _next(self) -> Future[Any]:
+        """The future that ``then`` gives."""
+        return Future()
+
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
         """A future of ``callback(self)``, which is called when this one is done, with a result or an exception.
 
@@ -108,7 +112,7 @@ class Future(Generic[T]):
         """
         if not callable(callback):
             raise TypeError(f"then(): the callback must be callable, got {type(callback).__name__}")
-        after: Future[Any] = Future()
+        after = self._next()
 
         def run(future: Future[T]) -> None:
             try:

@@ -42,7 +42,14 @@ __all__ = [
 ]
 
 # Classes and functions that programs name, and nothing is of their kind.
-_NAMES = ("BuiltinCommHookType DeviceMesh GradBucket Logger RankType Reducer breakpoint init_device_mesh")
+_NAMES = ("DeviceMesh Logger RankType breakpoint init_device_mesh")
+
+# Names from files that are loaded at their first use.
+_LATER = {
+    "BuiltinCommHookType": "buckets", "GradBucket": "buckets", "Reducer": "reducer",
+    "_DEFAULT_FIRST_BUCKET_BYTES": "buckets", "_broadcast_coalesced": "buckets",
+    "_compute_bucket_assignment_by_size": "buckets",
+}
 
 is_gloo_available = is_mpi_available = is_available
 
@@ -77,11 +84,14 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     from ..names.absent import DISTRIBUTED, absent, absent_module
     from ..names.missing import AREAS
 
-    if name in DISTRIBUTED or name == "rpc":
-        from importlib import import_module
+    if name in _LATER:
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    if name in DISTRIBUTED or name in ("compression", "rpc"):
         from importlib.util import find_spec
 
         if find_spec(f"{__name__}.{name}") is not None:

@@ -9,8 +9,10 @@ import os
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from .deferred import DeferredFuture, defers
 from .errors import DistBackendError
 from .stores import seconds
 
@@ -82,6 +84,9 @@ class Work:
         from ..futures import Future
 
         with self._lock:
+            if defers():
+                future: Future[Any] = DeferredFuture(lambda: self._wait_and_settle(future))
+                return future
             if self._future is None:
                 self._future = Future()
                 if self._done:
@@ -89,6 +94,11 @@ class Work:
                 else:
                     PROGRESS.add(self)
             return self._future
+
+    def _wait_and_settle(self, future: Future[Any]) -> None:
+        with suppress(Exception):  # which the future tells
+            self.wait()
+        self._settle(future)
 
     def _settle(self, future: Future[Any]) -> None:
         if self._error is not None:
