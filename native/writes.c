@@ -22,6 +22,22 @@ static int is_apart(PyArrayObject *a)
     return 1;
 }
 
+/* Whether the memory between the first and the last element of one array meets that of another. */
+static int may_overlap(PyArrayObject *a, PyArrayObject *b)
+{
+    PyArrayObject *both[2] = {a, b};
+    char *low[2], *high[2];
+    for (int k = 0; k < 2; k++) {
+        low[k] = high[k] = PyArray_BYTES(both[k]);
+        for (int i = 0; i < PyArray_NDIM(both[k]); i++) {
+            const npy_intp reach = PyArray_STRIDE(both[k], i) * (PyArray_DIM(both[k], i) - 1);
+            *(reach < 0 ? &low[k] : &high[k]) += reach;
+        }
+        high[k] += PyArray_ITEMSIZE(both[k]);
+    }
+    return low[0] < high[1] && low[1] < high[0];
+}
+
 /* wengert.tensor.autograd_meta.requires_grad */
 static int requires_grad(PyObject *t)
 {
@@ -60,18 +76,22 @@ static int writes_at_once(const Operation *self, const struct call *c, int recor
 {
     PyObject *target = c->args[0];
     *recorded = 0;
-    if (!is_usable(target) || !PyArray_ISWRITEABLE((PyArrayObject *)SLOT(target, at.data)) || !is_apart((PyArrayObject *)SLOT(target, at.data)))
+    if (!is_readable(target, c->inference) || !PyArray_ISWRITEABLE((PyArrayObject *)SLOT(target, at.data)) || !is_apart((PyArrayObject *)SLOT(target, at.data)))
         return 0;
     for (int i = 0; i < self->params; i++) {
         if (self->kind[i] == LIST) {
             if (!PyList_CheckExact(c->args[i]) && !PyTuple_CheckExact(c->args[i])) return 0;
-        } else if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !is_usable(c->args[i])) continue;
+        } else if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !is_readable(c->args[i], c->inference)) continue;
         const int list = self->kind[i] == LIST;
         const Py_ssize_t n = list ? PySequence_Fast_GET_SIZE(c->args[i]) : 1;
         for (Py_ssize_t k = 0; k < n; k++) {
             PyObject *t = list ? PySequence_Fast_GET_ITEM(c->args[i], k) : c->args[i];
             if (list && t == Py_None) continue;
-            if (!is_usable(t) || (i && SLOT(t, at.vc) == SLOT(target, at.vc))) return 0;
+            if (!is_readable(t, c->inference)) return 0;
+            /* Views of one tensor count together. Inference tensors do not count. */
+            if (i && SLOT(t, at.vc) == SLOT(target, at.vc) &&
+                (SLOT(t, at.vc) != at.uncounted || may_overlap((PyArrayObject *)SLOT(t, at.data), (PyArrayObject *)SLOT(target, at.data))))
+                return 0;
             *recorded |= recording && requires_grad(t);
         }
     }
@@ -148,6 +168,7 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
     Py_DECREF(y);
     if (!done) return NULL;
     *general = 0;
+    if (SLOT(c->args[0], at.vc) == at.uncounted) return Py_NewRef(c->args[0]);
     PyObject *counter = SLOT(c->args[0], at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
     if (!version || PyList_SetItem(counter, 0, version) < 0) return NULL;
     if (recorded && record_write(self, c) < 0) return NULL;

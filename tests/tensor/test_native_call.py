@@ -218,6 +218,49 @@ def test_writes_as_the_general_path(name, grad):
     assert described(found) == described(keep)
 
 
+@pytest.mark.parametrize("normal", [True, False])
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_in_inference_mode_as_the_general_path(name, normal):
+    op = TABLE[name.partition("-")[0]]
+    with torch.inference_mode():
+        rows = []
+        for _ in range(2):
+            torch.manual_seed(0)
+            with torch.inference_mode(not normal):
+                rows.append(WRITES[name]())
+        keep = inplace.inplace(op, rows[0])
+        found = native_call(op, object, writes=1 + specialise._kernel_writes(op))(*rows[1])
+    assert found is rows[1][0] and found.is_inference() is not normal
+    assert described(found) == described(keep)
+
+
+@pytest.mark.parametrize("normal", [True, False])
+@pytest.mark.parametrize("name", ["transpose", "reshape", "split", "unbind", "sum", "stack"])
+def test_views_in_inference_mode_as_the_general_path(name, normal):
+    op = TABLE[name]
+    with torch.inference_mode(not normal):
+        args = CALLS[name]()
+        args = tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in args)
+    with torch.inference_mode():
+        keep, found = call.general(op, args), native_call(op, object)(*args)
+        pairs = [(found, keep)]
+        if name == "transpose":  # a view of a view
+            pairs.append((native_call(op, object)(found, *args[1:]), call.general(op, (keep, *args[1:]))))
+    for a, b in pairs:
+        assert described(a) == described(b)
+
+
+def test_a_view_made_in_inference_mode_is_not_written_to_outside():
+    x = torch.ones(4)
+    with torch.inference_mode():
+        y = x[1:]
+        y.mul_(2)
+    assert x._version == y._version == 1 and x.tolist() == [1, 2, 2, 2] and not y.is_inference()
+    x.requires_grad_()
+    with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace"):
+        y.mul_(2)
+
+
 def _scaled(*shape):
     return leaf(*shape) * 2
 
@@ -284,6 +327,9 @@ def test_leaves_other_writes_to_the_general_path():
         before = args[0].tolist()
         assert add(*args) is NotImplemented
         assert args[0].tolist() == before
+    with torch.inference_mode():  # where tensors do not say whose memory they have
+        made = torch.ones(4)
+        assert add(made[1:], made[:-1], 1) is NotImplemented and add(made, made[::2].repeat(2), 1) is made
     overlapping = torch.ones(4).as_strided((2, 2), (1, 1))
     assert add(overlapping, 1, 1) is NotImplemented
     fixed = torch.ones(3)
