@@ -29,9 +29,13 @@ def test_a_world_after_the_first(torchrun, mpiexec):
     everyone_done(mpiexec("again.py", 2), 2)
 
 
+def test_gradients_and_meshes(torchrun):
+    everyone_done(torchrun("differentiable.py", 4), 4)
+
+
 @pytest.mark.parity
-def test_the_program_says_what_pytorch_does(torch):
-    if torch.__name__ == "wengert":
-        pytest.skip("the tests above")
-    everyone_done(execute([Path(sys.executable).with_name("torchrun"), "--standalone", "--nproc-per-node=3",
-        PROGRAMS / "collectives.py"]), 3)
+@pytest.mark.parametrize(("program", "count"), [("collectives.py", 3), ("differentiable.py", 4)])
+def test_pytorch_does_the_same(program, count):
+    pytest.importorskip("torch")
+    torchrun = [Path(sys.executable).with_name("torchrun"), "--standalone", f"--nproc-per-node={count}"]
+    everyone_done(execute([*torchrun, PROGRAMS / program]), count)

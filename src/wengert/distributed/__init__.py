@@ -21,6 +21,7 @@ from . import objects as _objects
 from . import types as _types
 from .collectives import *  # noqa: F403
 from .collectives import _all_gather_base, _coalescing_manager, _CoalescingManager, _reduce_scatter_base  # noqa: F401
+from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from .group import ProcessGroup, ProcessGroupGloo
 from .groups import *  # noqa: F403
@@ -35,14 +36,15 @@ from .world import available as is_available
 
 __all__ = [
     *_types.__all__, *_groups.__all__, *_collectives.__all__, *_objects.__all__,
-    "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore", "HashStore", "PrefixStore",
-    "ProcessGroup", "ProcessGroupGloo", "QueueEmptyError", "Store", "TCPStore", "Work", "get_node_local_rank",
-    "is_available", "is_backend_available", "is_gloo_available", "is_mpi_available", "is_nccl_available",
-    "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "register_rendezvous_handler", "rendezvous",
+    "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore", "HashStore",
+    "PrefixStore", "ProcessGroup", "ProcessGroupGloo", "QueueEmptyError", "Store", "TCPStore", "Work",
+    "get_node_local_rank", "init_device_mesh", "is_available", "is_backend_available", "is_gloo_available",
+    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
+    "register_rendezvous_handler", "rendezvous",
 ]
 
 # Classes and functions that programs name, and nothing is of their kind.
-_NAMES = ("DeviceMesh Logger RankType breakpoint init_device_mesh")
+_NAMES = "Logger RankType breakpoint"
 
 # Names from files that are loaded at their first use.
 _LATER = {
