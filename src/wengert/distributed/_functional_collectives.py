@@ -130,7 +130,8 @@ reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
 def all_to_all_single(self: Tensor, output_split_sizes: Sequence[int] | None, input_split_sizes: Sequence[int] | None,
         group: Any, tag: str = "") -> Tensor:
     """The parts of all ranks' tensors that are for this rank."""
-    return _AllToAll.apply(self, output_split_sizes, input_split_sizes, _resolve_group(group, tag))  # type: ignore[no-any-return]
+    sizes = output_split_sizes, input_split_sizes
+    return _AllToAll.apply(self, *sizes, _resolve_group(group, tag))  # type: ignore[no-any-return]
 
 
 all_to_all_single_autograd = all_to_all_single

@@ -69,7 +69,8 @@ def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
         input_split_sizes: Sequence[int] | None = None, group: Any = None) -> Tensor:
     """``all_to_all`` of the parts of one tensor."""
-    return _AllToAllSingle.apply(group, output, output_split_sizes, input_split_sizes, input)  # type: ignore[no-any-return]
+    sizes = output_split_sizes, input_split_sizes
+    return _AllToAllSingle.apply(group, output, *sizes, input)  # type: ignore[no-any-return]
 
 
 def all_reduce(tensor: Tensor, op: Any = SUM, group: Any = None) -> Tensor:
