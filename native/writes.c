@@ -1,6 +1,8 @@
 /* The in-place form of an operation: into the memory of the first argument, at once where nobody else looks at it. */
 #include "operation.h"
 
+#include "fast.h"
+
 /* Whether no two elements share memory, as far as is obvious. */
 static int is_apart(PyArrayObject *a)
 {
@@ -145,6 +147,21 @@ static int record_write(const Operation *self, struct call *c)
     return failed;
 }
 
+/* Copy an array of the same type and shape to where the target lies. */
+static int copied(PyArrayObject *target, PyArrayObject *y)
+{
+    const char *begin, *end, *target_begin, *target_end;
+    const int width = PyArray_ITEMSIZE(y);
+    if (PyArray_NDIM(y) > MAX_AXES || PyDataType_REFCHK(PyArray_DESCR(y)) || (width & (width - 1)) || width > 16 || !width ||
+        !PyArray_ISALIGNED(y) || !PyArray_ISALIGNED(target))
+        return PyArray_CopyInto(target, y);
+    fast_extent(y, &begin, &end);
+    fast_extent(target, &target_begin, &target_end);
+    if (begin < target_end && target_begin < end) return PyArray_CopyInto(target, y);
+    fast_copy(y, PyArray_BYTES(target), PyArray_STRIDES(target));
+    return 0;
+}
+
 /* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */
 PyObject *written(const Operation *self, struct call *c, int recording, int *general)
 {
@@ -164,7 +181,7 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
     *general = 1;
     const int fits = PyArray_DESCR(y) == PyArray_DESCR(target) && PyArray_NDIM(y) == PyArray_NDIM(target) &&
                      PyArray_CompareLists(PyArray_DIMS(y), PyArray_DIMS(target), PyArray_NDIM(y));
-    const int done = fits && (!recorded || keep_first(self, c) == 0) && (y == target || PyArray_CopyInto(target, y) == 0);
+    const int done = fits && (!recorded || keep_first(self, c) == 0) && (y == target || copied(target, y) == 0);
     Py_DECREF(y);
     if (!done) return NULL;
     *general = 0;

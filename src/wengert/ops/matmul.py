@@ -91,11 +91,11 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
         return g * b if need_a else None, g * a if need_b else None
     if na == 1:
         ga = F.squeeze(F.matmul(b, F.unsqueeze(g, -1)), -1) if need_a else None
-        return ga, F.unsqueeze(a, -1) * F.unsqueeze(g, -2) if need_b else None
+        return ga, F.mul(F.unsqueeze(a, -1), F.unsqueeze(g, -2)) if need_b else None
     if nb == 1:
         if need_b:
             gb = F.matmul(mT(a), g) if na == 2 else F.squeeze(F.matmul(mT(a), F.unsqueeze(g, -1)), -1)
-        return F.unsqueeze(g, -1) * b if need_a else None, gb
+        return F.mul(F.unsqueeze(g, -1), b) if need_a else None, gb
     flat = nb == 2 and g.ndim > 2  # then one product of flattened rows instead of a batch of them
     rows = _rows(F, g) if flat else g
     if need_a:
@@ -193,7 +193,7 @@ def bmm(input: Array, mat2: Array):
     return product(input, mat2)
 
 
-@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec,
+@operator(grad=dict(input=lambda F, g, vec: F.mul(F.unsqueeze(g, -1), vec),
     vec=lambda F, g, input: F.matmul(mT(input), g)), linear="each")
 def mv(input: Array, vec: Array):
     """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
